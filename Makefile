@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types types-of-callers exports bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
+.PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
 	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
 
 help:  ## what can be made
@@ -75,6 +75,11 @@ $(VENV)/.installed-exports: $(VENV)/.installed-test
 
 exports: $(VENV)/.installed-exports  ## what goes in and out against the real libraries, databases and servers
 	$(BIN)/python -m pytest -q $(COVERED) -m "not slow" tests/exports tests/doors
+
+dbt: $(VENV)/.installed-exports  ## the example project of dbt on DuckDB, with dbt in an environment of its own
+	$(call environment,.venv-dbt)
+	$(call install,.venv-dbt,--group dbt)
+	VOXPOP_DBT=$(CURDIR)/.venv-dbt/bin/dbt $(BIN)/python -m pytest -q tests/exports/test_dbt.py
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
 	for name in papers.dpsu_table2 papers.dpsu_table3 papers.dpsu_figure12 papers.dpsu_figures comparisons.set_union_field comparisons.set_union_limits speed.union papers.dpne_table4 papers.dpne_text papers.dpne_figures \

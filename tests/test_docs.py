@@ -308,6 +308,8 @@ def test_docstring_examples_run(name):
     """The examples of one module give what they say."""
     if name.startswith(FLOWER):
         pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
+    if name == "voxpop.exports.sklearn":
+        pytest.importorskip("sklearn", reason="scikit-learn is not installed: make exports")
     if name.startswith("voxpop.engine.spark"):
         pytest.importorskip(
             "pyspark", reason="pyspark is not installed: pip install voxpop[spark]; make spark runs these"

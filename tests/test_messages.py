@@ -16,7 +16,7 @@ from voxpop import errors
 
 SOURCE = Path(voxpop.__file__).parent
 RAISED = {name for name in vars(errors) if name.endswith("Error")}
-OPTIONAL = {"pyspark", "flwr", "cryptography"}
+OPTIONAL = {"pyspark", "flwr", "cryptography", "sklearn"}
 MOST_WORDS = 80
 STEP = re.compile(
     r"\b(must|pip install|(?i:add|ask|call|cast|change|check|choose|close|compose|correct|create|declare|download"

@@ -13,7 +13,7 @@ s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 s
 nonnegative garrote; with much noise a beginning behaves like any other place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,36 @@ from numpy.typing import NDArray
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.grams import entry_of, look_up, step_of
 from voxpop.kernels.uniform import uniform
-from voxpop.papers.gram_tree import Tree
+from voxpop.papers import gram_tree
 
 SIGNIFICANT = 3.0
 """Standard deviations of noise below which a deviation is taken for noise."""
+
+
+@jit
+def entry_of(node: Any, symbol: Any, starts: Int64s, symbols: Int32s) -> Any:
+    """Return the place of a symbol among a node's entries, or -1."""
+    low, high = starts[node], starts[node + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if symbols[middle] < symbol:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < starts[node + 1] and symbols[low] == symbol else -1
+
+
+@jit
+def step_of(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, child: Int32s, neighbour: Int32s) -> Any:
+    """Return the node of the longest suffix of a node's gram and one more symbol."""
+    while True:
+        entry = entry_of(node, symbol, starts, symbols)
+        if entry >= 0 and child[entry] >= 0:
+            return child[entry]
+        if node == 0:
+            return 0
+        node = neighbour[node]
 
 
 @jit
@@ -137,6 +161,70 @@ def sample_sequences(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """The released grams of a tree as a list of entries by node.
+
+    Attributes:
+        width: number of symbols and the end mark, which is symbol `width - 1`.
+        starts: int64 (nodes + 1), where each node's entries begin.
+        symbols: int32 by entry, rising within a node.
+        counts: int64 by entry, noisy.
+        chances: float64 by entry, consistent.
+        child: int32 by entry, the node it leads to, or -1.
+        depths: int32 by node, the length of its gram.
+        scales: float64 by node, the scale of the noise on its entries.
+        neighbour: int32 by node, its Markov neighbour.
+        rest: float64 by node, the chance of a symbol without an entry; -1 where it is that of the neighbour.
+        totals: float64 by node, the consistent count of its gram.
+        every: float64 (nodes, width), the consistent chance of every symbol.
+    """
+
+    width: int
+    starts: Int64s
+    symbols: Int32s
+    counts: Int64s
+    chances: Floats
+    child: Int32s
+    depths: Int32s
+    scales: Floats
+    neighbour: Int32s
+    rest: Floats
+    totals: Floats
+    every: Floats
+
+    @staticmethod
+    def of(tree: gram_tree.Tree) -> "Tree":
+        """Return the entries of a released tree."""
+        released = tree.counts >= 0
+        known = (tree.chances[tree.neighbour] * released).sum(axis=1)
+        even = np.where(released, 0.0, tree.chances).max(axis=1)
+        falls = ~released.all(axis=1) & (tree.neighbour > 0) & (known > 0.0)
+        return Tree(
+            width=tree.width,
+            starts=np.concatenate([[0], np.cumsum(released.sum(axis=1))]),
+            symbols=np.nonzero(released)[1].astype(np.int32),
+            counts=tree.counts[released],
+            chances=tree.chances[released],
+            child=tree.child[released],
+            depths=tree.depths,
+            scales=tree.scales,
+            neighbour=tree.neighbour,
+            rest=np.where(falls, -1.0, even),
+            totals=tree.totals,
+            every=tree.chances,
+        )
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.depths.size)
+
+    def node_of(self, entries: Int64s) -> Int64s:
+        """Return the node that each entry belongs to."""
+        return np.searchsorted(self.starts, entries, side="right") - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Openings:
     """Grams that begin sequences, shortest first; 0 is the empty one.
 
@@ -201,14 +289,14 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
     unigrams = np.full(end + 1, tree.rest[0])
     unigrams[tree.symbols[root]] = tree.chances[root]
     falls = tree.rest[nodes] < 0.0
-    # By entry zy below a symbol z: the chance that y has there if z says nothing of it, factor(z) P(y) or rest(z).
-    base = np.where(falls, tree.factor[nodes] * unigrams[tree.symbols[entries]], tree.rest[nodes])
+    # By entry zy below a symbol z: the chance that y has there if z says nothing of it, P(y) or rest(z).
+    base = np.where(falls, unigrams[tree.symbols[entries]], tree.rest[nodes])
     # How often y stands behind any symbol: the sum over z of c(z) P_z(y). Entries first, as what they add to the base;
     # then the base itself, for all y at once.
     behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
     falls = tree.rest[singles] < 0.0
     behind += (tree.totals[singles] * np.where(falls, 0.0, tree.rest[singles])).sum()
-    behind += (tree.totals[singles] * np.where(falls, tree.factor[singles], 0.0)).sum() * unigrams
+    behind += tree.totals[singles][falls].sum() * unigrams
     closed = tree.child[root] < 0  # symbols whose followers nobody knows are taken to be followed by any
     behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
     # s(y) = c(y) - sum over z of c(zy): what stands behind nothing begins a sequence.
@@ -245,7 +333,7 @@ def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
 
 def chances_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Floats:
     """Return the chance of each symbol at each node."""
-    return look_up(nodes, symbols, tree.starts, tree.symbols, tree.chances, tree.back)
+    return tree.every[nodes, symbols]
 
 
 def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
@@ -257,8 +345,8 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     spans = np.diff(tree.starts)[longer]
     entries = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[u], tree.starts[u + 1]) for u in longer)])
     shorter = tree.neighbour[np.repeat(longer, spans)]
-    # Where zg has no entry for y, its chance is factor(zg) P_g(y), or nothing where zg rules the rest out.
-    factor = np.where(tree.rest[longer] < 0.0, tree.factor[longer], 0.0)
+    # Where zg has no entry for y, its chance is P_g(y), or nothing where zg rules the rest out.
+    factor = np.where(tree.rest[longer] < 0.0, 1.0, 0.0)
     fallen = np.repeat(factor, spans) * chances_of(tree, shorter, tree.symbols[entries])
     # By entry: -c(zg) (P_zg(y) - factor P_g(y)). What is missing to -c(zg) (P_zg(y) - P_g(y)), the equation above, is
     # c(zg) (1 - factor) P_g(y), for entries and all other symbols alike: `everywhere` holds its sum over z, by row.
@@ -350,8 +438,9 @@ class Sampler:
         return self.openings.sequences
 
     @staticmethod
-    def of(tree: Tree, max_length: int) -> "Sampler":
+    def of(released: gram_tree.Tree, max_length: int) -> "Sampler":
         """Return the sampler of a released tree."""
+        tree = Tree.of(released)
         openings = find_openings(tree)
         ending = _with_end_at_root(tree, openings.sequences)
         sums = _running_sums(ending.chances, ending.starts)
@@ -382,21 +471,14 @@ def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
     rest[0] *= (1.0 - ending) / known
     starts = tree.starts.copy()
     starts[1:] += 1
-    parents = tree.parents + (tree.parents >= place)
-    return Tree(
-        width=tree.width,
+    return replace(
+        tree,
         starts=starts,
         symbols=np.insert(tree.symbols, place, tree.width - 1).astype(np.int32),
         counts=np.insert(tree.counts, place, round(sequences)),
         chances=np.insert(chances, place, ending),
         child=np.insert(tree.child, place, -1).astype(np.int32),
-        parents=parents,
-        depths=tree.depths,
-        scales=tree.scales,
-        neighbour=tree.neighbour,
         rest=rest,
-        factor=tree.factor,
-        totals=tree.totals,
     )
 
 

@@ -71,7 +71,7 @@ def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.
     """Return what passes the threshold of the rule "count", by noisy weight; noise in doubles."""
     plan = vp.SetUnion(limit=limit, weighting=vp.weightings.Count()).plan(budget)
     shares = plan.round.shares
-    private = corpus.weigh(shares, limit, None, Secret.fresh())
+    private = corpus.weigh(shares, limit, Secret.fresh())
     noise = np.random.default_rng().normal(0.0, plan.sigma, private.ids.size)
     noisy = private.weights / shares.setting.unit + noise
     order = np.argsort(-noisy)

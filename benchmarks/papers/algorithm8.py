@@ -55,6 +55,6 @@ def released_not_private(corpus: LocalCorpus, budget: vp.Budget, limit: int, alp
     cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)
     shares = CalibratedRule(_Algorithm8(), replace(RuleSetting(limit, 2, bits), cutoff=cutoff))
     secret = Secret.fresh()
-    histogram = corpus.weigh(shares, limit, None, secret)
+    histogram = corpus.weigh(shares, limit, secret)
     rule = ThresholdRule("gaussian", plan.sigma, round(plan.threshold * 2**bits), 2.0**-bits)
     return int(decide(rule, histogram.weights, secret.draws("noise", histogram.ids.astype(np.uint64), 0)).sum())

@@ -76,7 +76,7 @@ def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
             tree = mechanism.release(corpus, vp.Budget(epsilon), seed=run).tree
             symbols, sizes = gram_symbols(tree)
             grams = np.split(symbols, np.cumsum(sizes)[:-1])
-            entries = tree.parents[tree.parents >= 0]
+            entries = np.searchsorted(tree.entries, tree.parents[1:])
             held = private_counts(truth, [tuple(grams[entry].tolist()) for entry in entries])
             lengths, false = sizes[entries], held == 0
             before = 0

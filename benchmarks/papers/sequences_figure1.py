@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.support.common import table
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
-from voxpop.papers.gram_tree import Rows, Tree, grow, plant
+from voxpop.papers.gram_tree import Level, Tree, grow, plant
 from voxpop.papers.ngram_model import predicted_heights
 
 LEVELS, LONGEST, THETA = 5, 5, 3.0
@@ -22,43 +22,33 @@ DEEPER = {"I2 I3": (4, 0, 1, 2), "I3 I1": (1, 2, 0, 1)}
 PRINTED = {"": "1/5", "I1": "4/5", "I2": "2/5", "I3": "2/5", "I2 I3": "2/5", "I3 I1": "2/5"}
 
 
-def rows_of(parents: list[int], counts: list[tuple[int, ...]]) -> Rows:
-    """Return released children of some nodes."""
-    sizes = [len(each) for each in counts]
-    symbols = np.concatenate([np.arange(size) for size in sizes]).astype(np.int32)
-    return Rows(
-        np.array(parents),
-        np.ones(len(parents)),
-        np.repeat(np.arange(len(sizes)), sizes),
-        symbols,
-        np.concatenate(counts),
-    )
+def level_of(parents: list[int], counts: list[tuple[int, ...]]) -> Level:
+    """Return released children of some nodes; the root has no end mark."""
+    padded = [(*each, *[-1] * (len(SYMBOLS) - len(each))) for each in counts]
+    return Level(np.array(parents), np.ones(len(parents)), np.array(padded))
 
 
 def tree_of() -> Tree:
     """Return the tree of the figure, made consistent."""
     names = list(COUNTS)
-    tree = plant(len(SYMBOLS), rows_of([-1], [COUNTS[names[0]]]))
-    tree, _ = grow(tree, rows_of([0, 1, 2], [COUNTS[name] for name in names[1:]]))
+    tree = plant(level_of([-1], [COUNTS[names[0]]]))
+    tree, _ = grow(tree, level_of([0, 1, 2], [COUNTS[name] for name in names[1:]]))
     entries = [entry_of(tree, name) for name in DEEPER]
-    return grow(tree, rows_of(entries, list(DEEPER.values())))[0]
+    return grow(tree, level_of(entries, list(DEEPER.values())))[0]
 
 
 def node_of(tree: Tree, gram: str) -> int:
     """Return the node of a gram."""
     node = 0
     for symbol in gram.split():
-        span = slice(tree.starts[node], tree.starts[node + 1])
-        node = int(tree.child[span][tree.symbols[span] == SYMBOLS.index(symbol)][0])
+        node = int(tree.child[node, SYMBOLS.index(symbol)])
     return node
 
 
 def entry_of(tree: Tree, gram: str) -> int:
     """Return the entry of a gram of two symbols or more."""
     *before, last = gram.split()
-    node = node_of(tree, " ".join(before))
-    span = np.arange(tree.starts[node], tree.starts[node + 1])
-    return int(span[tree.symbols[span] == SYMBOLS.index(last)][0])
+    return node_of(tree, " ".join(before)) * tree.width + SYMBOLS.index(last)
 
 
 def budgets(tree: Tree) -> dict[str, Fraction]:
@@ -71,7 +61,7 @@ def budgets(tree: Tree) -> dict[str, Fraction]:
         count = {**COUNTS, **DEEPER}[above][SYMBOLS.index(last)]
         # The chance of the mode below a gram is that of its Markov neighbour, the gram without its first symbol.
         neighbour = node_of(tree, " ".join(gram.split()[1:]))
-        largest = tree.chances[tree.starts[neighbour] : tree.starts[neighbour + 1]].max()
+        largest = tree.chances[neighbour].max()
         left = LEVELS - depth - 1
         height = predicted_heights(np.array([THETA]), np.array([count]), np.array([largest]), most=left)
         numbers[gram] = paths.spend(numbers[above], Fraction(1, int(height[0])))
@@ -85,7 +75,7 @@ def main() -> None:
     rows: list[list[object]] = [["below", "noisy counts", "budget printed", "budget by 4.3.2", "consistent chances"]]
     for gram, counts in {**COUNTS, **DEEPER}.items():
         node = node_of(tree, gram)
-        chances = tree.chances[tree.starts[node] : tree.starts[node + 1]]
+        chances = tree.chances[node, : len(counts)]
         shown = ", ".join(str(Fraction(float(chance)).limit_denominator(100)) for chance in chances)
         rows.append([gram or "root", ", ".join(map(str, counts)), PRINTED[gram], str(found[gram]), shown])
     note = "Budgets as parts of epsilon; children in the order I1, I2, I3, end. The paper states 4/7 for I1 "

@@ -230,17 +230,23 @@ def _asked(
 
 
 def merged_by_duckdb(spill: Any) -> LocalCorpus:
-    """Do what `merged` of spilling does, users brought together and ordered by their first rows in one query."""
+    """Do what `merged` of spilling does, users brought together in one query."""
     limit, vocabulary = spill._limit, spill._words.merged()
     files = UserFiles(limit)
-    batches = (batch_of(block) for block in spill._named_blocks(limit.room // SHARE_OF_SORTER // 4))
-    query = """
-        select key, other, user, first as row, tokens
-        from (select *, min(row) over (partition by key, other) as first, row as place from records)
-        order by first, place"""
-    for block in _asked(batches, limit, query):
-        files.append(*block)
+    batches = (batch_of(block) for block in _numbered(spill._named_blocks(limit.room // SHARE_OF_SORTER // 4)))
+    for heads, tokens in _asked(batches, limit, BY_USER):
+        heads["row"] = 0
+        files.append(heads, tokens)
     return LocalCorpus(*files.mapped(), vocabulary, spill._kind, limit=limit)
+
+
+def _numbered(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Yield records with their number as row, which keeps the records of one user in order."""
+    place = 0
+    for heads, tokens in blocks:
+        heads["row"] = np.arange(place, place + heads.size)
+        place += heads.size
+        yield heads, tokens
 
 
 def of_records(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:

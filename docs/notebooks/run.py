@@ -24,8 +24,13 @@ def run(path: Path) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         cell.metadata = {}
         if "outputs" in cell:  # progress is for whoever waits, and no two runs take the same time
-            cell.outputs = [each for each in cell.outputs if each.get("name") != "stderr"]
+            cell.outputs = [each for each in cell.outputs if each.get("name") != "stderr" and not is_progress(each)]
     return notebook
+
+
+def is_progress(output: nbformat.NotebookNode) -> bool:
+    """Return whether an output is a line of progress."""
+    return output.get("data", {}).get("text/plain", "").startswith(("reading: ", "releasing: "))
 
 
 if __name__ == "__main__":

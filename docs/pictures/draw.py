@@ -56,27 +56,29 @@ def number(text: str) -> float:
 def overview() -> plt.Figure:
     """What goes in, what decides, what comes out."""
     plan = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(vp.Budget(epsilon=4, delta=1e-7))
-    weights = {word: holders / 2 for word, holders in HOLDERS.items()}  # one of four items: 1/sqrt(4) each
-    chances = {word: float(ndtr((weight - plan.threshold) / plan.sigma)) for word, weight in weights.items()}
+    share = 0.5  # one of four items: 1/sqrt(4) each
+    chances = {word: float(ndtr((holders * share - plan.threshold) / plan.sigma)) for word, holders in HOLDERS.items()}
     figure = plt.figure(figsize=(10.5, 3.7))
     figure.subplots_adjust(0.01, 0.02, 0.99, 0.98)
     page = figure.add_axes((0, 0, 1, 1))
     page.set(xlim=(0, 10.5), ylim=(0, 3.7))
     page.axis("off")
-    page.text(0.25, 3.38, "What people wrote", weight="bold", size=11)
-    page.text(0.25, 3.14, "private: stays here", size=9, color="#5b6874")
+    soft = {"size": 9, "color": "#5b6874"}
+    page.text(0.25, 3.38, "1. Texts of 80 users", weight="bold", size=11)
+    page.text(0.25, 3.14, "private", **soft)
     for place, (who, saying) in enumerate(SAYINGS):
         card(page, 0.25, 2.28 - 0.78 * place, 2.45, 0.64)
         page.text(0.39, 2.69 - 0.78 * place, who, size=8.5, color="#5b6874")
         page.text(0.39, 2.43 - 0.78 * place, saying, size=9.5)
-    page.text(1.47, 0.44, "… and 77 others", size=9, color="#5b6874", ha="center")
-    page.add_patch(FancyArrowPatch((2.78, 1.75), (3.18, 1.75), arrowstyle="-|>", mutation_scale=16, color=INK, lw=1.6))
-    page.text(3.35, 3.38, "Everybody has one unit of weight; noise hides each", weight="bold", size=11)
-    page.text(3.35, 3.14, "the line was drawn before any data was read", size=9, color="#5b6874")
-    bars(figure.add_axes((0.385, 0.13, 0.375, 0.69)), weights, chances, plan)
-    page.add_patch(FancyArrowPatch((8.08, 1.75), (8.48, 1.75), arrowstyle="-|>", mutation_scale=16, color=INK, lw=1.6))
-    page.text(8.6, 3.38, "What may leave", weight="bold", size=11)
-    page.text(8.6, 3.14, "public: which, not how many", size=8.5, color="#5b6874")
+    page.text(1.47, 0.44, "… and 77 others", ha="center", **soft)
+    arrow = {"arrowstyle": "-|>", "mutation_scale": 16, "color": INK, "lw": 1.6}
+    page.add_patch(FancyArrowPatch((2.78, 1.75), (3.18, 1.75), **arrow))
+    page.text(3.35, 3.38, "2. Users of each word, with noise", weight="bold", size=11)
+    page.text(3.35, 3.14, "the threshold is set before any text is read", **soft)
+    bars(figure.add_axes((0.385, 0.13, 0.375, 0.69)), chances, plan.threshold / share, plan.sigma / share)
+    page.add_patch(FancyArrowPatch((8.08, 1.75), (8.48, 1.75), **arrow))
+    page.text(8.6, 3.38, "3. Released words", weight="bold", size=11)
+    page.text(8.6, 3.14, "public, without numbers", **soft)
     released = [word for word, chance in chances.items() if chance > 0.5]
     card(page, 8.6, 0.62, 1.65, 2.3, OURS)
     for place, word in enumerate(sorted(released)):
@@ -91,17 +93,16 @@ def card(page: Axes, x: float, y: float, width: float, height: float, color: str
     page.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=color, edgecolor="#c5d0d9", lw=0.8))
 
 
-def bars(plot: Axes, weights: dict[str, float], chances: dict[str, float], plan: "vp.union.UnionPlan") -> None:
-    """Draw the weights of words with the spread of their noise, and the threshold."""
-    words = list(weights)
+def bars(plot: Axes, chances: dict[str, float], threshold: float, noise: float) -> None:
+    """Draw the users of words with the spread of the noise, and the threshold."""
+    words = list(HOLDERS)[::-1]
     colors = [OURS if chances[word] > 0.5 else OTHER for word in words]
-    noise = {"ecolor": ACCENT, "lw": 1.6, "capsize": 3}
-    plot.barh(
-        words[::-1], list(weights.values())[::-1], color=colors[::-1], height=0.62, xerr=plan.sigma, error_kw=noise
-    )
-    plot.axvline(plan.threshold, color=ACCENT, ls=(0, (4, 2.5)), lw=2)
-    plot.text(plan.threshold + 0.5, -0.35, f"threshold {plan.threshold:.2f}", color=ACCENT, size=8.5, va="center")
-    plot.set_xlabel("weight, and the spread of its noise", size=8.5)
+    spread = {"ecolor": ACCENT, "lw": 1.6, "capsize": 3}
+    plot.barh(words, [HOLDERS[word] for word in words], color=colors, height=0.62, xerr=noise, error_kw=spread)
+    plot.axvline(threshold, color=ACCENT, ls=(0, (4, 2.5)), lw=2)
+    plot.text(threshold + 1.5, 1.2, "threshold", color=ACCENT, size=9.5, va="center")
+    plot.text(threshold + 1.5, 0.2, "left of it: not released", color="#5b6874", size=9, va="center")
+    plot.set_xlabel("users who wrote the word, and the spread of the noise", size=8.5)
     plot.tick_params(axis="y", length=0)
     plot.spines["left"].set_visible(False)
 
@@ -134,7 +135,7 @@ def phrases() -> plt.Figure:
 def users_needed() -> plt.Figure:
     """How many users make an item likely to be released."""
     figure, plot = plt.subplots(figsize=(7.4, 3.6), constrained_layout=True)
-    chances = ndtr(np.linspace(-3.5, 3.2, 45))
+    chances = ndtr(np.linspace(-3.5, 3.2, 600))  # so many that each number of users has one near its own
     for epsilon, color in zip((8, 4, 2, 1), SHADES[::-1], strict=True):
         plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon, 1e-7))
         # Whole users: of equal numbers, the largest chance.
@@ -261,7 +262,8 @@ def coverage() -> plt.Figure:
     labels = ["l1-descent, Laplace", "l2-descent, published accounting", "l2-descent, joint accounting"]
     for column, label, color in zip(columns, labels, (OTHER, THEIRS, OURS), strict=True):
         plot.plot(k, [number(row[column]) for row in rows], "o-", color=color, lw=2.4, label=label)
-    plot.set(xlabel="words that at least k users wrote", ylabel="of these released, %", ylim=(0, 100))
+    plot.set(xlabel="k: words that at least k users wrote", ylabel="of these released, %", ylim=(0, 100))
+    plot.set_xticks(range(5, 26, 5))
     plot.grid(axis="y", alpha=0.25)
     plot.legend(loc="lower right", fontsize=9.5)
     return figure
@@ -278,16 +280,16 @@ def hitters() -> plt.Figure:
     }
     figure, plot = plt.subplots(figsize=(7.4, 3.4), constrained_layout=True)
     for place, (label, (color, values)) in enumerate(plans.items()):
-        made = plot.bar(np.arange(3) + 0.21 * (place - 1.5), values, 0.2, color=color, label=label)
-        plot.bar_label(made, [f"{value:,.0f}" for value in values], padding=2, size=9)
-    plot.set_yscale("log")
+        x = np.arange(3) + 0.13 * (place - 1.5)
+        plot.plot(x, values, "o", color=color, ms=9, label=label)
+        for at, value in zip(x, values, strict=True):
+            plot.annotate(f"{value:,.0f}", (at, value), (0, 7), textcoords="offset points", ha="center", size=9)
+    plot.set(yscale="log", ylim=(4, 5000), xlim=(-0.5, 2.5), ylabel="users a word needs")
     plot.minorticks_off()
-    plot.margins(y=0.1)
     plot.set_xticks(range(3), ["epsilon 1", "epsilon 2", "epsilon 4"])
-    plot.set_yticks([])
-    plot.set_ylabel("users a word needs, logarithmic")
+    plot.set_yticks([10, 100, 1000], ["10", "100", "1,000"])
+    plot.grid(axis="y", alpha=0.25)
     plot.tick_params(axis="x", length=0)
-    plot.spines["left"].set_visible(False)
     figure.legend(loc="outside lower center", ncols=2, fontsize=9.5)
     return figure
 

@@ -53,7 +53,7 @@ def one_level(budget: Budget) -> Case:
 def _high_counts(plan: GramPlan, corpus: LocalCorpus, least: int) -> tuple[int, Any]:
     tree = plan.release(corpus).tree
     high = np.zeros(SYMBOLS, np.bool_)
-    high[tree.symbols[tree.counts >= least]] = True
+    high[np.flatnonzero(tree.counts[0] >= least)] = True
     return int(high.sum()), high.tobytes()
 
 
@@ -84,7 +84,8 @@ def two_levels(budget: Budget) -> Case:
 
 def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
     """Say whether the counts of "0", "00" and "0" at an end are all at least so many."""
-    counts = plan.release(corpus).tree.counts
+    tree = plan.release(corpus).tree
+    counts = tree.counts[tree.counts >= 0]
     high = bool(counts.size == least.size and (counts >= least).all())
     return int(high), high
 

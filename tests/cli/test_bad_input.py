@@ -239,8 +239,8 @@ def test_counting_from_the_shell(voxpop, words):
     assert vp.load(words, vp.Tally).error == content["error"]
     assert "standard error" in voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--no-save").out
     (dataset,) = voxpop("ledger", "show", "team.json", "--json").json["datasets"]
-    assert [entry["label"] for entry in dataset["entries"]] == ["counts", "counts"]
-    assert "% used" in voxpop("ledger", "show", "team.json").out
+    assert [entry["mechanism"] for entry in dataset["entries"]] == ["counts", "counts"]
+    assert "as Gaussian noise" in voxpop("ledger", "show", "team.json").out
 
 
 def test_a_full_ledger_refuses_before_reading(voxpop, posts):

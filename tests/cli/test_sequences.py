@@ -78,7 +78,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     account = voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]
     assert account["used"]["gaussian"]["epsilon"] is None
     (entry,) = account["entries"]
-    assert (entry["guarantee"]["epsilon"], entry["guarantee"]["delta"], entry["finished"]) == (8, 1e-6, True)
+    assert (entry["guarantee"]["epsilon"], entry["guarantee"]["delta"], entry["state"]) == (8, 1e-6, "finished")
     model = vp.load(tmp_path / "model", vp.SequenceModel)
     assert model.alphabet == ("a", "b", "c")
     assert model.plan.to_dict() == content["plan"]

@@ -39,8 +39,8 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
     ranking = vp.load(words, vp.Ranking)
     assert ranking.to_list() == ["tea", "milk"]
     shown = voxpop("show", words).out
-    assert "The 2 grams that most users hold, in order\n     1  tea\n     2  milk\n" in shown
-    assert "together with the release: (3.9915, 2e-08)-DP" in shown
+    assert "The 2 grams that most users hold, in order, (2, 1e-08)-DP, one user added or removed\n     1  tea\n     2  milk\n" in shown
+    assert "All results of this folder together: (3.9915, 2e-08)-DP" in shown
     assert "     2  milk" not in voxpop("show", words, "--first", 1).out
     assert voxpop("show", words, "--json").json["top"]["grams"] == [["tea"], ["milk"]]
     assert "already holds rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint

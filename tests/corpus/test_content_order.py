@@ -5,8 +5,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from support.corpora import corpus_of
 from support.look import read_engine
+from voxpop.engine.local import content_order
 from voxpop.engine.local.content_order import in_content_order
 from voxpop.errors import MemoryLimitError
 from voxpop.kernels.words import hash_strings
@@ -78,6 +82,20 @@ def test_the_twin_that_sorts_by_how_often_words_occur_is_caught(tmp_path):
         return corpus
 
     assert moved(by_frequency, tmp_path) > 1
+
+
+@given(
+    users=st.lists(st.lists(st.lists(st.sampled_from("abcde"), max_size=4), max_size=6), min_size=1, max_size=5),
+    at_once=st.integers(1, 9),
+)
+def test_documents_are_sorted_as_lists_are(users, at_once):
+    """Empty ones first, beginnings before what goes on; no user gets a document of another."""
+    corpus = corpus_of(users)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(content_order, "POSITIONS_AT_ONCE", at_once)
+        found = held(in_content_order(corpus))
+    for key, documents in zip(corpus.user_key.tolist(), users, strict=True):
+        assert found.get(key, "") == " ".join(word for each in sorted(documents) for word in (*each, "/"))
 
 
 def test_users_of_one_key_come_by_what_they_hold(monkeypatch):

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from support.look import load_engine, read_engine
 from voxpop.errors import ColumnError, InputError
-from voxpop.reading.keys import KeyColumn, Keys, family, plain_type, spelled, type_named, unspelled
-from voxpop.reading.objects import array_of_objects
+from voxpop.reading.keys import KeyColumn, Keys, plain_type, spelled, type_named, unspelled
 
 BUDGET = vp.Budget(20, 1e-3)
 DAY, MOMENT = dt.date(2026, 11, 22), dt.datetime(2026, 11, 22, 5, 56, 10, 250_000)
@@ -153,24 +152,6 @@ def test_times_are_the_same_in_every_unit():
     reader = pa.concat_tables([tables[0], tables[1].cast(tables[0].schema)])
     assert len({spelled(each["who"].chunk(0), "who")[0].as_py() for each in tables}) == 1
     assert read_engine(reader.append_column("what", pa.array(["a", "a"])), user="who", items="what").user_key.size == 1
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ([DAY, MOMENT], "dates and times"),
-        ([7, Decimal("1.5")], "decimals and whole numbers"),
-        ([7, "7"], "strings and whole numbers"),
-        ([1, 1.5], "fractions and whole numbers"),
-        ([MOMENT, ZONED], "times and times with a zone"),
-        ([True, 1], "truth values and whole numbers"),
-    ],
-)
-def test_python_values_of_two_types_are_refused(values, words):
-    """Arrow would cut the time to a date, or make decimals of the numbers."""
-    with pytest.raises(ColumnError, match=words):
-        array_of_objects(values, "key")
-    assert family(array_of_objects([*values[:1], None], "key").type) is not None or isinstance(values[0], float)
 
 
 def test_floats_and_two_families_are_refused(tmp_path):

@@ -11,9 +11,8 @@ from support.strategies import written_users
 from support.three_paths import tiny, weigh_on_spark, weights_of
 from voxpop.engine.local import weigh as bound
 from voxpop.engine.local.weigh import Histogram
-from voxpop.engine.spark import histogram, tasks
-from voxpop.engine.spark.frames import packed, pieces, word_arrays
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count, PolicyLaplace
+from voxpop.engine.spark import histogram
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, PolicyLaplace
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
@@ -31,28 +30,20 @@ def shares_of(weighting_rule, limit):
     weighting_rule=st.sampled_from(list(WEIGHTINGS.values())),
     limit=st.integers(1, 4),
     seed=st.integers(0, 9),
-    released=st.lists(st.sets(st.sampled_from("abcdef")), max_size=2),
     at_once=st.sampled_from([1, 3, 1 << 19]),
 )
 @settings(max_examples=150, deadline=None)
-def test_rounds_weigh_the_same_on_all_three(users, weighting_rule, limit, seed, released, at_once):
-    """Distinct items, samples, order, shares and what is left out: number for number, however much is held at once."""
+def test_items_weigh_the_same_on_all_three(users, weighting_rule, limit, seed, at_once):
+    """Distinct items, samples, order and shares: number for number, however much is held at once."""
     secret, shares = Secret.from_seed(seed), shares_of(weighting_rule, limit)
     corpus = corpus_of(users, [(7 * number) % 31 for number in range(len(users))])
-    words = corpus.vocabulary.to_pylist()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bound, "TOKENS_AT_ONCE", at_once)
         patch.setattr(bound, "FEW_TOKENS_AT_ONCE", at_once)
-        walks = corpus.round_walk(), corpus.within(tiny(1 << 12)).round_walk()
-        gone = []
-        for number, out in enumerate([*released, set()]):
-            pass_name = f"round {number}/length 1"
-            here, bounded = (weights_of(walk.weigh(shares, limit, secret, pass_name)) for walk in walks)
-            assert bounded == here
-            assert weigh_on_spark(corpus, shares, secret, pass_name, sorted(gone)) == here
-            for walk in walks:
-                walk.leave_out(np.array([words.index(word) for word in sorted(out & {*words})], np.int64))
-            gone = sorted({*gone, *out})
+        engines = corpus, corpus.within(tiny(1 << 12))
+        here, bounded = (weights_of(each.weigh(shares, limit, secret, "length 1")) for each in engines)
+        assert bounded == here
+        assert weigh_on_spark(corpus, shares, secret, "length 1") == here
 
 
 RULES = tuple(ThresholdRule("gaussian", 1.0, threshold << 20, 2.0**-20) for threshold in (1, 2, 3))
@@ -105,12 +96,3 @@ def test_words_are_decided_by_their_bytes_on_both(weights, seed):
     (passed,) = histogram.level([rows], levels=coins.restricted(), words=True)
     released = local.texts(local.chosen(coins)).to_pylist()
     assert [name.decode() for name in passed["name"].to_pylist()] == released
-
-
-def test_the_task_leaves_out_what_was_released():
-    """The public words that come along are those that are left out, and no others."""
-    corpus = corpus_of([[["a", "b"]], [["b", "c"]]])
-    weighing = tasks.Weighing(shares_of(Count(), 2), 2, Secret.from_seed(1), "x")
-    sent = packed(word_arrays(pa.array(["b", "z"], pa.large_string())))
-    (batch,) = tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), weighing=weighing, public=sent)
-    assert batch["name"].to_pylist() == [b"a", b"c"]

@@ -165,7 +165,7 @@ def test_a_ledger_is_charged(release_of, tmp_path):
     """One entry, before anything runs."""
     account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6), create=True)
     release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
-    assert [entry.label for entry in account.entries] == ["top"]
+    assert [entry.mechanism for entry in account.entries] == ["top"]
 
 
 def test_saved_beside_the_release(release_of, tmp_path):

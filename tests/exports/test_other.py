@@ -9,7 +9,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import ColumnError, InputError
-from voxpop.reading.keys import Keys
+from voxpop.reading.keys import KeyColumn, Keys, plain_type
 from voxpop.release.result import StoredPlan
 
 DAY = dt.date(2026, 11, 22)
@@ -38,7 +38,7 @@ def words(released):
 
 def pair_keys():
     table = pa.table({"shop": [7], "day": [DAY]})
-    keys = Keys.of(list(table.schema))
+    keys = Keys(tuple(KeyColumn(each.name, str(plain_type(each.type))) for each in table.schema))
     items = keys.spell([column.chunk(0) for column in table.columns]).cast(pa.string())
     return vp.Release.from_items(items, StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)
 

@@ -60,3 +60,66 @@ def test_grams_that_read_the_same_are_refused(released):
     both = released([("new",), ("york",), ("new york",), ("new", "york")])
     with pytest.raises(vp.errors.InputError, match="two grams become one"):
         vp.exports.to_count_vectorizer(both)
+
+
+AUTHORS = [f"author {number % 1000}" for number in range(3000)]
+CHECKS = [
+    *("check_no_attributes_set_in_init", "check_parameters_default_constructible", "check_get_params_invariance"),
+    *("check_set_params", "check_estimator_repr", "check_estimator_cloneable", "check_valid_tag_types"),
+    *("check_do_not_raise_errors_in_init_or_set_params", "check_mixin_order", "check_estimator_tags_renamed"),
+]
+DOCUMENTS = ["Thank you very much!", "see you soon", "See you, thank you"] * 1000
+
+
+def estimator(**arguments):
+    from voxpop.exports.sklearn import PrivateVocabulary
+
+    return PrivateVocabulary(epsilon=4, delta=1e-7, **arguments)
+
+
+def test_the_estimator_is_one_of_scikit_learn():
+    """The checks of scikit-learn that apply to transformers of texts: `check_estimator` skips all that fit numbers."""
+    from sklearn.base import clone
+    from sklearn.utils import estimator_checks
+
+    with pytest.warns(match="requires input"):
+        estimator_checks.check_estimator(estimator())
+    for name in CHECKS:
+        getattr(estimator_checks, name)("PrivateVocabulary", estimator())
+    assert clone(estimator(max_length=3)).max_length == 3
+    assert "epsilon=4" in repr(estimator())
+
+
+def test_the_estimator_in_a_pipeline():
+    """It is fitted with the users of the documents, and its columns are the released phrases."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(estimator(max_length=2), LogisticRegression())
+    labels = [0, 1, 1] * 1000
+    model.fit(DOCUMENTS, labels, privatevocabulary__users=AUTHORS)
+    vocabulary = model[0]
+    assert {"thank you", "you", "see you"} <= {*vocabulary.get_feature_names_out()}
+    assert vocabulary.release_.guarantee.epsilon == 4
+    assert model.score(DOCUMENTS, labels) == 1.0
+    counts = vocabulary.transform(["you and you"]).toarray()[0]
+    assert counts[vocabulary.get_feature_names_out().tolist().index("you")] == 2
+
+
+def test_the_estimator_protects_users_and_not_documents():
+    """One user's many documents give the user one unit of weight; without users nothing is released."""
+    vocabulary = estimator().fit([*DOCUMENTS, *["kanarienvogel"] * 3000], users=[*AUTHORS, *["ann"] * 3000])
+    assert "kanarienvogel" not in vocabulary.get_feature_names_out()
+    with pytest.raises(vp.errors.InputError, match="users= must name the user"):
+        estimator().fit(DOCUMENTS)
+    with pytest.raises(vp.errors.InputError, match="different lengths"):
+        estimator().fit(DOCUMENTS, users=AUTHORS[:7])
+
+
+def test_the_estimator_without_results_and_with_a_ledger(tmp_path):
+    """A vocabulary of nothing has no columns; the account is charged."""
+    account = vp.Ledger(tmp_path / "ledger.json").open("posts", vp.Budget(9, 1e-6), create=True)
+    vocabulary = estimator().fit(["alone"], users=["ann"], ledger=account)
+    assert vocabulary.transform(["alone", "tea"]).shape == (2, 0)
+    assert vocabulary.get_feature_names_out().tolist() == []
+    assert len(account.entries) == 1

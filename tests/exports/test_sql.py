@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.reading.keys import Keys
+from voxpop.reading.keys import KeyColumn, Keys, plain_type
 from voxpop.release.result import StoredPlan
 
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
@@ -44,7 +44,7 @@ TYPED = pa.table(
 
 def keys_of(table):
     """Return the release of all rows of a table as keys."""
-    keys = Keys.of(list(table.schema))
+    keys = Keys(tuple(KeyColumn(each.name, str(plain_type(each.type))) for each in table.schema))
     items = keys.spell([column.combine_chunks() for column in table.columns]).to_pylist()
     return vp.Release.from_items(
         pa.array(sorted(set(items), key=str.encode)), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys

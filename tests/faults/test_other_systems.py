@@ -134,4 +134,4 @@ def test_a_ledger_is_charged(system, tmp_path):
     account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6), create=True)
     for _ in range(2):
         vp.SetUnion().release(corpus, vp.Budget(1, 1e-8), ledger=account)
-    assert [entry.finished for entry in account.entries] == [True, True]
+    assert [entry.state for entry in account.entries] == ["finished", "finished"]

@@ -5,6 +5,7 @@ in a run stands in its run config; the rest of them is what people run.
 """
 
 import json
+import logging
 import threading
 import time
 from collections import Counter
@@ -22,10 +23,11 @@ pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[fl
 from benchmarks.support.federation import Federation, app_with
 from benchmarks.support.forks import PLANNED, WAITS
 from flwr.app import Context, RecordDict
+from flwr.common.logger import LOGGER_NAME
 
 from voxpop.errors import InputError
 from voxpop.mechanisms.heavy_hitters.federation import Domain, node_votes, public_symbols, write_trie
-from voxpop.mechanisms.heavy_hitters.flower import begin, open_sums, settings_of
+from voxpop.mechanisms.heavy_hitters.flower import _in_one_line, begin, open_sums, settings_of
 from voxpop.mechanisms.heavy_hitters.plan import certified_plan
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Trie, grow
 from voxpop.privacy.planned import with_record
@@ -497,3 +499,23 @@ def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
     assert "sums of votes of every node" in release.guarantee.seen
     assert set(runs.release("open-malformed")) == runs.expected(WHOLE, {(0, 1)})
     assert runs.says("open-malformed", "round 1 of at most 1 done").count("sent what is no vote") == 1
+
+
+def test_a_failure_is_logged_in_one_line(caplog):
+    """Flower logs an exception of the server with its traceback; of voxpop's own the message is enough."""
+    logger, records = logging.getLogger(LOGGER_NAME), []
+    sink = logging.Handler()
+    sink.emit = lambda record: records.append(sink.format(record))
+    logger.addHandler(sink)
+    logger.addFilter(_in_one_line)
+    try:
+        for error in (InputError("0 of 3 nodes\n are left. Start more."), RuntimeError("a fault")):
+            try:
+                raise error
+            except Exception as caught:
+                logger.error("%s raised an exception", "ServerApp", exc_info=caught)
+    finally:
+        logger.removeFilter(_in_one_line)
+        logger.removeHandler(sink)
+    assert records[0] == "voxpop: 0 of 3 nodes are left. Start more."
+    assert "Traceback" in records[1]

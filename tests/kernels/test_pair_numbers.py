@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voxpop.kernels.group import rename
 from voxpop.kernels.pairs import (
     AT_ONCE,
     belongs,
@@ -14,8 +15,6 @@ from voxpop.kernels.pairs import (
     move_down,
     number_pairs,
     rename_in_runs,
-    rename_range,
-    rename_users,
     table_of,
 )
 
@@ -136,20 +135,13 @@ def test_the_table_grows():
     assert np.array_equal(find_names(names, table_of(names)), np.arange(100_000))
 
 
-@given(ids=IDS, renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE), data=st.data())
-def test_renaming_in_place_and_elsewhere_agree(ids, renamed, data):
-    """Negative ids stay negative; users may be written in any order."""
-    names = np.array(renamed, np.int32)
-    here = np.array(ids, np.int32)
-    cuts = sorted(data.draw(st.lists(st.integers(0, here.size), max_size=5)))
-    user_start = np.array([0, *cuts, here.size])
-    order = np.array(data.draw(st.permutations(range(user_start.size - 1))))
-    there = np.full(here.size + 1, 77, np.int32)
-    rename_users(here, user_start, order, names, there, 1)
-    rename_range(here, 0, here.size, names)
-    expected = [renamed[i] if i >= 0 else -1 for i in ids]
-    assert here.tolist() == expected
-    assert there.tolist() == [77, *(i for user in order for i in expected[user_start[user] : user_start[user + 1]])]
+@given(ids=IDS, renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE))
+def test_renaming_in_place_and_elsewhere_agree(ids, renamed):
+    """Negative ids stay negative."""
+    names, here, there = np.array(renamed, np.int32), np.array(ids, np.int32), np.empty(len(ids), np.int32)
+    rename(here, names, there)
+    rename(here, names, here)
+    assert here.tolist() == there.tolist() == [renamed[i] if i >= 0 else -1 for i in ids]
 
 
 @given(

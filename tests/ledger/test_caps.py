@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.ledger import ledger as caps_module
-from voxpop.ledger.ledger import accounts_of, may_run
+from voxpop.ledger import caps as caps_module
+from voxpop.ledger.caps import accounts_of, may_run
 from voxpop.privacy.composition import composed_delta
 from voxpop.privacy.guarantee import Guarantee, Spend
 

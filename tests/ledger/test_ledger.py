@@ -52,8 +52,8 @@ def test_releases_are_charged(account, corpus):
     words = vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account)
     vp.HeavyHitters(max_length=5).release(corpus, vp.Budget(0.5, 1e-8), ledger=account)
-    assert [entry.label for entry in account.entries] == ["set union", "counts", "heavy hitters"]
-    assert all(entry.finished for entry in account.entries)
+    assert [entry.mechanism for entry in account.entries] == ["set union", "counts", "heavy hitters"]
+    assert all(entry.state == "finished" for entry in account.entries)
     assert [entry.number for entry in account.entries] == [1, 2, 3]
     assert account.entries[0].guarantee.spend == words.guarantee.spend
     assert 1 < account.spent.epsilon <= 2
@@ -65,7 +65,7 @@ def test_phrases_and_sequences_are_charged(account):
     corpus = vp.read(table, user="who", sequence="what")
     vp.NGrams(max_length=2, limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     vp.Sequences(max_length=2, max_gram=2, alphabet=["a", "b"]).release(corpus, vp.Budget(1), ledger=account)
-    assert [entry.label for entry in account.entries] == ["n-grams", "sequences"]
+    assert [entry.mechanism for entry in account.entries] == ["n-grams", "sequences"]
     assert account.entries[1].guarantee.delta == 0
 
 
@@ -88,16 +88,17 @@ def test_too_much_is_refused_before_anything_runs(account):
     assert not account.fits(ONCE)
 
 
-def test_a_release_that_fails_stays_charged(account):
-    """It may have been seen."""
+@pytest.mark.parametrize(("error", "state"), [(KeyError, "failed"), (KeyboardInterrupt, "charged")])
+def test_a_release_that_fails_stays_charged(account, error, state):
+    """It may have been seen. Only an error of the release itself can depend on its noise."""
 
     def fail(data):
-        raise KeyboardInterrupt
+        raise error
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         planned(ONCE, fail).release(None, ledger=account)
     (entry,) = account.entries
-    assert (entry.label, entry.finished) == ("test", False)
+    assert (entry.mechanism, entry.state) == ("test", state)
 
 
 KILLED = """
@@ -112,7 +113,7 @@ plan.release(None, ledger=vp.Ledger(sys.argv[1]).account("posts"))
 def test_a_killed_process_stays_charged(account, path):
     """Kill -9 in the middle of a release: the charge is there, and the lock is free."""
     assert python(KILLED, path).returncode == -signal.SIGKILL
-    assert [entry.label for entry in account.entries] == ["test"]
+    assert [entry.mechanism for entry in account.entries] == ["test"]
     account.charge(ONCE, "next")
     assert len(account.entries) == 2
 
@@ -190,7 +191,7 @@ def test_the_test_of_two_processes_finds_a_ledger_without_a_lock(path, monkeypat
     monkeypatch.setattr(ledger_module, "read_ledger", interrupted)
     account.charge(ONCE_PURE, "slow")
     monkeypatch.undo()
-    assert [entry.label for entry in account.entries] == ["slow"]
+    assert [entry.mechanism for entry in account.entries] == ["slow"]
 
 
 ONCE_PURE = vp.Guarantee(0.1, 0.0)
@@ -339,7 +340,7 @@ def test_the_spend_of_every_plan_fits(account, name):
     """What real plans state is charged with its spend, as it stands."""
     guarantee = PLANS[name].guarantee
     if guarantee.private and not guarantee.unproved:
-        assert vp.Ledger(account.path).open(name, vp.Budget(10, 1e-2), create=True).fits(guarantee)
+        assert vp.Ledger(account.path).open(name, vp.Budget(10, 1e-3), create=True).fits(guarantee)
 
 
 @pytest.mark.parametrize(
@@ -384,5 +385,5 @@ def test_nothing_private_is_kept(account, corpus, path):
     content = json.loads(path.read_text(encoding="utf-8"))
     assert set(content) == {"format", "format_version", "checksum", "datasets"}
     (entry,) = content["datasets"]["posts"]["entries"]
-    assert set(entry) == {"number", "label", "guarantee", "charged", "finished"}
+    assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {"dataset"}
     assert "tea" not in path.read_text(encoding="utf-8")

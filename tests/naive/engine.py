@@ -27,8 +27,12 @@ class NaiveEngine:
     reading: str = "tokens"
     keys: Keys = WORDS
 
-    def round_walk(self):
-        return NaiveRounds(self)
+    def weigh(self, shares, limit, secret, pass_name):
+        users = [
+            (key, [token for document in documents for token in document])
+            for key, documents in self.in_order(shares, secret, pass_name)
+        ]
+        return NaiveWeights(weighed(users, lambda word: text_name(secret, word), shares, limit, secret, pass_name))
 
     def pools(self, secret):
         return NaivePools(self, secret)
@@ -201,27 +205,6 @@ class Sequential:
     """Stands for a weighting whose order matters."""
 
     sequential = True
-
-
-class NaiveRounds:
-    """Items that are left."""
-
-    def __init__(self, engine: NaiveEngine):
-        self.engine, self.out, self.last = engine, set(), None
-
-    def weigh(self, shares, limit, secret, pass_name):
-        users = [
-            (key, [token for document in documents for token in document if token not in self.out])
-            for key, documents in self.engine.in_order(shares, secret, pass_name)
-        ]
-        self.last = NaiveWeights(weighed(users, lambda word: text_name(secret, word), shares, limit, secret, pass_name))
-        return self.last
-
-    def leave_out(self, ids):
-        self.out |= set(self.last.texts(ids).to_pylist())
-
-    def released(self):
-        return pa.array(sorted(self.out, key=str.encode), pa.large_string())
 
 
 class NaiveLengths:

@@ -79,7 +79,7 @@ def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, sen
     arguments = {"noise": noise, "sensitivity": sensitivity}
     scale = calibrate(budget, case, accounting=accounting, **arguments)
     assert math.ldexp(scale.threshold, 32) == int(math.ldexp(scale.threshold, 32))
-    assert scale.delta == total_delta([scale], epsilon, case, **arguments) <= budget.delta
+    assert scale.delta == total_delta(scale, epsilon, case, **arguments) <= budget.delta
 
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
@@ -88,9 +88,9 @@ def test_budget_is_used(shape, noise):
     """The whole of delta is spent to 1e-6, and a threshold lower by 0.001, or less noise, overspends."""
     case = novelty(shape, norm=1 if noise == "laplace" else 2)
     scale = calibrate(PAPER, case, noise=noise)
-    assert total_delta([scale], 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
+    assert total_delta(scale, 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
     for change in ({"threshold": scale.threshold - 1e-3}, {"scale": scale.scale * 0.999}):
-        assert total_delta([replace(scale, **change)], 3, case, noise=noise) > PAPER.delta
+        assert total_delta(replace(scale, **change), 3, case, noise=noise) > PAPER.delta
 
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
@@ -110,7 +110,7 @@ def test_chosen_sigma_is_the_best_by_the_documented_rule():
     for factor in (1.0003, 1.001, 1.003, 1.01, 1.03, 1.1):
         sigma = found.scale * factor
         rival = replace(found, scale=sigma, threshold=cost - 1e-4 - 1.2815515655446004 * sigma)
-        assert total_delta([rival], 1, case, noise="gaussian") > budget.delta
+        assert total_delta(rival, 1, case, noise="gaussian") > budget.delta
 
 
 def test_laplace_scale_is_the_plain_one():
@@ -123,10 +123,10 @@ def test_laplace_scale_is_the_plain_one():
 
 def test_other_releases_count():
     """Known-item releases add their mu, and Laplace has none to add."""
-    case, scales = novelty(), [calibrate(PAPER, novelty())]
-    alone = total_delta(scales, 3, case, noise="gaussian")
-    assert total_delta(scales, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
-    laplace = [calibrate(PAPER, novelty(norm=1), noise="laplace")]
+    case, scale = novelty(), calibrate(PAPER, novelty())
+    alone = total_delta(scale, 3, case, noise="gaussian")
+    assert total_delta(scale, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
+    laplace = calibrate(PAPER, novelty(norm=1), noise="laplace")
     with pytest.raises(BudgetError, match="mu_rest"):
         total_delta(laplace, 3, novelty(norm=1), noise="laplace", mu_rest=0.3)
 
@@ -164,7 +164,7 @@ def test_extreme_budgets(budget):
     """Budgets far from the usual ones calibrate too."""
     case = novelty(limit=30)
     scale = calibrate(budget, case)
-    assert total_delta([scale], budget.epsilon, case, noise="gaussian") <= budget.delta
+    assert total_delta(scale, budget.epsilon, case, noise="gaussian") <= budget.delta
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)
-    spent = total_delta([found], 4, novelty(), noise="gaussian", mu_rest=math.sqrt(8) / found.scale)
+    spent = total_delta(found, 4, novelty(), noise="gaussian", mu_rest=math.sqrt(8) / found.scale)
     assert spent <= 1e-7
 
 

@@ -18,7 +18,7 @@ from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.ngrams.charges import Charges, Outlook, Voting
-from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, rounds_delta
+from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, round_delta
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.papers.dpne import settled, squares
@@ -128,7 +128,7 @@ def test_no_length_runs_above_what_it_was_charged(epsilon, delta, limit, lengths
         plan = ngrams.plan(vp.Budget(epsilon, delta))
     except BudgetError:
         return
-    assert rounds_delta([plan.first], epsilon, plan.later) <= delta
+    assert round_delta(plan.first, epsilon, plan.later) <= delta
     assert plan.first.shares.setting.cutoff < 2**62
     check_walk(plan, sizes)
 
@@ -192,16 +192,6 @@ def test_check_charged_is_exact():
     for sigma, square in [(math.nextafter(2.0, 0), 0.25), (2.0, math.nextafter(0.25, 0)), (math.nan, 1.0), (0.0, 1.0)]:
         with pytest.raises(InternalError):
             check_charged(shares, sigma, square)
-
-
-def test_rounds_on_different_grids_are_not_added_up():
-    """One novelty and one sensitivity would not hold for both."""
-    one, other = (
-        vp.SetUnion(limit, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(1, 1e-6)).round
-        for limit in (2, 100)
-    )
-    with pytest.raises(InternalError, match="differ"):
-        rounds_delta([one, other], 1.0)
 
 
 @pytest.mark.parametrize(

@@ -1,45 +1,28 @@
-"""The filter of mu^2: never more than the cap, exactly."""
+"""The squares of DPNE's lengths: never more than the cap together, exactly."""
 
-import math
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.errors import InternalError
-from voxpop.privacy.individual import GaussianFilter
+from voxpop.papers.dpne import DPNE, squares
+from voxpop.privacy.individual import noise_for
 
 
 @given(
     cap=st.floats(1e-6, 1e3),
-    spending=st.lists(st.tuples(st.floats(1e-6, 1.0), st.floats(1.0, 1.1)), min_size=1, max_size=12),
+    lengths=st.integers(2, 12),
+    ratio=st.floats(0.1, 10.0),
+    sensitivities=st.lists(st.floats(1.0, 1.1), min_size=11, max_size=11),
 )
-def test_what_was_really_spent_never_exceeds_the_cap(cap, spending):
-    """In exact fractions of the very sigmas that run, however the shares were chosen."""
-    budget_filter = GaussianFilter(cap)
-    spent = Fraction(0)
-    for share, sensitivity in spending:
-        asked = budget_filter.left * share
-        if asked <= 0:
-            break
-        sigma = budget_filter.spend(asked, sensitivity)
-        mine = (Fraction(sensitivity) / Fraction(sigma)) ** 2
-        assert float(mine) == pytest.approx(asked, rel=1e-12)
+def test_what_was_really_spent_never_exceeds_the_cap(cap, lengths, ratio, sensitivities):
+    """In exact fractions of the very sigmas that run, however lengths share; and nearly all is spent."""
+    found, spent = squares(DPNE(max_length=lengths, ratio=ratio), cap), Fraction(0)
+    assert len(found) == lengths - 1
+    for square, sensitivity in zip(found, sensitivities, strict=False):
+        mine = (Fraction(sensitivity) / Fraction(noise_for(square, sensitivity))) ** 2
+        assert mine <= Fraction(square)
+        assert float(mine) == pytest.approx(square, rel=1e-12)
         spent += mine
-    assert spent <= Fraction(cap)
-
-
-def test_the_last_release_may_take_all_that_is_left():
-    """And nothing remains."""
-    budget_filter = GaussianFilter(0.3)
-    budget_filter.spend(0.1)
-    budget_filter.spend(budget_filter.left)
-    assert budget_filter.left < 1e-16
-
-
-@pytest.mark.parametrize("asked", [0.0, -1.0, 0.31, math.inf, math.nan])
-def test_more_than_there_is_is_refused(asked):
-    """A fault of ours, not of the caller."""
-    with pytest.raises(InternalError):
-        GaussianFilter(0.3).spend(asked)
+    assert Fraction(cap) * Fraction(1 - 1e-9) <= spent <= Fraction(cap)

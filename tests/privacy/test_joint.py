@@ -106,7 +106,7 @@ def test_unequal_novel_weights_are_worse():
     assert unequal > 1.19 * equal
     assert unequal > 1.19 * joint_delta(symmetric(100), 4, sigma, threshold, 1.0)
     careful = UniqueItems(limit=100, shape="any", least=0.01, norm=2)
-    assert unequal < total_delta([Scale(sigma, threshold, 0.0)], 4, careful, noise="gaussian")
+    assert unequal < total_delta(Scale(sigma, threshold, 0.0), 4, careful, noise="gaussian")
 
 
 @pytest.mark.parametrize("limit", [513, 2000, 40_000])
@@ -174,7 +174,7 @@ def test_total_includes_the_numerical_slack():
     scale = Scale(1.4, 60.0, 0.0)
     huge = 30.0
     bound = joint_delta(symmetric(10), huge, scale.scale, scale.threshold, 1.0)
-    assert total_delta([scale], huge, symmetric(10), noise="gaussian") == pytest.approx(
+    assert total_delta(scale, huge, symmetric(10), noise="gaussian") == pytest.approx(
         bound + numerical_slack(huge), rel=1e-12
     )
     assert numerical_slack(huge) > 1e-18

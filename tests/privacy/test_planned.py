@@ -55,7 +55,7 @@ def given_to(plan):
 @pytest.mark.parametrize("name", PLANS)
 def test_a_changed_plan_promises_charges_and_releases_nothing(name, tmp_path):
     """Whoever asks: the plan, a release with or without a seed, a ledger. Nobody draws for it."""
-    account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-2), create=True)
+    account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-3), create=True)
     for plan in changed(PLANS[name]):
         for call in (
             lambda plan=plan: plan.guarantee,

@@ -1,10 +1,13 @@
 """The scripts of the report, run by Node, against the Python that they repeat."""
 
+import io
 import json
 import re
 import shutil
 import subprocess
+from csv import reader
 
+import polars as pl
 import pytest
 
 import voxpop as vp
@@ -73,3 +76,33 @@ def test_completions_are_alike():
     for prompt, offers in zip(prompts, found, strict=True):
         wanted = [(each.token, list(each.context), each.phrases) for each in release.complete(prompt, 12)]
         assert [(each["token"], each["context"], each["phrases"]) for each in offers] == wanted, prompt
+
+
+def test_composite_keys_have_a_column_each():
+    """On the page, and in what it saves: bars and backslashes in values separate nothing."""
+    table = pl.DataFrame(
+        {"a|b": ["x|y", "\\", "", "|\\|"] * 800, "day": ["7", "é", "\\|", ""] * 800, "who": range(3200)}
+    )
+    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items=["a|b", "day"]), vp.Budget(4, 1e-7))
+    page = keys.report().html
+    facts = json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', page)[1])
+    assert facts["keys"] == ["a|b", "day"]
+    assert '<span class="cell">a|b</span><span class="cell">day</span>' in page
+    assert 'id="completer"' not in page
+    body = (
+        "const FACTS = DATA.facts, rows = {tree: {counts: null}, text: DATA.texts};"
+        "const nodes = DATA.texts.keys();"
+        "console.log(JSON.stringify([DATA.texts.map(keyParts), csvOf(rows, nodes)]));"
+    )
+    texts = [gram[0] for gram in keys.each_gram()]
+    parts, csv = run(scripts(("cutting", "rows", "saving")) + body, {"facts": facts, "texts": texts})
+    assert [tuple(each) for each in parts] == keys.to_list()
+    assert [tuple(row) for row in reader(io.StringIO(csv, newline=""))] == [("a|b", "day"), *keys.to_list()]
+
+
+def test_a_key_of_one_column_is_one_column():
+    """And nothing completes it."""
+    table = pl.DataFrame({"shop": [7] * 3000, "who": range(3000)})
+    page = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="shop"), vp.Budget(4, 1e-7)).report().html
+    assert 'class="cell"' not in page
+    assert 'id="completer"' not in page

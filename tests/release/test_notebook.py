@@ -120,10 +120,14 @@ class Notebook(io.StringIO):
 
 
 def in_notebook(monkeypatch):
-    """Pretend that a notebook's kernel runs this."""
-    shell = type("ZMQInteractiveShell", (), {})
+    """Pretend that a notebook's kernel runs this; return what it shows."""
+    shell, shown = type("ZMQInteractiveShell", (), {}), []
+    handle = types.SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+    displays = types.SimpleNamespace(display=lambda data, raw, display_id: handle)
     monkeypatch.setitem(sys.modules, "ipykernel.zmqshell", types.SimpleNamespace(ZMQInteractiveShell=shell))
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=shell))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=shell, display=displays))
+    monkeypatch.setitem(sys.modules, "IPython.display", displays)
+    return shown
 
 
 def shown_of(release, monkeypatch):
@@ -132,10 +136,11 @@ def shown_of(release, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(progress, "PATIENCE", 0.0)
         patch.setattr(sys, "stderr", sink)
-        in_notebook(patch)
+        shown = in_notebook(patch)
         release()
-    assert sink.getvalue().endswith(" s\n")
-    return sink.getvalue().split("\r")[-1].rsplit(", ", 1)[0]
+    assert sink.getvalue() == ""  # which notebooks show in red
+    assert shown[-1].endswith(" s")
+    return shown[-1].rsplit(", ", 1)[0]
 
 
 def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
@@ -170,9 +175,46 @@ def test_quick_work_shows_nothing(monkeypatch):
     """Below half a second nothing is written, so short cells stay clean."""
     sink = Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
-    in_notebook(monkeypatch)
+    shown = in_notebook(monkeypatch)
     assert list(progress.track(range(3), "reading", lambda _: 1, None)) == [0, 1, 2]
-    assert sink.getvalue() == ""
+    assert (sink.getvalue(), shown) == ("", [])
+
+
+CELLS = """
+import polars as pl
+import voxpop as vp
+from voxpop.reading import progress
+progress.PATIENCE = 0.0
+visits = vp.read(pl.DataFrame({"who": range(2000), "pages": [["home", "news"]] * 2000}), user="who", sequence="pages")
+---
+model = vp.Sequences(alphabet=["home", "news"], max_length=4).release(visits, vp.Budget(4))
+model.plan
+---
+model.report()
+---
+vp.NGrams(max_length=2).release(visits, vp.Budget(4, 1e-7)).report()
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
+def test_a_real_notebook():
+    """One updated line of progress and no standard error; a plan in a fixed-width font; reports with their charts."""
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group docs")
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group docs")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install --group docs")
+    cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS.split("---\n")]
+    ran = nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=300).execute()
+    outputs = [each for cell in ran.cells for each in cell.outputs]
+    assert not any(each.get("name") == "stderr" for each in outputs)
+    lines = [each["data"]["text/plain"] for each in outputs if each["output_type"] == "display_data"]
+    assert {line.partition(":")[0] for line in lines[1:]} == {"releasing"}
+    assert re.fullmatch(r"reading: about 2,000 rows, \d+\.\d s", lines[0])
+    plan, model, phrases = (each["data"]["text/html"] for each in outputs if each["output_type"] == "execute_result")
+    assert "font-family:monospace" in plan
+    assert "chart-starts" in model
+    assert "chart-lengths" in phrases
+    assert "chart-costs" in phrases
+    assert all(each.startswith("<iframe") and "allow-scripts" in each for each in (model, phrases))
 
 
 class Text(HTMLParser):

@@ -1,5 +1,6 @@
-"""A number that several places show is the same in all: plan, report, command line, record and table."""
+"""A number that several places show is the same in all: plan, record, command line, report, JSON and Parquet."""
 
+import html
 import json
 import re
 
@@ -7,63 +8,157 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.cli.releasing import summary
-from voxpop.cli.saved import first_of
+from voxpop.cli import main
 from voxpop.release.registry import MECHANISMS, load
 from voxpop.release.report.page import story_of
 
 BUDGET = vp.Budget(4, 1e-7)
 TABLE = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})
 VISITS = pl.DataFrame({"who": range(3000), "to": [["a", "b"], ["a"], ["b", "a", "c"]] * 1000})
-DISCOVERING = [each for each in MECHANISMS if each.name not in ("counts", "top")]
+ADDED = {
+    "counts": ("counts", lambda words, posts: words.count(posts, BUDGET)),
+    "top": ("top", lambda words, posts: words.top(3, posts, BUDGET)),
+}
+"""Results that are saved beside a release: their files, and how they are made."""
 
 
-def released_by(mechanism):
-    """Return a result of a mechanism with its default settings, or with an alphabet where it needs one."""
-    kind = load(mechanism.config)
-    if mechanism.name == "sequences":
-        return kind(alphabet=["a", "b", "c"]).release(vp.read(VISITS, user="who", sequence="to"), BUDGET)
-    return kind().release(vp.read(TABLE, user="who", text="what"), BUDGET)
+class Case:
+    """A result of one mechanism, what was loaded again, and every place that shows its numbers."""
+
+    def __init__(self, mechanism, folder):
+        self.mechanism, self.folder = mechanism, folder
+        posts = vp.read(TABLE, user="who", text="what")
+        stem, add = ADDED.get(mechanism.name, ("release", None))
+        kind = load(mechanism.config)
+        if mechanism.name == "sequences":
+            stem = "model"
+            self.result = kind(alphabet=["a", "b", "c"]).release(vp.read(VISITS, user="who", sequence="to"), BUDGET)
+        elif add is None:
+            self.result = kind().release(posts, BUDGET)
+        else:
+            words = vp.SetUnion().release(posts, BUDGET)
+            words.save(folder)
+            self.result = add(words, posts)
+        self.result.save(folder)
+        self.loaded = vp.load(folder, type(self.result))
+        self.record = json.loads((folder / f"{stem}.json").read_text())
+        self.page = self.loaded.report().html
+        self.text = html.unescape(re.sub(r"<[^>]*>", " ", self.page))
+        self.exported = None
+
+    @property
+    def added(self):
+        """Whether the result is saved beside a release."""
+        return self.mechanism.name in ADDED
 
 
-@pytest.fixture(scope="module", params=DISCOVERING, ids=lambda each: each.command)
+@pytest.fixture(scope="module", params=MECHANISMS, ids=lambda each: each.command)
 def case(request, tmp_path_factory):
-    """A mechanism, its result, and the folder of it."""
-    result = released_by(request.param)
-    folder = tmp_path_factory.mktemp("same") / "result"
-    result.save(folder)
-    return request.param, result, folder
+    """One case for each mechanism of the registry."""
+    return Case(request.param, tmp_path_factory.mktemp("same") / "result")
 
 
-def test_the_number_released_is_the_same_everywhere(case):
-    """Python, the loaded result, the command line, the table on disk and the report agree."""
-    _, result, folder = case
-    number = len(result)
+@pytest.fixture
+def shown(case, capsys):
+    """Return what `voxpop show` prints, as text and as JSON."""
+
+    def run(*options):
+        assert main(["show", str(case.folder), *options]) == 0
+        return capsys.readouterr().out
+
+    return run(), json.loads(run("--json"))
+
+
+def test_the_number_released_is_the_same_everywhere(case, shown):
+    """Python, the loaded result, the command line, the tables on disk and the report agree."""
+    number = len(case.result)
     assert number > 0
-    again = vp.load(folder)
-    assert len(again) == len(result.to_list()) == result.to_arrow().num_rows == number
-    assert summary(again, folder)["released"] == number
-    count, *_ = first_of(again, 20)
-    assert f" {number:,} " in count
-    page = (folder / "report.html").read_text()
-    assert re.search(r"<dt>Released</dt><dd>([\d,]+)</dd>", page)[1] == f"{number:,}"
-    if isinstance(result, vp.Release):
-        assert pl.read_parquet(folder / "release.parquet").height == number
+    assert len(case.loaded) == len(case.result.to_list()) == case.result.to_arrow().num_rows == number
+    released = case.loaded.grams if case.added else case.loaded
+    text, content = shown
+    assert content["released"] == len(released)
+    assert f" {len(released):,} " in text
+    (reported,) = re.findall(r"<dt>Released</dt><dd>([\d,]+)</dd>", case.page)
+    assert reported == f"{len(released):,}"
+    if case.mechanism.name == "top":
+        assert len(content["top"]["grams"]) == number
+    for path in case.folder.glob("*.parquet"):
+        rows = pl.read_parquet(path)
+        wanted = {"release": len(released), "counts": len(released), "top": number, "alphabet": 3}
+        if path.stem == "grams":
+            assert rows["counts"].list.len().sum() == number
+        else:
+            assert rows.height == wanted[path.stem], path.name
 
 
-def test_users_needed_are_the_same_everywhere(case):
-    """What the plan computes stands in its text, in the record, in what `show` prints and in the report."""
-    mechanism, result, folder = case
-    if mechanism.story is None:
-        assert not hasattr(result.plan, "users_needed")
+def test_the_guarantee_is_the_same_everywhere(case, shown):
+    """The plan, the record, the command line and the report; additions also with their release."""
+    stated = case.result.guarantee
+    assert (
+        case.result.plan.guarantee
+        == stated
+        == case.loaded.guarantee
+        == vp.Guarantee.from_dict(case.record["guarantee"])
+    )
+    assert case.record["guarantee"] == stated.to_dict()
+    assert case.record["statement"] == str(stated)
+    assert str(stated) in str(case.result.plan)
+    assert str(stated) in case.text
+    text, content = shown
+    main_one = case.loaded.grams.guarantee if case.added else stated
+    assert content["guarantee"] == main_one.to_dict()
+    assert f"Guarantee: {main_one}" in text
+    if case.added:
+        assert case.record["statement_with_release"] == str(case.result.with_release) == str(case.loaded.with_release)
+        assert str(case.result.with_release) in case.text
+
+
+def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
+    """The plan, the record and JSON are equal; the texts of the plan have one source; the report lists the numbers."""
+    numbers = case.result.plan.to_dict()
+    assert case.record["plan"] == numbers == case.loaded.plan.to_dict() == json.loads(json.dumps(numbers))
+    described = str(load(case.mechanism.describe)(numbers))
+    assert str(case.loaded.plan) == described
+    # The text of a plan before the release also states its guarantee.
+    assert {*described.splitlines()[3:]} <= {*str(case.result.plan).splitlines()}
+    text, content = shown
+    if case.added:
         return
-    loaded = vp.load(folder)
-    numbers = json.loads((folder / "release.json").read_text())["plan"]
-    assert numbers == result.plan.to_dict() == loaded.plan.to_dict()
-    wanted = result.plan.users_needed(0.9, **mechanism.users_needed)
-    assert f"{wanted:,}" in str(result.plan)
-    assert str(wanted) in re.findall(r"\d+", str(loaded.plan))
-    story = story_of(numbers, {1: len(result)})
-    cells = [cell for row in story.needed.rows for cell in row]
-    assert f"{wanted:,}" in cells
-    assert f"<td>{wanted:,}</td>" in (folder / "report.html").read_text()
+    assert content["plan"] == numbers
+    assert "\n".join(f"  {line}".rstrip() for line in described.splitlines()) in "\n".join(
+        line.rstrip() for line in text.splitlines()
+    )
+    assert "{'" not in text
+    listed = dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td></tr>', case.page))
+    for name, value in numbers.items():
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            cell = html.unescape(listed[name.replace("_", " ")]).replace(",", "")
+            assert cell == str(value).replace(",", "") or float(cell) == pytest.approx(value, rel=1e-5), name
+
+
+def test_users_needed_are_the_same_everywhere(case, shown):
+    """The numbers that a plan computes are in its text, in the record, in the output of `show` and in the report."""
+    if case.mechanism.story is None:
+        assert not hasattr(case.result.plan, "users_needed")
+        return
+    wanted = case.result.plan.users_needed(0.9, **case.mechanism.users_needed)
+    places = {"plan": str(case.result.plan), "loaded": str(case.loaded.plan), "show": shown[0]}
+    for name, text in places.items():
+        assert f"{wanted:,}" in re.findall(r"[\d,]*\d", text), name
+    story = story_of(case.record["plan"], {1: len(case.result)})
+    assert f"{wanted:,}" in [cell for row in story.needed.rows for cell in row]
+    assert f"<td>{wanted:,}</td>" in case.page
+
+
+def test_an_export_states_the_same(case, tmp_path):
+    """JSON and tables that `voxpop export` writes."""
+    if not isinstance(case.result, vp.Release):
+        return
+    vp.exports.write(case.loaded, tmp_path / "all.json")
+    content = json.loads((tmp_path / "all.json").read_text())
+    assert content["guarantee"] == case.record["guarantee"]
+    assert content["statement"] == case.record["statement"]
+    assert content["plan"] == case.record["plan"]
+    assert len(content["grams"]) == len(case.result)
+    vp.exports.write(case.loaded, tmp_path / "all.parquet")
+    assert pl.read_parquet(tmp_path / "all.parquet").height == len(case.result)

@@ -63,7 +63,7 @@ def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
 
 def test_folder_holds_three_files_and_no_more_than_was_promised(saved):
     """The folder has grams, report and a record of exactly the promised entries, and nothing is left beside it."""
-    assert sorted(contents(saved)) == ["release.json", "release.parquet", "report.html"]
+    assert sorted(contents(saved)) == ["SHA256SUMS", "release.json", "release.parquet", "report.html"]
     record = json.loads((saved / "release.json").read_text(encoding="utf-8"))
     assert set(record) == {
         "id",

@@ -31,13 +31,12 @@ def test_to_dict_is_a_copy():
 
 
 def test_text_has_a_line_per_number():
-    """The text shows every number, lists of rows one row per line."""
+    """The text of a plan of no mechanism that is installed shows every number by its name."""
     assert str(StoredPlan(NUMBERS)).splitlines() == [
-        "sigma: 1.23457",
-        "cutoff: -",
-        "users needed:",
-        "  items 1, users -",
-        "budgets: 0.5, 0.5",
+        "sigma: 1.23456789",
+        "cutoff: None",
+        "users needed: [{'items': 1, 'users': None}]",
+        "budgets: [0.5, 0.5]",
     ]
 
 

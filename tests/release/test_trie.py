@@ -1,5 +1,6 @@
-"""The tree of beginnings and the text it is packed into: both hold exactly the grams."""
+"""The text that grams are packed into for the page holds exactly the grams."""
 
+import json
 import zlib
 from base64 import b64decode
 
@@ -8,7 +9,6 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.release.completing import GramTrie
 from voxpop.release.cutting import SCHEMA
 from voxpop.release.report.page import payload_of
 
@@ -21,69 +21,29 @@ def table_of(grams):
     return pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
 
 
-def beginnings(grams, size):
-    """List all beginnings of one length in canonical order."""
-    found = {gram[:size] for gram in grams if len(gram) >= size}
-    return sorted(found, key=lambda gram: [token.encode() for token in gram])
+def unpacked(packed):
+    """Read the packed text in the plainest way, as the page does: beginnings of each length with their numbers."""
+    content = json.loads(zlib.decompress(b64decode(packed)))
+    above, found = [()], {}
+    for children, tokens, numbers in content["depths"]:
+        parents = [parent for parent, count in zip(above, children, strict=True) for _ in range(count)]
+        above = [(*parent, content["words"][token]) for parent, token in zip(parents, tokens, strict=True)]
+        found |= dict(zip(above, numbers, strict=True))
+    return found
 
 
-def unpacked(shape, packed):
-    """Read the packed text in the plainest way, as the page does."""
-    stream = zlib.decompress(b64decode(packed))
-    assert len(stream) == shape["bytes"]
-    at = shape["letters"]
-
-    def planes(size):
-        nonlocal at
-        at += 4 * size
-        part = stream[at - 4 * size : at]
-        return [sum(part[plane * size + place] << (8 * plane) for plane in range(4)) for place in range(size)]
-
-    words, place = [], 0
-    for size in planes(shape["words"]):
-        words.append(stream[place : place + size].decode())
-        place += size
-    above, grams = [()], []
-    for width in shape["depths"]:
-        children, steps, released = planes(len(above)), planes(width), planes(width)
-        here, node = [], 0
-        for parent, count in zip(above, children, strict=True):
-            token = 0
-            for child in range(count):
-                token = steps[node] + (token if child else 0)
-                here.append((*parent, words[token]))
-                node += 1
-        grams += [gram for gram, own in zip(here, released, strict=True) if own]
-        above = here
-    counts = planes(sum(shape["depths"])) if shape["counts"] else None
-    assert at == len(stream)
-    return grams, counts
-
-
-@given(GRAMS)
-def test_tree_holds_the_beginnings(grams):
-    """Every length lists its beginnings in canonical order, with those that are grams marked and counted."""
-    trie = GramTrie.of(table_of(grams))
-    assert len(trie.depths) == max(map(len, grams), default=0)
-    above = [()]
-    for depth, through in zip(trie.depths, trie.through, strict=True):
-        here = [(*above[parent], trie.words[token]) for parent, token in zip(depth.parents, depth.tokens, strict=True)]
-        assert here == beginnings(grams, len(above[0]) + 1)
-        assert [gram in grams for gram in here] == depth.released.tolist()
-        assert [sum(gram[: len(each)] == each for gram in grams) for each in here] == through.tolist()
-        above = here
-
-
-@given(GRAMS)
-def test_packing_keeps_every_gram(grams):
-    """What the page unpacks are the grams, in canonical order, whatever letters they hold."""
+@given(GRAMS, st.integers(0, 2**40))
+def test_packing_keeps_every_gram(grams, most):
+    """The page unpacks every beginning in canonical order, whatever letters it holds, and the count of each gram."""
+    counts = {gram: most // (1 + number) for number, gram in enumerate(grams)}
     table = table_of(grams)
-    found, _ = unpacked(*payload_of(GramTrie.of(table)))
-    assert found == list(map(tuple, table["gram"].to_pylist()))
+    found = unpacked(payload_of(table, np.array([counts[tuple(gram)] for gram in table["gram"].to_pylist()], np.int64)))
+    beginnings = {gram[:size] for gram in grams for size in range(1, len(gram) + 1)}
+    assert list(found) == sorted(beginnings, key=lambda gram: (len(gram), [token.encode() for token in gram]))
+    assert found == {gram: counts.get(gram, -1) for gram in beginnings}
 
 
-def test_packing_keeps_counts():
-    """Counts beyond 2^24 keep all their bytes."""
-    trie = GramTrie.of(table_of({("a",), ("b",)}))
-    _, counts = unpacked(*payload_of(trie, np.array([7, 2**32 - 1])))
-    assert counts == [7, 2**32 - 1]
+@given(GRAMS)
+def test_grams_without_counts_have_zeros(grams):
+    """Grams differ from their beginnings without counts too."""
+    assert {gram for gram, number in unpacked(payload_of(table_of(grams))).items() if number == 0} == grams

@@ -89,7 +89,7 @@ def _weights(
 ) -> Int64s:
     names = pa.array(np.arange(pairs * ITEMS)).cast(pa.large_string())
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    histogram = LocalCorpus(tokens, starts, keys, names, "items").weigh(shares, limit, None, secret, "search")
+    histogram = LocalCorpus(tokens, starts, keys, names, "items").weigh(shares, limit, secret, "search")
     weights = np.zeros(pairs * ITEMS, np.int64)
     weights[histogram.ids] = histogram.weights
     return weights.reshape(pairs, ITEMS)

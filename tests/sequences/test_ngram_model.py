@@ -13,7 +13,7 @@ import voxpop as vp
 from naive import sequences as naive
 from support.look import read_engine
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
-from voxpop.papers.gram_tree import Rows, gram_symbols, grow, plant, synthetic_sequences
+from voxpop.papers.gram_tree import Level, gram_symbols, grow, plant, synthetic_sequences
 from voxpop.papers.ngram_model import Candidates, explore, predicted_heights, released_children
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
@@ -33,7 +33,7 @@ def grams_of(tree):
     symbols, sizes = gram_symbols(tree)
     starts = np.cumsum([0, *sizes])
     names = [tuple(ALPHABET[s] for s in symbols[a:b]) for a, b in pairwise(starts)]
-    ends = tree.symbols == tree.width - 1
+    ends = tree.entries % tree.width == tree.width - 1
     return [(*name, naive.END) if end else name for name, end in zip(names, ends, strict=True)]
 
 
@@ -71,11 +71,11 @@ def test_the_tree_is_the_one_of_the_theory(collection, epsilon, max_length, max_
     grams = grams_of(tree)
     entries = {gram: number for number, gram in enumerate(grams)}
     assert set(grams) == {(*node.gram, x) for node in expected.values() for x in node.released}
-    totals, scales = tree.entry_totals(), np.repeat(tree.scales, np.diff(tree.starts))
+    totals, scales = tree.entry_totals().ravel(), np.repeat(tree.scales, tree.width)
     for node in expected.values():
         for symbol in node.released:
-            entry = entries[(*node.gram, symbol)]
-            assert tree.counts[entry] == node.noisy[symbol]
+            entry = tree.entries[entries[(*node.gram, symbol)]]
+            assert tree.counts.ravel()[entry] == node.noisy[symbol]
             assert totals[entry] == pytest.approx(node.count[symbol], rel=1e-9, abs=1e-9)
             assert scales[entry] == pytest.approx(float(max_length / (epsilon * node.share)))
 
@@ -87,7 +87,7 @@ def test_counts_are_occurrences():
     assert counts["a", "b"] == 6
     assert (naive.END,) not in counts
     tree = explore(Limits(Fraction(5000), 3, 5, 5), laid_out(sequences, 3), Secret.from_seed(0))
-    found = dict(zip(grams_of(tree), tree.counts.tolist(), strict=True))
+    found = dict(zip(grams_of(tree), tree.counts[tree.counts >= 0].tolist(), strict=True))
     assert found["a", "b"] == 6
     assert found["b", naive.END] == 4
     assert (naive.END,) not in found
@@ -127,26 +127,20 @@ def test_the_last_level_of_figure_1_differs_as_the_errata_say():
 
 def test_the_consistent_counts_of_figure_1():
     """I2-I3 has the chances 4/7, 0, 1/7, 2/7, as the paper says, and v13 (I3-I1-I2) half of its parent's count."""
-    rows = lambda parents, counts: Rows(  # noqa: E731
-        np.array(parents), np.ones(len(parents)), *_columns(counts)
-    )
-    tree = plant(4, rows([-1], [FIGURE[""]]))
-    tree, _ = grow(tree, rows([0, 1, 2], [FIGURE["1"], FIGURE["2"], FIGURE["3"]]))
-    of = {gram: number for number, gram in enumerate(grams_of(tree))}
-    deeper = [of["b", "c"], of["c", "a"]]
-    tree, nodes = grow(tree, rows(deeper, [FIGURE["23"], FIGURE["31"]]))
-    chances = [tree.chances[tree.starts[node] : tree.starts[node + 1]] for node in nodes]
-    assert chances[0] == pytest.approx([4 / 7, 0, 1 / 7, 2 / 7])
-    assert chances[1] == pytest.approx([1 / 4, 1 / 2, 0, 1 / 4])
-    of = {gram: number for number, gram in enumerate(grams_of(tree))}
+    tree = plant(_level([-1], [""]))
+    tree, _ = grow(tree, _level([0, 1, 2], ["1", "2", "3"]))
+    deeper = [tree.child[0, 1] * 4 + 2, tree.child[0, 2] * 4]
+    tree, nodes = grow(tree, _level(deeper, ["23", "31"]))
+    assert tree.chances[nodes[0]] == pytest.approx([4 / 7, 0, 1 / 7, 2 / 7])
+    assert tree.chances[nodes[1]] == pytest.approx([1 / 4, 1 / 2, 0, 1 / 4])
     totals = tree.entry_totals()
-    assert totals[of["c", "a", "b"]] == pytest.approx(totals[of["c", "a"]] / 2)
+    assert totals[nodes[1], 1] == pytest.approx(totals.ravel()[deeper[1]] / 2)
 
 
-def _columns(counts):
-    rows = np.repeat(np.arange(len(counts)), [len(each) for each in counts])
-    symbols = np.concatenate([np.arange(len(each)) for each in counts]).astype(np.int32)
-    return rows, symbols, np.concatenate(counts)
+def _level(parents, names):
+    """Rows of counts that the figure prints; the root has no end mark."""
+    counts = [(*FIGURE[name], -1)[:4] for name in names]
+    return Level(np.array(parents), np.ones(len(parents)), np.array(counts))
 
 
 @given(st.integers(1, 8), st.lists(st.integers(1, 8), max_size=8), st.floats(0.01, 10))
@@ -173,7 +167,7 @@ def test_no_path_of_a_real_tree_spends_more_than_epsilon(max_gram, epsilon, seed
     tree = explore(Limits(Fraction(epsilon), 3, 7, max_gram), laid_out(sequences, 3), Secret.from_seed(seed))
     spent = np.zeros(tree.nodes)
     for node in range(tree.nodes):
-        above = spent[tree.node_of(tree.parents[node : node + 1])[0]] if node else 0.0
+        above = spent[tree.parents[node] // tree.width] if node else 0.0
         spent[node] = above + 7 / tree.scales[node]
     assert spent.max() <= epsilon * (1 + 1e-12)
     assert tree.depths.max() < max_gram
@@ -186,7 +180,7 @@ def test_the_root_has_no_end_mark():
         root = Candidates(np.array([-1]), np.array([paths.spend(0, Fraction(1))]), np.array([1]), first=0)
         none = np.empty(0, np.int64)
         level = released_children(paths, root, none, none, Secret.from_seed(seed))
-        assert level.symbols.max(initial=0) < 2
+        assert (level.counts[:, 2] < 0).all()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -199,9 +193,10 @@ def test_synthesis_is_the_papers(visits, seed, length):
     symbols, sizes = gram_symbols(tree)
     starts = np.cumsum([0, *sizes])
     counts = {}
-    for entry, value in enumerate(np.floor(tree.entry_totals() + 1e-9).astype(int).tolist()):
-        gram = tuple(symbols[starts[entry] : starts[entry + 1]].tolist())
-        counts[(*gram, naive.END) if tree.symbols[entry] == 4 else gram] = value
+    whole = np.floor(tree.entry_totals()[tree.counts >= 0] + 1e-9).astype(int).tolist()
+    for number, value in enumerate(whole):
+        gram = tuple(symbols[starts[number] : starts[number + 1]].tolist())
+        counts[(*gram, naive.END) if tree.entries[number] % tree.width == 4 else gram] = value
     columns, found = synthetic_sequences(tree, length)
     got = {tuple(x for x in row if x >= 0): n for row, n in zip(columns.tolist(), found.tolist(), strict=True)}
     key = lambda gram: (len(gram), tuple(4 if x == naive.END else x for x in gram))  # noqa: E731

@@ -72,7 +72,7 @@ def epsilon_shown(event, epsilon, users, extra, limits):
 def released(limits, users):
     flat = [symbol for user in users for symbol in [*user, limits.alphabet]]
     tree = explore(limits, np.array(flat, np.int32), Secret.fresh())
-    return dict(zip(tree.symbols[: tree.starts[1]].tolist(), tree.counts[: tree.starts[1]].tolist(), strict=True))
+    return {symbol: count for symbol, count in enumerate(tree.counts[0].tolist()) if count >= 0}
 
 
 LIMITS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1)

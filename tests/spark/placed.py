@@ -61,7 +61,9 @@ class PlacedLevels:
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self.size is None:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
-            return summed((tasks.weigh_words(state, weighing=weighing) for state in self.states), words=True)
+            return summed(
+                (tasks.weigh_items(state, weighing=weighing, order=ALL_LENGTHS) for state in self.states), words=True
+            )
         states = (beside(state, self.public()) for state in self.states)
         parts = (tasks.weigh_grams(state, weighing=weighing, since=self.since()) for state in states)
         return summed(parts, words=False)

@@ -16,7 +16,7 @@ from voxpop.engine.spark import worker
 os.environ["VOXPOP_JIT_CACHE"] = "0"
 worker.keep_machine_code()
 kernels = {
-    "group.is_rising": "int32[::1],",
+    "pairs.move_down": "int32[::1], int64, int64, int64",
     "group.mark_used": "int32[::1], uint8[::1]",
     "pairs.table_of": "int64[::1],",
     "weigh.keep_undecided": "int32[::1], int64[::1], uint64[::1], uint8[::1]",

@@ -105,7 +105,7 @@ def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files
     secret, found = Secret.from_seed(2), []
     for number, parts in enumerate(([one, other], [other, one], [both.sample(fraction=1.0, shuffle=True, seed=5)])):
         corpus = in_files(written(tmp_path / str(number), parts), 2, text="what")
-        weights = collected(corpus.round_walk().weigh(l2_shares(5, 50.0), 5, secret, PASS))
+        weights = collected(corpus.weigh(l2_shares(5, 50.0), 5, secret, PASS))
         found.append((weights, tree_of(corpus)))
     assert found[0] == found[1] == found[2]
     assert len(found[0][0]) == 18
@@ -135,9 +135,9 @@ def same_on_three_paths(in_files, tmp_path, rows):
     """Weigh in memory, within a limit and on Spark in one partition, items far from any cutoff."""
     secret, shares = Secret.from_seed(1), l2_shares(4, 2.0**17)
     here = read_engine(rows, user="who", items="what")
-    expected = local(here.weigh(shares, 4, None, secret, PASS))
+    expected = local(here.weigh(shares, 4, secret, PASS))
     room = 1 << 24
     bounded = here.within(MemoryLimit(memory.FIXED + room, room, tmp_path))
-    assert local(bounded.weigh(shares, 4, None, secret, PASS)) == expected
+    assert local(bounded.weigh(shares, 4, secret, PASS)) == expected
     spread = in_files(written(tmp_path / "rows", [rows[::2], rows[1::2]]), 1, items="what")
-    assert collected(spread.round_walk().weigh(shares, 4, secret, PASS)) == expected
+    assert collected(spread.weigh(shares, 4, secret, PASS)) == expected

@@ -187,8 +187,7 @@ def test_a_partition_without_users_answers_nothing():
     since = tasks.Since(1, 0)
     wanted = {"users": ["a"], "kind": "text", "columns": ["b"]}
     assert not list(tasks.encode([], wanted=wanted, version=metadata.version("voxpop")))
-    assert not list(tasks.weigh_remaining([], weighing=weighing))
-    assert not list(tasks.weigh_words([], weighing=weighing))
+    assert not list(tasks.weigh_items([], weighing=weighing, order="x"))
     assert not list(tasks.keep_words([], order=None))
     assert not list(tasks.weigh_grams([], weighing=weighing, since=since))
     assert not list(tasks.keep_next([], since=since))

@@ -1,16 +1,23 @@
 """Every form of every source of the registry, made from rows; and what the rows of one user must not change."""
 
+import io
 import json
 import sqlite3
+from collections import namedtuple
 from collections.abc import Callable, Iterable
+from dataclasses import make_dataclass
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.feather
 
 import voxpop as vp
 from support.look import read_engine
@@ -79,6 +86,54 @@ def json_lines(rows: list[Row], folder: Path) -> Path:
     return folder / "rows.jsonl"
 
 
+def json_array(rows: list[Row], folder: Path) -> Path:
+    """Write one array of objects."""
+    (folder / "rows.json").write_text(json.dumps(dictionaries(rows), indent=1))
+    return folder / "rows.json"
+
+
+def feather(rows: list[Row], folder: Path) -> Path:
+    """Write a file of Arrow."""
+    pyarrow.feather.write_feather(table(rows), folder / "rows.feather")
+    return folder / "rows.feather"
+
+
+def folders(rows: list[Row], folder: Path) -> Path:
+    """Write CSV below folders that name a column, as Hive, Spark and Dask do."""
+    root = folder / f"hive {len(list(folder.iterdir()))}"
+    for who, what, at in rows:
+        name = "__HIVE_DEFAULT_PARTITION__" if what is None else quote(what, safe="")
+        file = root / f"what={name}" / "rows.csv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with open(file, "a") as out:
+            out.write("" if out.tell() else "who,at\n")
+            out.write(f'"{who}",{"" if at is None else at}\n')
+    return root
+
+
+Pair = namedtuple("Pair", NAMES)
+Record = make_dataclass("Record", NAMES)
+
+
+def sqlite_rows(rows: list[Row], folder: Path) -> list[sqlite3.Row]:
+    """Return rows that know their names."""
+    opened = connection(rows, folder)
+    opened.row_factory = sqlite3.Row
+    return opened.execute("select * from rows").fetchall()
+
+
+def dataset(rows: list[Row], folder: Path) -> Any:
+    """Return a dataset of files of Parquet."""
+    return pyarrow.dataset.dataset(parquet(rows, folder))
+
+
+def structured(rows: list[Row], kind: str) -> Any:
+    """Return a structured array of numpy."""
+    made = np.empty(len(rows), [(name, kind) for name in NAMES])
+    made[:] = rows
+    return made
+
+
 def connection(rows: list[Row], _: Path) -> sqlite3.Connection:
     """Return a database whose values are of Python's own types, decimals among them."""
     opened = sqlite3.connect(":memory:")
@@ -117,6 +172,14 @@ FORMS: dict[str, dict[str, Form]] = {
         "parquet": Form(parquet, declared=True),
         "csv": Form(csv),
         "json lines": Form(json_lines, holds=in_json),
+        "json array": Form(json_array, holds=in_json),
+        "feather": Form(feather, declared=True),
+        "names of folders": Form(folders, holds=lambda value: value is None or isinstance(value, str)),
+    },
+    "opened": {
+        "feather": Form(lambda rows, to: io.BytesIO(feather(rows, to).read_bytes()), declared=True),
+        "csv": Form(lambda rows, to: io.StringIO(csv(rows, to).read_text())),
+        "json": Form(lambda rows, to: io.BytesIO(json_lines(rows, to).read_bytes()), holds=in_json),
     },
     "query": {"sqlite": Form(lambda rows, to: vp.SQL("select * from rows", connection(rows, to)), holds=plain)},
     "polars": {
@@ -131,6 +194,14 @@ FORMS: dict[str, dict[str, Form]] = {
         "int64": Form(lambda rows, _: table(rows).to_pandas(), declared=True),
     },
     "pyarrow": {"table": Form(lambda rows, _: table(rows), declared=True)},
+    "pyarrow.dataset": {
+        "in memory": Form(lambda rows, _: pyarrow.dataset.dataset(table(rows)), declared=True),
+        "files": Form(dataset, declared=True),
+    },
+    "numpy": {
+        "int64": Form(lambda rows, _: structured(rows, "i8"), declared=True),
+        "objects": Form(lambda rows, _: structured(rows, "O")),
+    },
     "dataset": {},  # `datasets` is installed by `make exports` only; tests/doors/test_tables.py reads its data sets
     "cursor": {"of decimals": Form(lambda rows, _: Cursor(rows))},
     "stream": {
@@ -146,6 +217,10 @@ FORMS: dict[str, dict[str, Form]] = {
     "rows": {
         "list": Form(lambda rows, _: dictionaries(rows)),
         "iterator": Form(lambda rows, _: iter(dictionaries(rows))),
+        "named tuples": Form(lambda rows, _: [Pair(*row) for row in rows]),
+        "dataclasses": Form(lambda rows, _: [Record(*row) for row in rows]),
+        "records of numpy": Form(lambda rows, _: list(structured(rows, "O"))),
+        "sqlite3": Form(sqlite_rows, holds=plain),
         "of tables": Form(lambda rows, _: iter([as_columns(rows)] and [table(rows)]), declared=True),
     },
 }

@@ -88,17 +88,16 @@ def distance(one, other):
 
 
 def weigh_in_memory(corpus, shares, secret, pass_name):
-    return weights_of(corpus.weigh(shares, shares.setting.limit, None, secret, pass_name))
+    return weights_of(corpus.weigh(shares, shares.setting.limit, secret, pass_name))
 
 
 def weigh_within_limit(corpus, shares, secret, pass_name, room=1 << 16):
-    return weights_of(corpus.within(tiny(room)).weigh(shares, shares.setting.limit, None, secret, pass_name))
+    return weights_of(corpus.within(tiny(room)).weigh(shares, shares.setting.limit, secret, pass_name))
 
 
-def weigh_on_spark(corpus, shares, secret, pass_name, released=()):
+def weigh_on_spark(corpus, shares, secret, pass_name):
     weighing = tasks.Weighing(shares, shares.setting.limit, secret, pass_name)
-    public = packed(word_arrays(pa.array(released, pa.large_string()))) if released else None
-    batches = list(tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), weighing=weighing, public=public))
+    batches = list(tasks.weigh_items(pieces(tasks._arrays_of(corpus)), weighing=weighing, order=pass_name))
     if not batches:
         return {}
     table = pa.Table.from_batches(batches).to_pydict()

@@ -61,7 +61,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
     assert set(found["items"]) <= set(crowd.vocabulary.to_pylist())
     assert all(each.guarantee == vp.Guarantee(budget.epsilon, budget.delta) for each in found.values())
     assert found["items"].plan.to_dict()["data_sets"] == ["items", "places"]
-    assert [(entry.label, entry.finished) for entry in account.entries] == [("set union", True)]
+    assert [(entry.mechanism, entry.state) for entry in account.entries] == [("set union", "finished")]
 
 
 @pytest.mark.jit

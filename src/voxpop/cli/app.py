@@ -1,6 +1,7 @@
 """The commands. Heavy libraries are imported when a command runs."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -30,7 +31,7 @@ from voxpop.cli.options import (
     shown_default,
 )
 from voxpop.cli.releasing import print_plan, print_release, released_to
-from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, show, top
+from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.sequences import alphabet_of, check_delta, print_model, sampled
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
@@ -121,9 +122,8 @@ def _release_command(options_type: Any) -> Callable[..., None]:
         from voxpop.release.saving import RELEASE
 
         plan = _plan(options, spend)
-        folder, release = released_to(RELEASE, output, plan, source, table, charge, run, result)
-        release.save(folder, overwrite=result.overwrite)
-        print_release(release, folder, as_json=result.json)
+        release = released_to(RELEASE, output, plan, source, table, charge, run, result)
+        print_release(release, output.resolve(), as_json=result.json)
 
     return command
 
@@ -144,14 +144,17 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
         result: ResultOptions = Result(),
         run: RunOptions = Run(),
     ) -> None:
-        from voxpop.mechanisms.sequences.model import MODEL, save_model
+        from voxpop.mechanisms.sequences.model import save_model
+        from voxpop.release.saving import MODEL
 
         plan = _sequences_plan(options, spend)
         alphabet = alphabet_of(options.alphabet)
-        folder, model = released_to(MODEL, output, plan, source, table, charge, run, result)
-        extra = sampled(model, synthesize, charge.seed)
-        save_model(model, folder, extra, overwrite=result.overwrite)
-        print_model(model, folder, alphabet, as_json=result.json, synthetic=synthesize if extra else 0)
+
+        def save(model: Any, folder: Path) -> None:
+            save_model(model, folder, sampled(model, synthesize, charge.seed))
+
+        model = released_to(MODEL, output, plan, source, table, charge, run, result, save)
+        print_model(model, output.resolve(), alphabet, as_json=result.json, synthetic=synthesize if len(model) else 0)
 
     return command
 
@@ -196,7 +199,7 @@ for each in MECHANISMS:
         name=each.command,
         help=f"Show the plan of `voxpop {each.command}`: its guarantee, noise and thresholds. Reads no data.",
     )
-for each_command in (count, top, ask, show, complete, export, audit, demo):
+for each_command in (count, top, ask, show, complete, export, resume, verify, audit, demo):
     app.command(each_command)
 plans.command(plan_count, name="count")
 plans.command(plan_top, name="top")

@@ -7,6 +7,7 @@ standard error names the next step. 130: stopped by Ctrl-C. 141: the reader of t
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
@@ -41,6 +42,7 @@ def console() -> NoReturn:
     """Run the command line as a process and exit without tearing modules down, which would take half a second."""
     for name in BLAS_THREADS:  # before numpy is imported: idle threads cost a second
         os.environ.setdefault(name, "1")
+    warnings.formatwarning = lambda message, *_, **__: f"voxpop: {message}\n"
     code = main()
     with suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -52,7 +54,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     from voxpop.cli.app import app
 
     _never_fail_to_encode()
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    # The parser takes a single hyphen for an option.
+    given = ["/dev/stdin" if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
     if not given:
         from rich.console import Console
 

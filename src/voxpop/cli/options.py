@@ -181,11 +181,13 @@ class Charge:
     Attributes:
         ledger: Ledger to charge before the release runs; see `voxpop ledger init`.
         dataset: Name of the data set, in the ledger and in the report.
+        run_id: Name of this run in the ledger. A run that was interrupted can start again without a second charge.
         seed: Make the release reproducible and NOT PRIVATE, for tests only.
     """
 
     ledger: Path | None = None
     dataset: str | None = None
+    run_id: str | None = None
     seed: int | None = None
 
 
@@ -214,7 +216,10 @@ class Result:
 
 
 Sources = Annotated[
-    list[str], Parameter(name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV or JSON lines.")
+    list[str],
+    Parameter(
+        name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV, JSON or Arrow; - is standard input."
+    ),
 ]
 Folder = Annotated[Path, Parameter(name="DIR", help="Folder of a saved release.")]
 Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to save to.")]

@@ -7,10 +7,12 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill, indent
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from voxpop.cli.options import Charge, Result, Run, Table
 from voxpop.errors import InputError
@@ -33,21 +35,73 @@ def stage(name: str) -> Iterator[None]:
         sys.stderr.write(f"{name}: {perf_counter() - begun:.1f} s\n")
 
 
-def released(plan: Any, read: Callable[[], Any], charge: Charge, *, reported: bool = True) -> Any:
-    """Check the ledger, read and release.
+@dataclass(frozen=True)
+class Saving:
+    """Where and how a command saves its result.
+
+    Attributes:
+        folder: the folder, or None if the result is only printed.
+        kind: the kind of result.
+        load: loads it.
+        save: writes a result to a new folder.
+        overwrite: whether to replace another result in the folder.
+    """
+
+    folder: Path | None
+    kind: "Kind"
+    load: Callable[[Path], Any]
+    save: Callable[[Any, Path], None]
+    overwrite: bool
+
+    def found(self, entry: str) -> Any:
+        """Return the saved result of an entry of a ledger, or None if the folder holds none."""
+        if self.folder is None or not self.kind.is_in(self.folder):
+            return None
+        result = self.load(self.folder)
+        return result if result.about.ledger == entry else None
+
+
+def released(
+    planned: Callable[[], Any],
+    read: Callable[[], Any],
+    charge: Charge,
+    output: Saving,
+    *,
+    reported: bool = True,
+) -> Any:
+    """Check the output and the ledger, plan, read, release and save.
 
     Args:
-        plan: the plan.
+        planned: returns the plan.
         read: returns the data.
         charge: the ledger that is charged before the release runs.
+        output: where and how the result is saved.
         reported: whether the report names the data set, so that it may be named without a ledger.
+
+    Returns:
+        The result; of a run that is finished already, the saved result.
     """
-    account = account_of(charge, reported=reported)
-    if account is not None:
-        account.check(plan.guarantee)
+    from voxpop.ledger.runs import LedgerRun
+    from voxpop.release.keeping import check_output, keep, publish
+
+    account, label = account_of(charge, reported=reported), charge.run_id or ""
+    run = None if account is None else LedgerRun(account, label, output.folder, output.overwrite, output.save)
+    if run is not None and run.finished:
+        run.save_finished()
+        if (found := output.found(str(run.account.entry(label)))) is not None:
+            return found
+    plan = planned()
+    mechanism = str(plan.to_dict()["mechanism"])
+    if output.folder is not None and not (run is not None and run.finished):
+        check_output(output.folder, mechanism, overwrite=output.overwrite)
+    if run is not None:
+        run.account.check(plan.guarantee, mechanism, label)
     data = read()
     with stage("Releasing"):
-        return plan.release(data, ledger=account, seed=charge.seed)
+        result = plan.release(data, ledger=run, seed=charge.seed)
+    if run is None and (folder := output.folder) is not None:
+        publish(keep(lambda new: output.save(result, new), folder, uuid4().hex), folder, overwrite=output.overwrite)
+    return result
 
 
 def released_to(
@@ -59,12 +113,17 @@ def released_to(
     charge: Charge,
     run: Run,
     result: Result,
-) -> tuple[Path, Any]:
-    """Check the call, plan, read and release; return the folder to save to and the result with its metadata."""
+    save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
+) -> Any:
+    """Check the call, plan, read, release and save with metadata; return the result."""
+    from voxpop.release.loading import load
+
     metadata = checked_metadata(result, charge)
     read = reader(source, table, run)
-    folder = kind.check_target(output, overwrite=result.overwrite)
-    return folder, released(planned(), read, charge).with_metadata(**metadata)
+    saving = Saving(
+        output, kind, load, lambda made, folder: save(made.with_metadata(**metadata), folder), result.overwrite
+    )
+    return released(planned, read, charge, saving).with_metadata(**metadata)
 
 
 def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
@@ -112,6 +171,8 @@ def account_of(charge: Charge, *, reported: bool) -> "LedgerAccount | None":
     Raises:
         InputError: if only one of ledger and data set is given, or a seed as well.
     """
+    if charge.ledger is None and charge.run_id is not None:
+        raise InputError("--run-id names an entry of a ledger: add --ledger FILE and --dataset NAME.")
     if charge.ledger is None and (charge.dataset is None or reported):
         return None
     if charge.ledger is None:

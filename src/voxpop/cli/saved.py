@@ -1,6 +1,6 @@
 """Commands on a saved release or model: show, complete, export, count, top and ask."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +13,7 @@ from voxpop.cli.options import (
     First,
     Folder,
     Json,
+    Output,
     Overwrite,
     Run,
     RunOptions,
@@ -21,11 +22,10 @@ from voxpop.cli.options import (
     SpendOptions,
     Table,
     TableOptions,
-    numbers_of,
     tokenizer_of,
 )
-from voxpop.cli.releasing import count as count_of
 from voxpop.cli.releasing import (
+    Saving,
     guarantee_text,
     indented,
     numbered,
@@ -38,6 +38,7 @@ from voxpop.cli.releasing import (
     summary,
     together,
 )
+from voxpop.cli.releasing import count as count_of
 from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 
@@ -49,12 +50,7 @@ if TYPE_CHECKING:
 Symbols = Annotated[str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel.")]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
 Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result beside the release.")]
-Limit = Annotated[
-    str | None,
-    Parameter(
-        help="Grams for which a user counts in full: one number, or a list by length. Chosen privately by default."
-    ),
-]
+Limit = Annotated[int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")]
 Places = Annotated[int, Parameter(help="Number of grams.")]
 File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
@@ -64,21 +60,32 @@ def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
 
     Example: `voxpop show words`
     """
+    from voxpop.privacy.composition import compose
     from voxpop.release.loading import load
-    from voxpop.release.saving import RANKINGS
-    from voxpop.release.tally import load_ranking
+    from voxpop.release.saving import COUNTS, RANKINGS
+    from voxpop.release.tally import load_ranking, load_tally
 
     saved = load(folder)
     title, rows, lines = first_of(saved, first)
+    tally = load_tally(folder) if COUNTS.is_in(folder) else None
     ranking = load_ranking(folder) if RANKINGS.is_in(folder) else None
+    added = [each for each in (tally, ranking) if each is not None]
+    whole = compose([saved.guarantee, *(each.guarantee for each in added)])
     if json:
-        print_json({**summary(saved, folder), "first": rows} | ({} if ranking is None else {"top": _ranked(ranking)}))
+        extra: dict[str, Any] = {"together": stated(whole)} if added else {}
+        extra |= {} if tally is None else {"counts": _counted(tally, first)}
+        extra |= {} if ranking is None else {"top": _ranked(ranking)}
+        print_json({**summary(saved, folder), "first": rows, **extra})
         return
     print(title, *(f"  {line}" for line in lines), guarantee_text(saved.guarantee), sep="\n")
+    if tally is not None:
+        print(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
+        print(*_lines(tally, first), sep="\n")
     if ranking is not None:
-        print(f"\nThe {len(ranking):,} grams that most users hold, in order")
+        print(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
         print(*islice(numbered(ranking.each_gram()), first), sep="\n")
-        print(f"{ranking.guarantee}; together with the release: {ranking.with_release}")
+    if added:
+        print(f"\nAll results of this folder together: {whole}")
     print(f"\nPlan\n{indented(str(saved.plan))}")
 
 
@@ -117,6 +124,34 @@ def complete(
         print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
         return
     print(*(f"  {printable(each.gram)}" for each in found) if found else ["No released phrase continues it."], sep="\n")
+
+
+def resume(kept: Folder, /, *, output: Output, overwrite: Overwrite = False) -> None:
+    """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
+
+    Example: `voxpop resume ~/.voxpop/voxpop-kept-0123/words -o words`
+    """
+    from voxpop.release.keeping import publish
+
+    publish(kept, output, overwrite=overwrite)
+    print(f"Saved to {output}")
+
+
+def verify(folder: Folder, /, *, json: Json = False) -> None:
+    """Check that a saved folder is unchanged, and that its settings give its plan and its guarantee.
+
+    Example: `voxpop verify words`
+    """
+    from voxpop.release.verifying import verify as verified
+
+    found = verified(folder)
+    if json:
+        print_json(found)
+        return
+    print(f"{plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
+    for each in found["results"]:
+        print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
+    print(f"Digest of SHA256SUMS: {found['digest']}")
 
 
 def export(
@@ -168,25 +203,16 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    from voxpop.privacy.budget import printable
     from voxpop.release.saving import COUNTS
 
     tally = _add(
         COUNTS, folder, _counts_plan(folder, limit, spend), source, table, charge, run, save=save, overwrite=overwrite
     )
-    rows = [(list(gram), users) for gram, users in islice(tally.each_gram(), first)]
     if json:
-        print_json(
-            {
-                "counted": len(tally),
-                "error": tally.error,
-                **_added(tally, folder if save else None),
-                "first": [{"gram": gram, "users": users} for gram, users in rows],
-            }
-        )
+        print_json({"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)})
         return
     print(f"Counted {plural(len(tally), 'gram')}, standard error {tally.error:.3g} users.")
-    print(*(f"  {users:>12,}  {printable(gram)}" for gram, users in rows), sep="\n")
+    print(*_lines(tally, first), sep="\n")
     _print_added(tally, folder if save else None)
 
 
@@ -232,12 +258,10 @@ def plan_top(folder: Folder, /, *, k: Places = Top().k, spend: SpendOptions = Sp
     print_plan(_top_plan(folder, k, spend)(), as_json=json)
 
 
-def _counts_plan(folder: Path, limit: str | None, spend: Spend) -> Callable[[], Any]:
+def _counts_plan(folder: Path, limit: int | None, spend: Spend) -> Callable[[], Any]:
     from voxpop.release.release import load_release
 
-    limits: list[int] = [] if limit is None else numbers_of("--limit", limit, int)
-    given = limits if len(limits) > 1 else limits[0] if limits else None
-    return lambda: Counts(given).plan(spend.budget, load_release(folder))
+    return lambda: Counts(limit).plan(spend.budget, load_release(folder))
 
 
 def _top_plan(folder: Path, k: int, spend: Spend) -> Callable[[], Any]:
@@ -308,13 +332,18 @@ def _add(
     overwrite: bool,
 ) -> Any:
     """Release an addition to a saved release, and save it in the same folder."""
-    read = reader(source, table, run)
-    if save:
-        kind.check_target(folder, overwrite=overwrite)
-    addition = released(plan(), read, charge, reported=False)
-    if save:
-        addition.save(folder, overwrite=overwrite)
-    return addition
+    from voxpop.release.keeping import save_new
+    from voxpop.release.saving import COUNTS
+    from voxpop.release.tally import load_ranking, load_tally
+
+    output = Saving(
+        folder if save else None,
+        kind,
+        load_tally if kind is COUNTS else load_ranking,
+        lambda addition, new: save_new(addition, new, folder, overwrite=overwrite),
+        overwrite,
+    )
+    return released(plan, reader(source, table, run), charge, output, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:
@@ -324,6 +353,17 @@ def _added(addition: Any, folder: Path | None) -> dict[str, Any]:
         "plan": addition.plan.to_dict(),
         "folder": None if folder is None else str(folder.resolve()),
     }
+
+
+def _lines(tally: Any, first: int) -> Iterator[str]:
+    from voxpop.privacy.budget import printable
+
+    return (f"  {users:>12,}  {printable(gram)}" for gram, users in islice(tally.each_gram(), first))
+
+
+def _counted(tally: Any, first: int) -> dict[str, Any]:
+    rows = [{"gram": list(gram), "users": users} for gram, users in islice(tally.each_gram(), first)]
+    return {**stated(tally.guarantee), "error": tally.error, "first": rows}
 
 
 def _ranked(ranking: Any) -> dict[str, Any]:

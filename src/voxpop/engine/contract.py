@@ -8,8 +8,7 @@ release.
 
 | protocol | answers |
 |---|---|
-| `Engine` | the walks over the private data |
-| `RoundWalk` | items, round after round (classic set union) |
+| `Engine` | the weights of items (classic set union), and the walks over the private data |
 | `PoolWalk` | items in adaptive rounds (set union by default) |
 | `LengthWalk` | grams, length after length (n-grams, counts) |
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
@@ -202,27 +201,6 @@ class Weights(Protocol):
         """Return the noisy weight of every rank below `size`, held or not."""
 
 
-class RoundWalk(Protocol):
-    """Items in rounds: `weigh` the remaining items, decide, `leave_out` the released items."""
-
-    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
-        """Let every user share its weight over at most `limit` distinct items that are left.
-
-        Args:
-            shares: how a user's weight is shared.
-            limit: most items of one user; a user of more draws `limit` of them uniformly.
-            secret: of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, where the
-                weighting is sequential, of the order of users ("order/PASS" by the user's key).
-            pass_name: which pass of the release this is; every pass draws afresh.
-        """
-
-    def leave_out(self, ids: Int64s) -> None:
-        """Exclude the items that the last weighing's `chosen` returned."""
-
-    def released(self) -> pa.LargeStringArray:
-        """Return the excluded items, in order of bytes."""
-
-
 class ScoreStep(Protocol):
     """The step from weights to decisions: noise, added to the score so far, and the state of each item."""
 
@@ -294,10 +272,10 @@ class LengthWalk(Protocol):
         charge: Charge | None = None,
         among: Subset | None = None,
     ) -> Weights:
-        """Let every user share its weight over at most `limit` of its distinct grams of this length; see `RoundWalk`.
+        """Let every user share its weight over at most `limit` of its distinct grams of this length.
 
-        Where the weighting is sequential, users come in the order of "order/all lengths" at every length. From the
-        first `keep` on, a weighing may have a charge; candidates may be weighed more than once, and only some of them.
+        As `Engine.weigh`, but in the order of "order/all lengths" where the weighting is sequential. From the first
+        `keep` on, a weighing may have a charge; candidates may be weighed more than once, and only some of them.
         """
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
@@ -394,8 +372,16 @@ class Engine(Protocol):
     def keys(self) -> Keys:
         """The columns that items came from, which are public as the schema is; none for words."""
 
-    def round_walk(self) -> RoundWalk:
-        """Return the items, to be released in one round or several."""
+    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
+        """Let every user share its weight over at most `limit` distinct items.
+
+        Args:
+            shares: how a user's weight is shared.
+            limit: most items of one user; a user of more draws `limit` of them uniformly.
+            secret: of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, where the
+                weighting is sequential, of the order of users ("order/PASS" by the user's key).
+            pass_name: which pass of the release this is; every pass draws afresh.
+        """
 
     def pools(self, secret: RestrictableDraws) -> PoolWalk:
         """Return the items, to be released in adaptive rounds.

@@ -31,11 +31,13 @@ def read(
     Rows of one user may come in any order and from any number of files.
 
     Args:
-        source: a path, folder or glob of Parquet, CSV, TSV or JSON lines files (the last three also .gz or .zst), an
-            address of one (s3://, https://), or a list of these; a polars, pandas or pyarrow table, or any object with
-            Arrow's interfaces; an iterator of tables; a list of dictionaries; a dictionary of columns; a cursor;
-            `vp.SQL(query, connection)`; or a Spark DataFrame, which stays on its cluster (docs/guides/spark.md).
-        user: name of the column that identifies the user of a row, or a list of several columns. A row without a user
+        source: a path, folder or glob of Parquet, Arrow, CSV, TSV, JSON or text files, an address of one (s3://,
+            https://), an open file, or a list of paths; a polars, pandas or pyarrow table, or any object with Arrow's
+            interfaces; an iterator of tables; rows with field names, such as dictionaries and dataclasses; a dictionary
+            of columns; a cursor; `vp.SQL(query, connection)`; or a Spark DataFrame, which stays on its cluster
+            (docs/guides/spark.md). docs/guides/reading.md has all sources.
+        user: name of the column that identifies the user of a row, or a list of several columns; `user.id` is the
+            field `id` of the column `user`. A row without a user
             is refused, or left out with `vp.ReadOptions(missing_users="drop")`.
         text: name of a column of texts, which `tokenizer` splits into tokens; null is an empty text.
         tokens: name of a column of lists of tokens, in order.

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InputError
 from voxpop.exports.sql import Columns, key_names, released_items
 from voxpop.reading.arrow import array_of, joined
-from voxpop.reading.keys import WORDS, family, spelled
-from voxpop.reading.objects import array_of_objects
+from voxpop.reading.keys import WORDS, family, is_list, spelled
+from voxpop.reading.types import Column, array_of_objects
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -110,7 +110,7 @@ def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str])
     """
     plain = [joined(each) for each in keys]
     kind = plain[0].type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if is_list(kind):
         check_type(kind.value_type, pa.string(), names[0])
         grams = set(release.each_gram())
         lists = (None if each is None or None in each else tuple(map(str, each)) for each in plain[0].to_pylist())
@@ -183,7 +183,9 @@ def _from_pandas(keys: Any, column: str) -> Any:
     if keys.dtype.kind == "f" and bool((keys.isna() | (keys == keys.round())).all()):
         keys = keys.astype("Int64")  # pandas makes whole numbers with gaps floating
     if keys.dtype == object:
-        return array_of_objects(keys.to_numpy(), column)
+        # Objects declare no type: they are spelled as `voxpop.read` spells them.
+        lists = any(isinstance(each, list | tuple | np.ndarray) for each in keys)
+        return array_of_objects(keys, Column(column, lists=lists), "the table", 0)
     return pa.array(keys, from_pandas=True)
 
 

@@ -17,6 +17,8 @@ LOW = 2**32 - 1
 FIRST_SLOTS_BITS = 12
 AT_ONCE = 64
 """Names that are looked up together."""
+Table = tuple[Int64s, Uint32s]
+"""Names by number, and slots, a power of two, at least twice as many: a number + 1, or 0 where the slot is empty."""
 
 
 @jit
@@ -29,52 +31,53 @@ def _first_slot(name: Any, shift: np.uint64) -> Any:
 
 
 @jit
-def _slot_of(name: Any, table: Int64s, shift: np.uint64) -> Any:
-    """Return the slot that holds a name, or the empty one where it belongs; a slot is name + 1 and its number."""
-    # Two entries a slot: name + 1 (0 where it is empty) and its number.
-    mask = table.size // 2 - 1
-    slot = _first_slot(name, shift)
-    while table[2 * slot] != 0 and table[2 * slot] != name + 1:
-        slot = (slot + 1) & mask
+def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
+    """Return the slot that holds a name's number, or the empty one where it belongs; a slot is a number + 1."""
+    slot = first
+    while table[slot] != 0 and names[np.int64(table[slot]) - 1] != name:
+        slot = (slot + 1) & (table.size - 1)
     return slot
 
 
 @jit
-def _grown(names: Int64s, count: int, bits: int) -> Int64s:
-    """Return a table of 2^bits slots that holds the first `count` names."""
-    table = np.zeros(2 << bits, np.int64)
-    shift = HIGH - np.uint64(bits)
+def _shift_of(table: Uint32s) -> np.uint64:
+    """Return by how much hashes are shifted to a slot."""
+    bits = 0
+    while 1 << bits < table.size:
+        bits += 1
+    return HIGH - np.uint64(bits)
+
+
+@jit
+def _numbers_of(names: Int64s, count: int, size: int) -> Uint32s:
+    """Return a table of `size` slots, a power of two, that holds the numbers of the first `count` names."""
+    table = np.zeros(size, np.uint32)
+    shift = _shift_of(table)
     for number in range(count):
-        slot = _slot_of(names[number], table, shift)
-        table[2 * slot] = names[number] + 1
-        table[2 * slot + 1] = number
+        table[_number_slot(names[number], _first_slot(names[number], shift), names, table)] = np.uint32(number + 1)
     return table
 
 
 @jit
-def _bits_of(table: Int64s | Uint32s) -> int:
-    """Return which power of two the slots of a table are, of two entries each."""
-    bits = 0
-    # Two entries a slot, so 2^bits slots are 2^(bits + 1) entries.
-    while 2 << bits < table.size:
-        bits += 1
-    return bits
+def _slots_for(count: int) -> int:
+    """Return the number of slots for `count` names: at most half of them are taken."""
+    size = 1 << FIRST_SLOTS_BITS
+    while size < 2 * count:
+        size *= 2
+    return size
 
 
 @jit
-def _bits_for(count: int) -> int:
-    """Return the binary logarithm of the number of slots for `count` names."""
-    bits = FIRST_SLOTS_BITS
-    # At most half of the slots are taken.
-    while 1 << (bits - 1) < count:
-        bits += 1
-    return bits
+def _number_of(name: Any, table: Table, shift: np.uint64) -> Any:
+    """Return the number of a name, -1 where the table does not hold it."""
+    names, slots = table
+    return np.int64(slots[_number_slot(name, _first_slot(name, shift), names, slots)]) - 1
 
 
 @jit
-def table_of(names: Int64s) -> Int64s:
+def table_of(names: Int64s) -> Table:
     """Return a table that finds distinct names, at least 0, by their places."""
-    return _grown(names, names.size, _bits_for(names.size))
+    return names, _numbers_of(names, names.size, _slots_for(names.size))
 
 
 @jit
@@ -108,7 +111,7 @@ def number_more_pairs(
         names, their count, or -1 where the table would have had to grow beyond `most`, and the table.
     """
     position, end, stop = span
-    shift = HIGH - np.uint64(_bits_of(table) + 1)
+    shift = _shift_of(table)
     places, block = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
     while position < end:
         position, held = _gather_pairs(ids, partners, offset, (position, end, stop), need, estimates, places, block)
@@ -122,29 +125,10 @@ def number_more_pairs(
             names = longer
             # The old table is given back before there is a new one: both would be the most memory of a release.
             table = np.empty(0, np.uint32)
-            table = _numbers_of(names, count)
+            table = _numbers_of(names, count, 2 * names.size)
             shift -= np.uint64(1)
             done, count = _number_block(ids, places, block, done, held, names, count, table, shift)
     return names, count, table
-
-
-@jit
-def _numbers_of(names: Int64s, count: int) -> Uint32s:
-    """Return a table with two slots for each name there is room for, which holds the first `count`."""
-    table = np.zeros(2 * names.size, np.uint32)
-    shift = HIGH - np.uint64(_bits_of(table) + 1)
-    for number in range(count):
-        table[_number_slot(names[number], _first_slot(names[number], shift), names, table)] = np.uint32(number + 1)
-    return table
-
-
-@jit
-def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
-    """Return the slot that holds a name's number, or the empty one where it belongs; a slot is a number + 1."""
-    slot = first
-    while table[slot] != 0 and names[np.int64(table[slot]) - 1] != name:
-        slot = (slot + 1) & (table.size - 1)
-    return slot
 
 
 @jit
@@ -275,77 +259,65 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> In
     Returns:
         All names.
     """
-    bits = _bits_for(count + parts.size)
-    table = _grown(names, count, bits)
-    shift = HIGH - np.uint64(bits)
     merged = np.empty(count + parts.size, np.int64)
     for number in range(count):
         merged[number] = names[number]
+    table = _numbers_of(merged, count, _slots_for(merged.size))
+    shift = _shift_of(table)
     # Names that are there already keep their numbers; the others get the next ones, in their order.
     for number in range(parts.size):
-        slot = _slot_of(parts[number], table, shift)
-        if table[2 * slot] == 0:
-            table[2 * slot] = parts[number] + 1
-            table[2 * slot + 1] = count
+        slot = _number_slot(parts[number], _first_slot(parts[number], shift), merged, table)
+        if table[slot] == 0:
             merged[count] = parts[number]
             count += 1
-        renamed[number] = np.int32(table[2 * slot + 1])
+            table[slot] = np.uint32(count)
+        renamed[number] = np.int32(np.int64(table[slot]) - 1)
     return merged[:count]
 
 
 @jit
-def find_names(wanted: Int64s, table: Int64s) -> Int32s:
+def find_names(wanted: Int64s, table: Table) -> Int32s:
     """Return the number of each name, -1 where the table does not hold it."""
-    shift = HIGH - np.uint64(_bits_of(table))
+    shift = _shift_of(table[1])
     found = np.empty(wanted.size, np.int32)
-    for number in range(wanted.size):
-        slot = _slot_of(wanted[number], table, shift)
-        found[number] = np.int32(table[2 * slot + 1]) if table[2 * slot] != 0 else np.int32(-1)
+    for place in range(wanted.size):
+        found[place] = np.int32(_number_of(wanted[place], table, shift))
     return found
 
 
 @jit
-def mark_met(names: Int64s, table: Int64s, met: Bytes) -> None:
+def mark_met(names: Int64s, table: Table, met: Bytes) -> None:
     """Write 1 at the number of each name that the table holds, and nothing else: parts may come side by side.
 
     Args:
         names: int64, at least 0.
-        table: int64, of `table_of`.
+        table: of `table_of`.
         met: uint8, by number in the table; changed in place.
     """
-    shift = HIGH - np.uint64(_bits_of(table))
+    shift = _shift_of(table[1])
     for place in range(names.size):
-        slot = _slot_of(names[place], table, shift)
-        if table[2 * slot] != 0:
-            met[table[2 * slot + 1]] = 1
+        number = _number_of(names[place], table, shift)
+        if number >= 0:
+            met[number] = 1
 
 
 @jit
-def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: Int64s) -> Bytes:
+def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: Table) -> Bytes:
     """Return 1 for each pair that is allowed, as in `number_pairs`, or that a table holds; else 0.
 
     Args:
         names: int64, `left * 2^32 + partner`.
         need: int64, by left gram.
         estimates: int64, by partner.
-        further: int64, of `table_of`.
+        further: of `table_of`.
     """
-    shift = HIGH - np.uint64(_bits_of(further))
+    shift = _shift_of(further[1])
     found = np.empty(names.size, np.uint8)
     for place in range(names.size):
         name = names[place]
         mine = _is_candidate(name >> 32, name & LOW, need, estimates)
-        found[place] = mine or further[2 * _slot_of(name, further, shift)] != 0
+        found[place] = mine or _number_of(name, further, shift) >= 0
     return found
-
-
-@jit
-def rename_range(ids: Int32s, begin: int, end: int, renamed: Int32s) -> None:
-    """Write `renamed[id]` for every id of a range, in place; negative ids stay."""
-    for position in range(begin, end):
-        old = ids[position]
-        if old >= 0:
-            ids[position] = renamed[old]
 
 
 @jit
@@ -385,23 +357,3 @@ def move_down(ids: Int32s, begin: int, end: int, target: int) -> None:
     """Write the ids of a range to `target` and behind it, which is at or before its beginning."""
     for position in range(begin, end):
         ids[target + position - begin] = ids[position]
-
-
-@jit
-def rename_users(ids: Int32s, user_start: Int64s, order: Int64s, renamed: Int32s, target: Int32s, place: int) -> None:
-    """Write `renamed[id]` for every id of some users into `target`, user after user, and -1 for negative ids.
-
-    Args:
-        ids: int32, by position.
-        user_start: int64 (users + 1), where each user's positions begin.
-        order: int64, the users to write, in the order wanted.
-        renamed: int32, by id.
-        target: int32, written from `place` on.
-        place: int.
-    """
-    for number in range(order.size):
-        user = order[number]
-        for position in range(user_start[user], user_start[user + 1]):
-            old = ids[position]
-            target[place] = renamed[old] if old >= 0 else np.int32(-1)
-            place += 1

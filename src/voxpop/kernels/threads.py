@@ -35,19 +35,12 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
 
 
 def one_ahead(items: Iterator[Result]) -> Iterator[Result]:
-    """Yield an iterator's values; a thread computes the next value while the caller uses the last one."""
+    """Yield an iterator's values, none of them None; a thread computes the next while the caller uses the last one."""
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(_next_of, items)
+        coming = thread.submit(next, items, None)
         while (found := coming.result()) is not None:
-            coming = thread.submit(_next_of, items)
-            yield found[0]
-
-
-def _next_of(items: Iterator[Result]) -> tuple[Result] | None:
-    """Return the next in a tuple, None at the end."""
-    for item in items:
-        return (item,)
-    return None
+            coming = thread.submit(next, items, None)
+            yield found
 
 
 def one_behind(work: Callable[[Task], None], tasks: Iterable[Task]) -> None:

@@ -45,45 +45,6 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
 
 
 @jit
-def copy_rows(tokens: Int32s, starts: Int64s, sizes: Int64s, rows: Int32s) -> None:
-    """Write each document into a separate row, padded with -1."""
-    for row in range(starts.size):
-        for place in range(sizes[row]):
-            rows[row, place] = tokens[starts[row] + place]
-
-
-@jit
-def number_rows(rows: Int32s, order: Int64s, numbers: Int32s, shared: Int32s) -> int:
-    """Number distinct rows in the order given, and measure the prefix that each shares with the one before.
-
-    Args:
-        rows: int32 (documents, longest).
-        order: int64 (documents), rows in rising order.
-        numbers: int32 (documents), written: the number of each row's content.
-        shared: int32 (documents), written for each distinct row: places in which it equals the one before.
-
-    Returns:
-        The number of distinct rows.
-    """
-    count = 0
-    for rank in range(order.size):
-        row = order[rank]
-        same = 0
-        if rank > 0:
-            before = order[rank - 1]
-            while same < rows.shape[1] and rows[row, same] == rows[before, same] and rows[row, same] >= 0:
-                same += 1
-            # Equal up to where both end: the same content, so the same number.
-            if same == rows.shape[1] or (rows[row, same] < 0 and rows[before, same] < 0):
-                numbers[row] = count - 1
-                continue
-        numbers[row] = count
-        shared[count] = same
-        count += 1
-    return count
-
-
-@jit
 def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_start: Int64s) -> int:
     """List each user's words that fit, in order, as often as the user holds them.
 

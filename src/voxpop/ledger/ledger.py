@@ -1,180 +1,32 @@
 """The ledger of a team: the budget of each data set, and every release that was charged to it.
 
-A further release may run if sums that are capped on every path allow it. Who looks at one release before choosing the
-next makes the numbers of the next depend on the outcome of the last. Composed curves then promise nothing; sums with
-caps fixed beforehand do. Three accounts are kept side by side, each with a third of delta, and a release may run as
-long as one of them holds it with all that came before:
-
-* plain: epsilons and deltas add up;
-* gaussian: squares of mu add up, and so do the chances of novel items; nothing without a `Spend` goes in;
-* mixed: half of epsilon is set aside for releases without a `Spend`, whose deltas count as chances.
-
-A first release that fits the budget as a whole may always run: nothing was seen before it was chosen. The proof is
-in docs/privacy/composition.md.
+`caps.py` decides which further releases fit, `runs.py` saves the result of a run together with its entry.
 """
 
-import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fractions import Fraction
-from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError, InputError, LedgerError
+from voxpop.ledger.caps import MOST_ENTRIES, accounts_of, may_run, shortage
 from voxpop.ledger.storage import DAMAGED, held, lost, read_ledger, traces_of, write_ledger
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import compose, composed_delta
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 
-MOST_ENTRIES = 1024
-NOVEL_SHARE = Fraction(9, 10)
-"""Part of an account's delta that pays for novel items; the rest pays for noise, which hardly needs more."""
-WAYS = {
-    "plain": "epsilons and deltas added up",
-    "gaussian": "Gaussian noise added up exactly",
-    "mixed": "half of epsilon for Gaussian noise, half for the rest",
-}
-"""How each account adds up, in words."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """The limits of one account.
-
-    Attributes:
-        name: "plain", "gaussian" or "mixed".
-        epsilon: of releases that go in by epsilon and delta.
-        chance: of their deltas, and of the chances of novel items.
-        square: of mu^2; 0 where nothing goes in by its spend.
-    """
-
-    name: str
-    epsilon: Fraction
-    chance: Fraction
-    square: Fraction
-
-    def used(self, guarantees: Sequence[Guarantee]) -> dict[str, float]:
-        """Return which part of each cap releases use up; more than 1 is too much.
-
-        Args:
-            guarantees: of all releases, in any order.
-        """
-        epsilon, chance, square = Fraction(0), Fraction(0), Fraction(0)
-        for each in guarantees:
-            # A chance that is added, and no part of a pair, has no place in the proof of these sums.
-            if each.spend is None or each.spend.apart or self.name == "plain":
-                epsilon += Fraction(each.epsilon)
-                chance += Fraction(each.delta)
-            else:
-                chance += Fraction(each.spend.novel)
-                square += Fraction(each.spend.mu) ** 2
-        pairs = {
-            "epsilon": (epsilon, self.epsilon),
-            "chance": (chance, self.chance),
-            "mu squared": (square, self.square),
-        }
-        return {name: _part(sum_, cap) for name, (sum_, cap) in pairs.items()}
-
-    def hold(self, guarantees: Sequence[Guarantee]) -> bool:
-        """Return whether releases fit under every cap."""
-        return all(part <= 1 for part in self.used(guarantees).values())
-
-
-def accounts_of(budget: Budget) -> tuple[Caps, ...]:
-    """Return the accounts of a data set's budget.
-
-    Args:
-        budget: the limit on the total cost of all releases to one user.
-
-    Returns:
-        The three accounts; only the plain one where delta is 0.
-    """
-    epsilon, delta = Fraction(budget.epsilon), Fraction(budget.delta)
-    if delta == 0:
-        return (Caps("plain", epsilon, delta, Fraction(0)),)
-    third = delta / 3
-    novel = third * NOVEL_SHARE
-    return (
-        Caps("plain", epsilon, third, Fraction(0)),
-        Caps("gaussian", Fraction(0), novel, _square(budget.epsilon, float(novel), float(third))),
-        Caps("mixed", epsilon / 2, novel, _square(budget.epsilon / 2, float(novel), float(third))),
-    )
-
-
-def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee) -> bool:
-    """Return whether a release may run after others.
-
-    Args:
-        budget: the limit on the total cost of all releases to one user.
-        before: the guarantees that are already charged.
-        now: the guarantee of the release.
-    """
-    if not before:
-        return now.epsilon <= budget.epsilon and now.delta <= budget.delta
-    every = [*before, now]
-    return len(every) <= MOST_ENTRIES and any(caps.hold(every) for caps in accounts_of(budget))
-
-
-def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee) -> str:
-    """Return which sum a release exceeds: spent, left and requested.
-
-    Args:
-        budget: The budget of the data set.
-        before: The releases that were charged, fewer than `MOST_ENTRIES`.
-        now: A release for which `may_run` is False.
-    """
-    if not before:
-        name, cap, asked = ("epsilon", budget.epsilon, now.epsilon)
-        if now.epsilon <= budget.epsilon:
-            name, cap, asked = ("delta", budget.delta, now.delta)
-        return f"{name}: 0 of {cap:g} spent, {cap:g} left, {asked:g} requested"
-    # The account that comes closest to holding the release, and the cap that it exceeds most.
-    closest = min(accounts_of(budget), key=lambda caps: max(caps.used([*before, now]).values()))
-    parts = closest.used([*before, now])
-    name = max(parts, key=parts.__getitem__)
-    spent, asked = closest.used(before)[name], closest.used([now])[name]
-    if name == "mu squared":
-        left = max(0.0, 1 - spent)
-        return f"Gaussian noise: {spent:.3g} of 1 spent, {left:.3g} left, {asked:.3g} requested"
-    cap = float(closest.epsilon if name == "epsilon" else closest.chance)
-    if not cap:
-        return f"delta: 0 of 0 left, {now.delta:g} requested"
-    share = f" (of the ledger's delta, {cap:.3g} counts here)" if name == "chance" else ""
-    said = "epsilon" if name == "epsilon" else "delta"
-    left = max(0.0, cap - spent * cap)
-    return f"{said}: {spent * cap:.4g} of {cap:.4g} spent, {left:.4g} left, {asked * cap:.4g} requested{share}"
-
-
-@lru_cache(maxsize=64)
-def _square(epsilon: float, novel: float, delta: float) -> Fraction:
-    """Return the largest mu^2 at which a chance of novel items and noise stay within delta, rounded down."""
-    from voxpop.privacy.gaussian import delta as gaussian_delta
-
-    room = delta * (1 - 1e-12) - MOST_ENTRIES * walk_slack(epsilon, MOST_PASSES)
-    low, high = 0.0, 1e3
-    for _ in range(200):
-        middle = (low + high) / 2
-        spent = (novel + (1 - novel) * gaussian_delta(epsilon + math.log1p(-novel), middle)) * ROUNDING
-        low, high = (middle, high) if spent <= room else (low, middle)
-    return Fraction(low) ** 2
-
-
-def _part(total: Fraction, cap: Fraction) -> float:
-    if total <= cap:
-        return float(total / cap) if cap else 0.0
-    return max(math.nextafter(1.0, 2.0), float(total / cap)) if cap else math.inf
-
+if TYPE_CHECKING:
+    from voxpop.ledger.runs import LedgerRun
 
 NEIGHBOURS = Guarantee(1, 0).neighbours
 FIT = 0.25
 """A spend must account for at least this part of the stated delta. Those of all plans account for 0.6 or more."""
+LONGEST_LABEL = 200
+STEP = 0.01
+"""Distance of the epsilons that `largest_epsilon` tries."""
 
 
 @final
@@ -183,36 +35,45 @@ class Entry:
     """One release that was charged to a data set.
 
     Attributes:
+        dataset: The name of the data set.
         number: From 1 on, in the order of charging.
-        label: The kind of release, in a few words.
+        mechanism: The kind of release, in a few words.
+        label: The label of the run, or "".
         guarantee: The guarantee that was charged.
         charged: The time, in UTC.
-        finished: Whether the release returned. An unfinished release stays charged: its output may have been seen.
+        state: "charged", "finished" or "failed". A failed release stays charged: its output may have been seen. A run
+            that is only charged may be repeated under its label without a second charge.
+        attempt: How many times the run was started. Only the last attempt can finish.
+        release: The identifier of the release, once it is finished.
+        kept: The folder in which the result was kept until it was saved, or "".
     """
 
+    dataset: str
     number: int
+    mechanism: str
     label: str
     guarantee: Guarantee
     charged: str
-    finished: bool
+    state: str = "charged"
+    attempt: int = 1
+    release: str = ""
+    kept: str = ""
+
+    def __str__(self) -> str:
+        return f'entry {self.number} of "{self.dataset}"' + (f', run "{self.label}"' if self.label else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry, ready for JSON."""
-        return {
-            "number": self.number,
-            "label": self.label,
-            "guarantee": self.guarantee.to_dict(),
-            "charged": self.charged,
-            "finished": self.finished,
-        }
+        """Return the entry without the name of the data set, ready for JSON."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name != "dataset"}
+        return {**values, "guarantee": self.guarantee.to_dict()}
 
     @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> "Entry":
+    def from_dict(dataset: str, values: Mapping[str, Any]) -> "Entry":
         """Return the entry that `to_dict` described."""
-        guarantee = Guarantee.from_dict(values["guarantee"])
-        return Entry(
-            int(values["number"]), str(values["label"]), guarantee, str(values["charged"]), bool(values["finished"])
-        )
+        entry = Entry(dataset, **{**values, "guarantee": Guarantee.from_dict(values["guarantee"])})
+        if entry.state not in ("charged", "finished", "failed") or type(entry.attempt) is not int:
+            raise ValueError("not an entry")
+        return entry
 
 
 @final
@@ -228,47 +89,88 @@ class LedgerAccount:
     path: Path
     name: str
 
-    def charge(self, guarantee: Guarantee, label: str) -> int:
+    def run(self, label: str, save_to: str | PathLike[str] | None = None, *, overwrite: bool = False) -> "LedgerRun":
+        """Return a run, which is charged once even if it is started several times; use it as `ledger=`.
+
+        A run that was stopped from outside (a killed process, a power cut, Ctrl-C) may start again under its label.
+        With `save_to`, the release is saved in the step that finishes the run, so that a job that is stopped later
+        has its release. If such a job was stopped between these two steps, this method saves the release.
+
+        Args:
+            label: The name of the run in this data set, such as "2026-11-25".
+            save_to: The folder to save the result to.
+            overwrite: Whether to replace another result in the folder.
+
+        Raises:
+            InputError: The label is empty or too long.
+            ReleaseError: The result of the finished run cannot be saved.
+
+        Example:
+            >>> import tempfile
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
+            >>> with tempfile.TemporaryDirectory() as here:
+            ...     drinks = vp.Ledger(f"{here}/team.json").open("drinks", vp.Budget(3, 1e-6), create=True)
+            ...     for attempt in (1, 2):
+            ...         run = drinks.run("2026-11-25", save_to=f"{here}/words")
+            ...         if not run.finished:
+            ...             corpus = vp.read(table, user="who", items="what")
+            ...             words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=run)
+            ...     len(drinks.entries), vp.load(f"{here}/words") == words
+            (1, True)
+        """
+        from voxpop.ledger.runs import LedgerRun
+
+        if not isinstance(label, str) or not label.strip():
+            raise InputError('the label of a run must be a string that is not empty, such as "2026-11-25".')
+        run = LedgerRun(self, _checked_label(label), None if save_to is None else Path(save_to), overwrite)
+        run.save_finished()
+        return run
+
+    def charge(self, guarantee: Guarantee, mechanism: str, label: str = "") -> Entry:
         """Charge a release before it touches the data.
 
         Releases of voxpop charge their `ledger` themselves. Call this method for releases of other software.
 
         Args:
             guarantee: The guarantee of the release.
-            label: The kind of release, in a few public words.
+            mechanism: The kind of release, in a few public words.
+            label: The label of a run. An unfinished run with this label, mechanism and guarantee is not charged again.
 
         Returns:
-            The number of the entry.
+            The entry.
 
         Raises:
             BudgetError: Not enough budget is left; nothing was charged.
-            LedgerError: The ledger cannot be read or written.
+            LedgerError: The ledger cannot be read or written, or the run with this label has ended.
         """
-        _check(guarantee)
         with held(self.path):
             datasets = read_ledger(self.path)
-            entries = self._refuse(datasets, guarantee)
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            entry = Entry(len(entries) + 1, label, guarantee, now, finished=False)
-            datasets[self.name]["entries"].append(entry.to_dict())
-            write_ledger(self.path, datasets)
-        return entry.number
+            entry = self._admitted(datasets, guarantee, mechanism, label)
+            self._write(datasets, entry)
+        return entry
 
-    def finish(self, number: int) -> str:
-        """Record that a release returned.
+    def finish(self, entry: Entry, result: Any = None, *, kept: str = "") -> None:
+        """Record that a release is complete, before anyone sees it.
 
         Args:
-            number: The number of its entry, as returned by `charge`.
+            entry: The entry, as returned by `charge`.
+            result: The result, whose identifier the entry states.
+            kept: The folder in which the result was kept.
 
-        Returns:
-            The name of the entry, as reports state it.
+        Raises:
+            LedgerError: The run was started again meanwhile, so that this result must be discarded.
         """
-        with held(self.path):
-            datasets = read_ledger(self.path)
-            _, entries = self._parsed(datasets)
-            datasets[self.name]["entries"][number - 1] = replace(entries[number - 1], finished=True).to_dict()
-            write_ledger(self.path, datasets)
-        return f'entry {number} of "{self.name}"'
+        self._end(entry, state="finished", release=_identifier(result), kept=kept)
+
+    def fail(self, entry: Entry) -> None:
+        """Record that a release raised an exception. It stays charged, and its run cannot be repeated.
+
+        Args:
+            entry: The entry, as returned by `charge`.
+        """
+        self._end(entry, state="failed")
 
     def fits(self, guarantee: Guarantee) -> bool:
         """Return whether a release could be charged now. Another process may charge first."""
@@ -276,14 +178,9 @@ class LedgerAccount:
         budget, entries = self._parsed(read_ledger(self.path))
         return may_run(budget, [each.guarantee for each in entries], guarantee)
 
-    def check(self, guarantee: Guarantee) -> None:
-        """Refuse a release that could not be charged now.
-
-        Raises:
-            BudgetError: Not enough budget is left.
-        """
-        _check(guarantee)
-        self._refuse(read_ledger(self.path), guarantee)
+    def check(self, guarantee: Guarantee, mechanism: str = "", label: str = "") -> None:
+        """Refuse what `charge` would refuse now."""
+        self._admitted(read_ledger(self.path), guarantee, mechanism, label)
 
     @property
     def budget(self) -> Budget:
@@ -302,30 +199,102 @@ class LedgerAccount:
         return compose([each.guarantee for each in entries]) if entries else None
 
     def used(self) -> dict[str, dict[str, float]]:
-        """Return the used part of each cap, for each way to add up; see `voxpop.ledger.ledger`."""
+        """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
         budget, entries = self._parsed(read_ledger(self.path))
         return {caps.name: caps.used([each.guarantee for each in entries]) for caps in accounts_of(budget)}
 
-    def _refuse(self, datasets: dict[str, Any], guarantee: Guarantee) -> list[Entry]:
-        """Return the entries, or raise a BudgetError if the release does not fit after them."""
+    def entry(self, label: str) -> Entry | None:
+        """Return the entry of the run with this label, or None."""
+        return _labelled(self.entries, label)
+
+    def largest_epsilon(self, mechanism: Any, delta: float) -> float:
+        """Return the largest multiple of 0.01 at which a release could be charged now, or 0.
+
+        Args:
+            mechanism: The configuration, such as `vp.SetUnion()`.
+            delta: The delta of the release.
+        """
+        budget, entries = self._parsed(read_ledger(self.path))
+        before = [each.guarantee for each in entries]
+
+        def fits(steps: int) -> bool | None:
+            try:
+                return may_run(budget, before, mechanism.plan(Budget(round(steps * STEP, 2), delta)).guarantee)
+            except BudgetError:  # too small an epsilon for any plan
+                return None
+
+        low, high = 0, int(budget.epsilon / STEP) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(middle) is False else (middle, high)
+        return round(low * STEP, 2) if low and fits(low) else 0.0
+
+    def _repeated(self, earlier: Entry, guarantee: Guarantee, mechanism: str) -> Entry:
+        """Return the entry of another attempt of a run.
+
+        Raises:
+            LedgerError: The run has ended.
+            InputError: The release differs from the one that was charged.
+        """
+        if earlier.state != "charged":
+            reason = (
+                "is finished: its result was returned or saved"
+                if earlier.state == "finished"
+                else "failed with an error, whose reason can depend on the noise"
+            )
+            raise LedgerError(
+                f'Run "{earlier.label}" of "{self.name}" {reason}, so it does not run again. Nothing was charged. Load '
+                "the saved result, or choose another label, which is charged."
+            )
+        # Equal guarantees may have different spends.
+        if (mechanism, guarantee.to_dict()) != (earlier.mechanism, earlier.guarantee.to_dict()):
+            raise InputError(
+                f'Run "{earlier.label}" of "{self.name}" was charged for {earlier.mechanism} with {earlier.guarantee}. '
+                "Repeat it with the same mechanism and budget, or choose another label, which is charged."
+            )
+        return replace(earlier, attempt=earlier.attempt + 1)
+
+    def _end(self, entry: Entry, **ended: Any) -> None:
+        with held(self.path):
+            datasets = read_ledger(self.path)
+            stored = self._parsed(datasets)[1][entry.number - 1]
+            if (stored.state, stored.attempt) != ("charged", entry.attempt):
+                raise LedgerError(
+                    f"Another process started {entry} again, so this result was discarded. Use the result of "
+                    "the other process."
+                )
+            self._write(datasets, replace(entry, **ended))
+
+    def _write(self, datasets: dict[str, Any], entry: Entry) -> None:
+        datasets[self.name]["entries"][entry.number - 1 : entry.number] = [entry.to_dict()]
+        write_ledger(self.path, datasets)
+
+    def _admitted(self, datasets: dict[str, Any], guarantee: Guarantee, mechanism: str, label: str) -> Entry:
+        """Return the entry of a release that may be charged, or of an unfinished run that may be repeated."""
+        _check(guarantee)
+        label = _checked_label(label)
         budget, entries = self._parsed(datasets)
+        if earlier := _labelled(entries, label):
+            return self._repeated(earlier, guarantee, mechanism)
         before = [each.guarantee for each in entries]
         if may_run(budget, before, guarantee):
-            return entries
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            return Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now)
         if len(entries) >= MOST_ENTRIES:
             short = f"a data set takes at most {MOST_ENTRIES:,} releases"
         else:
             short = shortage(budget, before, guarantee)
         raise BudgetError(
-            f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less, or '
-            f"see `voxpop ledger show {self.path}`."
+            f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '
+            f"`voxpop ledger show {self.path} --for items --delta {guarantee.delta:g}` prints the largest epsilon that "
+            "fits."
         )
 
     def _parsed(self, datasets: dict[str, Any]) -> tuple[Budget, list[Entry]]:
         try:
             mine = datasets[self.name]
             budget = Budget(**mine["budget"])
-            entries = [Entry.from_dict(each) for each in mine["entries"]]
+            entries = [Entry.from_dict(self.name, each) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
             raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
         return budget, entries
@@ -351,7 +320,7 @@ class Ledger:
         ...     ledger = vp.Ledger(f"{here}/team.json")
         ...     drinks = ledger.open("drinks", vp.Budget(epsilon=3, delta=1e-6), create=True)
         ...     words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=drinks)
-        ...     drinks.fits(vp.Guarantee(2, 1e-8)), [entry.label for entry in drinks.entries]
+        ...     drinks.fits(vp.Guarantee(2, 1e-8)), [entry.mechanism for entry in drinks.entries]
         (False, ['set union'])
     """
 
@@ -450,6 +419,23 @@ def _same(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
         return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", each).split()).casefold())
 
     return [each for each in names if key(each) == key(name)]
+
+
+def _labelled(entries: Sequence[Entry], label: str) -> Entry | None:
+    return next((each for each in entries if label and each.label == label), None)
+
+
+def _checked_label(label: str) -> str:
+    if not isinstance(label, str) or len(label) > LONGEST_LABEL or not (label.isprintable() or not label):
+        raise InputError(f"the label of a run must be one line of at most {LONGEST_LABEL} characters.")
+    return " ".join(label.split())
+
+
+def _identifier(result: Any) -> str:
+    """Return the identifiers of a result, of the release that it counts, or of several releases."""
+    several = list(result.values()) if isinstance(result, Mapping) else [result]
+    found = [getattr(each, "id", None) or getattr(getattr(each, "grams", None), "id", None) for each in several]
+    return ", ".join(filter(None, found))
 
 
 def _check(guarantee: Guarantee) -> None:

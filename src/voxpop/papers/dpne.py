@@ -8,7 +8,8 @@ before any data is read.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from math import fsum
+from fractions import Fraction
+from math import fsum, nextafter
 from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
@@ -19,12 +20,12 @@ from voxpop.mechanisms.ngrams.mechanism import check_eta, check_lengths, check_l
 from voxpop.mechanisms.ngrams.plan import CROWDED, NGramsPlan, rest_after, without_slack
 from voxpop.mechanisms.ngrams.releasing import Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
-from voxpop.mechanisms.rounds.plan import RoundPlan, rounds_delta
+from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_within
 from voxpop.privacy.calibrate import calibrate
-from voxpop.privacy.individual import GaussianFilter
+from voxpop.privacy.individual import noise_for
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import Mechanism, sealed
 
@@ -119,7 +120,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         more = self.max_length > 1
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
         # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
-        delta = rounds_delta([first], exact.epsilon, later) + slack
+        delta = round_delta(first, exact.epsilon, later) + slack
         plan = NGramsPlan(self, budget, first, later, _longer(self, later), slack, delta, schedule)
         return sealed(plan, delta)
 
@@ -151,11 +152,14 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
 
 def squares(dpne: DPNE, later: float) -> list[float]:
     """Return the mu^2 of each length from 2 on, which add up to at most `later`, exactly."""
-    left, found = GaussianFilter(later), []
+    # The noise of a length may depend on earlier results. The loss of all lengths together is one normal because these
+    # squares add up to at most `later` on every path (docs/privacy/ngrams.md, "Noise chosen from results").
+    left, found = Fraction(later), []
     for number in range(1, dpne.max_length):
+        rest = float(left) if Fraction(float(left)) <= left else nextafter(float(left), 0.0)
         last = number == dpne.max_length - 1
-        found.append(left.left if last else left.left * min(1.0, dpne.shares[number] / fsum(dpne.shares[number:])))
-        left.spend(found[-1])
+        found.append(rest if last else rest * min(1.0, dpne.shares[number] / fsum(dpne.shares[number:])))
+        left -= Fraction(found[-1])
     return found
 
 
@@ -163,7 +167,7 @@ def settled(dpne: DPNE, length: int, square: float, released: int, candidates: i
     """Return the vote on a length: sigma by its charge, rho by the number of candidates (Section 2)."""
     voting = dpne.voting(length)
     setting = voting.setting(square, released, candidates)
-    sigma = GaussianFilter(square).spend(square, voting.rule.sensitivity(setting))
+    sigma = noise_for(square, voting.rule.sensitivity(setting))
     return voting.charged(setting, sigma, voting.threshold(sigma, released, candidates), square)
 
 

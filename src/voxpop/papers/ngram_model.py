@@ -22,7 +22,7 @@ from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM, public_
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.plan import check_epsilon
 from voxpop.mechanisms.sequences.releasing import ContextNoise
-from voxpop.papers.gram_tree import Rows, Tree, gram_symbols, grow, plant, synthetic_sequences
+from voxpop.papers.gram_tree import Level, Tree, gram_symbols, grow, plant, synthetic_sequences
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Mechanism, Planned, sealed
@@ -199,15 +199,15 @@ class GramModel:
         """
         import polars as pl
 
-        tree = self.tree
-        symbols, sizes = gram_symbols(tree)
+        tree, entries = self.tree, self.tree.entries
+        nodes, last = np.divmod(entries, tree.width)
         return pl.DataFrame(
             {
-                "gram": lists_of_symbols(self.alphabet, symbols, sizes),
-                "ends": tree.symbols == tree.width - 1,
-                "count": tree.counts,
-                "estimate": tree.entry_totals(),
-                "scale": np.repeat(tree.scales, np.diff(tree.starts)),
+                "gram": lists_of_symbols(self.alphabet, *gram_symbols(tree)),
+                "ends": last == tree.width - 1,
+                "count": tree.counts[nodes, last],
+                "estimate": tree.entry_totals()[nodes, last],
+                "scale": tree.scales[nodes],
             }
         )
 
@@ -228,7 +228,7 @@ class GramModel:
 
     def __len__(self) -> int:
         """Return the number of released grams."""
-        return int(self.tree.symbols.size)
+        return int(self.tree.entries.size)
 
     def __repr__(self) -> str:
         return f"GramModel({len(self):,} grams, {self.guarantee})"
@@ -264,7 +264,7 @@ def least(paths: PathBudget, share: int) -> int:
 
 def released_children(
     paths: PathBudget, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Source"
-) -> Rows:
+) -> Level:
     """Add noise to the counts of all possible children, and keep those that the paper keeps.
 
     Args:
@@ -285,9 +285,8 @@ def released_children(
     kept |= (at_root | (candidates.heights <= 1))[:, None]
     # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
     kept[:, _bins(paths.limits.alphabet + 1, at_root) :] = False
-    row, symbol = np.nonzero(kept)
     scales = np.array([paths.scale(share) for share in shares])
-    return Rows(candidates.parents, scales, row, symbol.astype(np.int32), np.maximum(noisy[row, symbol], 0))
+    return Level(candidates.parents, scales, np.where(kept, np.maximum(noisy, 0), -1))
 
 
 def _bins(width: int, at_root: bool) -> int:
@@ -316,23 +315,15 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
         keys, counts = count_children(sequences, places, depth, width)
         # The privacy boundary: counts go in, released children are returned.
         level = released_children(paths, candidates, keys, counts, secret)
-        if tree is None:
-            tree, nodes = plant(width, level), np.zeros(1, np.int32)
-        else:
-            tree, nodes = grow(tree, level)
-        # int64 by node: the row of the last level that became it, -1 for other nodes.
-        row_of = np.full(tree.nodes, -1, np.int64)
-        row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
+        tree, nodes = (plant(level), np.zeros(1, np.int32)) if tree is None else grow(tree, level)
         # Computed only from released counts, so the whole is an adaptive composition.
-        opened = _open_next(paths, tree, candidates, row_of, depth)
-        if not opened.parents.size:
+        candidates, opened = _open_next(paths, tree, candidates, level, nodes, limits.max_gram - depth - 1)
+        if not opened.size:
             break
-        # node * width + symbol, as the candidates were counted: rising, as entries are.
-        wanted = row_of[tree.node_of(opened.parents)] * width + tree.symbols[opened.parents]
-        # By counted key: its place among the new nodes, -1 if it is not among them.
-        at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
-        enter_children(places, np.where(wanted[at] == keys, at, -1).astype(np.int32))
-        candidates = opened
+        # By candidate * width + symbol, as children were counted: the number of the new candidate, or -1.
+        entered = np.full(level.counts.size, -1, np.int32)
+        entered[opened] = np.arange(opened.size)
+        enter_children(places, entered[keys])
     return cast(Tree, tree)
 
 
@@ -341,24 +332,23 @@ def _opened(sequences: Int32s, end: int) -> Int32s:
     return np.where(sequences == end, -1, 0).astype(np.int32)
 
 
-def _open_next(paths: PathBudget, tree: Tree, candidates: Candidates, row_of: Int64s, depth: int) -> Candidates:
-    """Return the children whose own children are counted next, with their budget: from public numbers."""
-    limits, factor = paths.limits, threshold_factor(paths.limits.alphabet)
-    entries = np.arange(tree.starts[np.searchsorted(tree.depths, depth)], tree.symbols.size)
-    rows = row_of[tree.node_of(entries)]
-    shares = candidates.shares[rows]
-    numbers, inverse = np.unique(shares, return_inverse=True)
-    thresholds = np.array([paths.scale(number) * factor for number in numbers], np.float64)[inverse]
+def _open_next(
+    paths: PathBudget, tree: Tree, candidates: Candidates, level: Level, nodes: Int32s, levels_left: int
+) -> tuple[Candidates, Int64s]:
+    """Return the children whose own children are counted next, with their budget, and their places in the level."""
+    thresholds = level.scales * threshold_factor(paths.limits.alphabet)
     # Where levels are left on the path, and the count is clearly above its noise.
-    grows = (candidates.heights[rows] > 1) & (tree.counts[entries] > thresholds)
+    grows = (candidates.heights > 1)[:, None] & (level.counts > thresholds[:, None])
     # Nothing follows the end.
-    grows &= tree.symbols[entries] < limits.alphabet
-    entries, shares, thresholds = entries[grows], shares[grows], thresholds[grows]
-    largest = tree.largest_chances(tree.neighbours_of(entries))
-    heights = predicted_heights(thresholds, tree.counts[entries], largest, limits.max_gram - depth - 1)
-    pairs = zip(shares.tolist(), heights.tolist(), strict=True)
-    opened = np.array([paths.spend(share, Fraction(1, height)) for share, height in pairs], np.int64)
-    return Candidates(entries, opened, heights, first=candidates.first + candidates.parents.size)
+    grows[:, -1] = False
+    rows, symbols = np.nonzero(grows)
+    entries = nodes[rows].astype(np.int64) * tree.width + symbols
+    largest = tree.chances[tree.neighbours_of(entries)].max(axis=1)
+    heights = predicted_heights(thresholds[rows], level.counts[grows], largest, levels_left)
+    pairs = zip(candidates.shares[rows].tolist(), heights.tolist(), strict=True)
+    shares = np.array([paths.spend(share, Fraction(1, height)) for share, height in pairs], np.int64)
+    first = candidates.first + candidates.parents.size
+    return Candidates(entries, shares, heights, first), np.flatnonzero(grows)
 
 
 def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most: int) -> Int64s:

@@ -4,6 +4,7 @@ Also how objects are shown in notebooks and on terminals: escaped text and small
 """
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -14,11 +15,13 @@ from voxpop.errors import BudgetError, InputError
 
 _EPSILON = "1 is strong, 3 to 4 is common, above 10 protects little"
 _DELTA = "1e-7 is common; keep it well below one over the number of users, and do not compute it from the data"
+SUSPECT_DELTA = 1e-3
+"""A delta above this protects no one in a table of a thousand users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most a release may cost each user.
+    """The most a release may cost each user. A delta above 0.001 is accepted with a warning.
 
     Args:
         epsilon: Bound on the change of any result's log-odds by one user. Finite, more than 0.
@@ -42,6 +45,10 @@ class Budget:
         if not 0 <= delta < 1:
             raise BudgetError(f"`delta` must be at least 0 and less than 1, got {self.delta}. {_DELTA}.")
         object.__setattr__(self, "epsilon", epsilon)
+        if delta > SUSPECT_DELTA:
+            warnings.warn(
+                f"`delta` {delta:g} is large: data of that share of users may come out. {_DELTA}.", stacklevel=3
+            )
         object.__setattr__(self, "delta", delta)
 
 
@@ -119,7 +126,7 @@ class Printed:
 
     def _repr_html_(self) -> str:
         """Return the same for a notebook; wide tables scroll."""
-        return f'<pre style="overflow-x:auto">{escape(str(self))}</pre>'
+        return f'<pre style="overflow-x:auto;font-family:monospace">{escape(str(self))}</pre>'
 
 
 def card(

@@ -5,7 +5,6 @@ numbers that will run.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -16,7 +15,7 @@ from voxpop.privacy import joint
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems, lowest_threshold, release_probability
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.joint import either, gaussian_rounds, laplace_rounds
+from voxpop.privacy.joint import gaussian_rounds, laplace_round
 from voxpop.privacy.numerics import around, crossing, lowest, numerical_slack
 
 Accounting = Literal["joint", "published"]
@@ -100,7 +99,7 @@ def calibrate(
     for attempt in range(40):
         # Up by 1, 2, 4, ... steps of the grid, until the delta of the very numbers keeps to the budget.
         spent = total_delta(
-            [settled], budget.epsilon, novelty, noise=noise, sensitivity=sensitivity, mu_rest=rest / scale
+            settled, budget.epsilon, novelty, noise=noise, sensitivity=sensitivity, mu_rest=rest / scale
         )
         if spent <= budget.delta:
             return replace(settled, delta=spent)
@@ -109,7 +108,7 @@ def calibrate(
 
 
 def total_delta(
-    scales: Sequence[Scale],
+    only: Scale,
     epsilon: float,
     novelty: UniqueItems,
     *,
@@ -117,10 +116,10 @@ def total_delta(
     sensitivity: float = 1.0,
     mu_rest: float = 0.0,
 ) -> float:
-    """A certified upper bound of delta for all rounds together, numerical slack included.
+    """A certified upper bound of delta for a round, numerical slack included.
 
     Args:
-        scales: The rounds.
+        only: The round.
         epsilon: The epsilon of the guarantee.
         novelty: The weight that items of a single user can have.
         noise: `gaussian` or `laplace`.
@@ -134,19 +133,17 @@ def total_delta(
         BudgetError: The parameters do not fit together.
     """
     _check(novelty, noise, sensitivity)
-    if noise == "gaussian" and len(scales) == 1 and novelty.shape != "any":
-        only = scales[0]
+    if noise == "gaussian" and novelty.shape != "any":
         exact = joint.joint_delta(novelty, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
         return min(1.0, exact + numerical_slack(epsilon))
-    # d = 1 - (1 - d_1)(1 - d_2)...: some novel item is released in some round.
-    novel = either([release_probability(novelty, noise, s.scale, s.threshold, sensitivity) for s in scales])
+    # d: some novel item is released.
+    novel = release_probability(novelty, noise, only.scale, only.threshold, sensitivity)
     if noise == "laplace":
         if mu_rest:
-            raise BudgetError("`mu_rest` goes with Gaussian noise; Laplace rounds have no mu to add it to.")
-        exact = laplace_rounds(epsilon, novel, [s.scale for s in scales], sensitivity)
+            raise BudgetError("`mu_rest` goes with Gaussian noise; a Laplace round has no mu to add it to.")
+        exact = laplace_round(epsilon, novel, only.scale, sensitivity)
     else:
-        mu = math.hypot(mu_rest, *(sensitivity / s.scale for s in scales))
-        exact = gaussian_rounds(epsilon, novel, mu)
+        exact = gaussian_rounds(epsilon, novel, math.hypot(mu_rest, sensitivity / only.scale))
     return min(1.0, exact * joint.ROUNDING + numerical_slack(epsilon))
 
 

@@ -34,19 +34,17 @@ MOST_LOSSES = 4096
 LOSS_SLACK = 1e-12
 
 
-def compose(guarantees: Sequence[Guarantee], delta: float | None = None) -> Guarantee:
-    """Return the total guarantee of releases about the same users: a delta, and the least epsilon for it.
+def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Return the total guarantee of releases about the same users: the sum of deltas, and the least epsilon for it.
 
     Args:
         guarantees: One or more.
-        delta: At least the sum of their deltas, which is taken where it is left out. Some more lowers epsilon much
-            where several releases have items unknown beforehand.
 
     Returns:
         A guarantee of all of them, epsilon at most the sum of theirs.
 
     Raises:
-        InputError: None is given, they do not speak of the same neighbours, or delta is too small.
+        InputError: None is given, or they do not speak of the same neighbours.
 
     Example:
         >>> once = Guarantee(1, 1e-7)
@@ -61,10 +59,7 @@ def compose(guarantees: Sequence[Guarantee], delta: float | None = None) -> Guar
     most = sum_up([each.epsilon for each in guarantees])
     if unproved := next((each.unproved for each in guarantees if each.unproved), ""):
         return Guarantee(most, 1.0, neighbours.pop(), private=False, unproved=unproved)
-    least = min(1.0, sum_up([each.delta for each in guarantees]))
-    delta = least if delta is None else delta
-    if not least <= delta <= 1:
-        raise InputError(f"`delta` must be at least the sum of all deltas, {least:g}, and at most 1, got {delta:g}.")
+    delta = min(1.0, sum_up([each.delta for each in guarantees]))
     private = all(each.private for each in guarantees)
     return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private)
 

@@ -12,8 +12,8 @@ c users is released with probability pi(c), where pi(0) = 0 and
     pi(c + 1) = min(e^epsilon pi(c) + delta, 1 - e^-epsilon (1 - pi(c) - delta), 1).
 
 No mechanism releases any item with a higher probability. The first branch holds up to the turn, the second up to the
-top, above which the probability is 1. The lower branch is computed from 0 upwards and the upper one from the top
-downwards, so that both small probabilities and small misses keep their relative accuracy.
+top, above which the probability is 1. Each branch has a closed form, which is computed in eighty digits for every
+distinct count, so that both small probabilities and small misses keep their relative accuracy.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,6 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from voxpop.errors import BudgetError
@@ -34,14 +33,6 @@ from voxpop.privacy.sampling import gumbel_cells, noisy_cells
 from voxpop.privacy.secret import TEXT, Source
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    turn: int  # the last count on the lower branch
-    top: int  # the last count that may be missed
-    log_base: float  # of delta / (e^epsilon - 1)
-    last: float  # the miss at the top is base (e^last - 1)
-
-
 def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple[Floats, Floats]:
     """Return the probabilities that an item is released, and that it is not.
 
@@ -51,7 +42,7 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
         counts: The number of users who hold each item, at least 0.
 
     Returns:
-        The probabilities and their complements; the smaller of the two has a relative error below 1e-12.
+        The probabilities and their complements, each rounded once.
 
     Raises:
         BudgetError: epsilon or delta is out of range.
@@ -61,27 +52,17 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
         >>> released.round(6).tolist(), missed.tolist()[-1]
         ([0.0, 1e-05, 0.348448, 0.760311, 1.0], 0.0)
     """
-    curve = _curve(epsilon, delta)
-    counts = np.asarray(counts, dtype=np.int64)
-    # Up to the turn pi(c) = base (e^(c epsilon) - 1), base = delta / (e^epsilon - 1); beyond it the miss 1 - pi(c) has
-    # the same form, counted downwards from the top.
-    rising = _grown(curve, np.clip(counts, 0, curve.turn) * epsilon)
-    remaining = curve.top - np.clip(counts, curve.turn, curve.top)
-    falling = np.where(counts > curve.top, 0.0, _grown(curve, remaining * epsilon + curve.last))
-    lower = counts <= curve.turn
-    return np.where(lower, rising, 1 - falling), np.where(lower, 1 - rising, falling)
+    with precise.ALONE:
+        _, top = _branches(epsilon, delta)
+        distinct, place = np.unique(np.minimum(counts, top + 1), return_inverse=True)
+        exact = [exact_probability(epsilon, delta, count) for count in distinct.tolist()]
+        both = np.array([(float(each), max(0.0, float(1 - each))) for each in exact]).reshape(-1, 2)
+    return both[place, 0], both[place, 1]
 
 
-def _grown(curve: _Curve, exponent: NDArray[np.floating[Any]]) -> Floats:
-    """The product base (e^exponent - 1), even where a factor does not fit in a double."""
-    with np.errstate(divide="ignore"):
-        # e^(ln base + x + ln(1 - e^-x)) = base (e^x - 1).
-        grown: Floats = np.exp(curve.log_base + exponent + np.log(-np.expm1(-exponent)))
-    return grown
-
-
+@lru_cache(maxsize=4096)
 def exact_probability(epsilon: float, delta: float, count: int) -> Any:
-    """The same probability in eighty digits.
+    """The probability that an item is released, in eighty digits.
 
     Args:
         epsilon: More than 0.
@@ -98,19 +79,21 @@ def exact_probability(epsilon: float, delta: float, count: int) -> Any:
         >>> float(exact_probability(1.0, 1e-5, 1))
         1e-05
     """
-    curve = _curve(epsilon, delta)
-    exact, base = number(epsilon), number(delta) / context.expm1(number(epsilon))
-    if count <= curve.turn:
-        return base * context.expm1(exact * max(count, 0))
-    if count > curve.top:
+    turn, top = _branches(epsilon, delta)
+    if count > top:
         return number(1)
+    exact, base = number(epsilon), number(delta) / context.expm1(number(epsilon))
+    # Up to the turn pi(c) = base (e^(c epsilon) - 1), base = delta / (e^epsilon - 1).
+    lower = base * context.expm1(exact * max(min(count, turn), 0))
+    if count <= turn:
+        return lower
     # 1 - pi(turn + m) + base = e^(-m epsilon) (1 - pi(turn) + base): the second branch, solved.
-    at_turn = base * context.expm1(exact * curve.turn)
-    return 1 + base - context.exp(-exact * (count - curve.turn)) * (1 - at_turn + base)
+    return 1 + base - context.exp(-exact * (count - turn)) * (1 - lower + base)
 
 
 @lru_cache(maxsize=64)
-def _curve(epsilon: float, delta: float) -> _Curve:
+def _branches(epsilon: float, delta: float) -> tuple[int, int]:
+    """Return the last count on the lower branch, and the last count that may be missed."""
     Budget(epsilon, delta)
     if delta <= 0:
         raise BudgetError(
@@ -123,9 +106,7 @@ def _curve(epsilon: float, delta: float) -> _Curve:
     # Up to which count the first branch is the lesser one, and the second stays below 1 (the closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
-    steps = int(context.floor(span / exact))
-    last = float(span - steps * exact)
-    return _Curve(turn, turn + steps, float(context.log(base)), max(last, 0.0))
+    return turn, turn + int(context.floor(span / exact))
 
 
 # Relative error allowed to a double probability. The distance (threshold - weight) * unit / scale is off by at most

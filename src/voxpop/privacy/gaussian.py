@@ -227,7 +227,10 @@ class UniqueItems:
         if self.shape not in _SHAPES:
             raise BudgetError(f"`shape` must be one of {', '.join(_SHAPES)}, got {self.shape!r}.")
         if not 0 < self.least < float("inf"):
-            raise BudgetError(f"`least` must be a finite weight above 0, got {self.least}.")
+            raise BudgetError(
+                f"the least weight of an item must be finite and above 0, got {self.least}: rounding takes all of it. "
+                "Lower the limit."
+            )
         if self.norm not in (1, 2):
             raise BudgetError(f"`norm` must be 1 (Laplace) or 2 (Gaussian), got {self.norm}.")
 

@@ -18,60 +18,6 @@ import numpy as np
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Int64s
 
-# A budget for Gaussian releases whose noise is chosen from earlier results.
-#
-# If the sum of (sensitivity / sigma)^2 stays within a cap on every path, for all earlier results, all releases together
-# are as private as one Gaussian whose mu^2 is the cap: append a dummy release of the remaining budget, and the privacy
-# loss is exactly normal (Smith and Thakurta 2022, arXiv 2210.17520; docs/privacy/ngrams.md). A cap that held on average
-# only would not do.
-
-
-class GaussianFilter:
-    """The remaining budget, in units of mu^2: (sensitivity / sigma)^2.
-
-    Example:
-        >>> budget = GaussianFilter(0.5)
-        >>> budget.spend(0.25)
-        2.0
-        >>> budget.left
-        0.25
-    """
-
-    def __init__(self, cap: float) -> None:
-        """Start with a cap.
-
-        Args:
-            cap: The total mu^2, at least 0.
-        """
-        # A double is a fraction, so nothing is rounded here or below.
-        self._left = Fraction(cap)
-
-    @property
-    def left(self) -> float:
-        """The remaining budget, rounded down."""
-        value = float(self._left)
-        return value if Fraction(value) <= self._left else math.nextafter(value, 0.0)
-
-    def spend(self, square: float, sensitivity: float = 1.0) -> float:
-        """Take mu^2 away and return the noise that it buys.
-
-        Args:
-            square: The mu^2 to spend, more than 0, at most the remaining budget.
-            sensitivity: The l2-sensitivity of the values that receive the noise.
-
-        Returns:
-            Sigma, rounded up, so that its true mu^2 is at most `square`.
-
-        Raises:
-            InternalError: If `square` exceeds the remaining budget.
-        """
-        if not 0 < square <= self.left:
-            raise InternalError("a release asked for more than the budget has left")
-        # The sum of all squares is at most the cap on every path: this makes the total loss one normal
-        # (docs/privacy/ngrams.md, "Noise chosen from results").
-        self._left -= Fraction(square)
-        return noise_for(square, sensitivity)
-
 
 def noise_for(square: float | Fraction, sensitivity: float) -> float:
     """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much."""

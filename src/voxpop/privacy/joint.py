@@ -193,17 +193,13 @@ def _share_cells(
 # Novel weights give no credit here, as they do above: the novel items of a user in round 2 may depend on round 1,
 # and a supremum over constant shares is no bound. The formula does not require equal weights of novel items.
 #
-# With Laplace noise the rest of round i is (S / b_i)-private without any delta, so the whole rest is pure with
-# epsilon' = S / b_1 + S / b_2 + ..., and delta_G gives way to that of a pure mechanism,
-#
-#     h(epsilon) = max(0, (e^epsilon' - e^epsilon) / (1 + e^epsilon')).
-#
-# For epsilon' <= epsilon the first line is D: with no hit, each outcome is at most e^epsilon' times as likely with the
-# user as without. The second is at most D e^epsilon / (1 + e^epsilon) < D. (A round whose novel items weigh s in sum
-# has only S - s left for the rest. Without the user an outcome is then at most e^((S - s) / b) / (1 - d) times as
-# likely as with it, which gives at most 1 - (1 - d) e^(s / b) <= d again: sharing the budget gains nothing.) Nor does
-# more epsilon for the rest: a user without novel items shows h(epsilon) of about (epsilon' - epsilon) / 2, which would
-# have to be paid from delta. That is why exact accounting leaves Laplace as published.
+# With Laplace noise of scale b the rest of a round is private without any delta, with epsilon' = S / b. For epsilon' <=
+# epsilon the first line is D: with no hit, each outcome is at most e^epsilon' times as likely with the user as without.
+# The second is at most D e^epsilon / (1 + e^epsilon) < D. (A round whose novel items weigh s in sum has only S - s left
+# for the rest. Without the user an outcome is then at most e^((S - s) / b) / (1 - d) times as likely as with it, which
+# gives at most 1 - (1 - d) e^(s / b) <= d again: sharing the budget gains nothing.) Nor does more epsilon for the rest:
+# a user without novel items shows about (epsilon' - epsilon) / 2, which would have to be paid from delta. That is why
+# exact accounting leaves Laplace as published.
 
 
 def either(chances: Sequence[float]) -> float:
@@ -243,42 +239,17 @@ def gaussian_rounds(epsilon: float, novel: float, mu: float) -> float:
     return max(forward, gaussian_delta(epsilon + log_none, mu))
 
 
-def laplace_rounds(epsilon: float, novel: float, scales: Sequence[float], sensitivity: float) -> float:
-    """Delta of several Laplace rounds.
+def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float) -> float:
+    """Delta of a Laplace round.
 
     Args:
         epsilon: The epsilon of the guarantee.
-        novel: D above: the probability that a novel item is ever released.
-        scales: The scale of each round.
+        novel: The probability that a novel item is released.
+        scale: Of the noise.
         sensitivity: The l1-sensitivity of the weights.
 
     Returns:
-        The larger of the two directions.
+        `novel`, or 1 where the noise alone costs more than epsilon.
     """
-    if novel >= 1:
-        return 1.0
-    # epsilon' = sum of S / b_i, exactly, so that equality with epsilon is seen.
-    spent = sum((Fraction(sensitivity) / Fraction(scale) for scale in scales), Fraction(0))
-    if spent <= Fraction(epsilon):
-        return novel
-    log_none = math.log1p(-novel)
-    forward = novel + (1 - novel) * pure_delta(epsilon - log_none, float(spent))
-    return max(forward, pure_delta(epsilon + log_none, float(spent)))
-
-
-def pure_delta(epsilon: float, pure: float) -> float:
-    """The delta at `epsilon` of a mechanism that is private with a larger epsilon and no delta.
-
-    Args:
-        epsilon: Where to evaluate.
-        pure: The mechanism's own epsilon.
-
-    Returns:
-        The delta of randomised response, the worst such mechanism.
-
-    Example:
-        >>> pure_delta(1.0, 1.0)
-        0.0
-    """
-    # (e^p - e^eps) / (1 + e^p), divided through by e^p.
-    return max(0.0, -math.expm1(min(epsilon - pure, 0.0)) / (1 + math.exp(-pure)))
+    # epsilon' = S / b <= epsilon, exactly, so that equality with epsilon is seen.
+    return novel if Fraction(sensitivity) / Fraction(scale) <= Fraction(epsilon) else 1.0

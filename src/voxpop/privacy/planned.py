@@ -17,13 +17,16 @@ AnyPlan = TypeVar("AnyPlan", bound="Planned[Any, Any, Any]")
 
 
 class Account(Protocol):
-    """The account of one data set; see `voxpop.Ledger`."""
+    """The account of one data set, or one run of it; see `voxpop.Ledger`."""
 
-    def charge(self, guarantee: Guarantee, label: str) -> int:
-        """Charge a release before it runs, and return the number of its entry."""
+    def charge(self, guarantee: Guarantee, mechanism: str) -> Any:
+        """Charge a release before it runs, and return its entry."""
 
-    def finish(self, number: int) -> str:
-        """Record that a release returned, and return the name of its entry."""
+    def finish(self, entry: Any, result: Any) -> None:
+        """Record that a release is complete; raises if the result must be discarded."""
+
+    def fail(self, entry: Any) -> None:
+        """Record that a release raised an exception."""
 
 
 class Configured(Protocol):
@@ -66,7 +69,7 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         """Run the plan on a data set.
 
         The ledger is charged before the plan runs. The charge remains if the release fails or is interrupted, because
-        part of the result may have been seen.
+        part of the result may have been seen. Only an interrupted run of `account.run(label)` may be repeated.
 
         Args:
             data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
@@ -89,13 +92,17 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
             raise InputError(
                 "a release with a seed is not private, so it cannot be charged to a ledger. Leave out one of the two."
             )
-        number = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
-        result: Any = self._run(data, None)
-        entry = ledger.finish(number)
+        entry = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
+        try:
+            result: Any = self._run(data, None)
+        except Exception:  # the reason may depend on the noise, so the run must not be repeated
+            ledger.fail(entry)
+            raise
         if isinstance(result, Mapping):  # several data sets
-            result = {name: _with_entry(each, entry) for name, each in result.items()}
+            result = {name: _with_entry(each, str(entry)) for name, each in result.items()}
         else:
-            result = _with_entry(result, entry)
+            result = _with_entry(result, str(entry))
+        ledger.finish(entry, result)
         return result  # type: ignore[no-any-return]
 
     @property

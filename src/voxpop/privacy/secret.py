@@ -35,9 +35,16 @@ class Source(ABC):
     def _subkey(self, purpose: str) -> bytes:
         """Return the key of one purpose."""
 
-    @abstractmethod
     def restrict(self, *purposes: str) -> "Source":
-        """Return a source for only these purposes, which may be sent to the machines that do the work."""
+        """Return a source for only these purposes, which may be sent to the machines that do the work.
+
+        Args:
+            purposes: As in `draws`; for texts with `TEXT` at the end.
+
+        Returns:
+            A source that can be pickled, and from which the secret cannot be found; see `ScopedSecret`.
+        """
+        return ScopedSecret({purpose: self._subkey(purpose) for purpose in purposes})
 
     def draws(self, purpose: str, first: Uint64s, second: Uint64s | int) -> Uint64s:
         """128 uniform bits for each pair of numbers.
@@ -160,17 +167,6 @@ class Secret(Source):
         """
         return cls.fresh() if seed is None else cls.from_seed(seed)
 
-    def restrict(self, *purposes: str) -> "Source":
-        """Return a source for only these purposes; see `ScopedSecret`.
-
-        Args:
-            purposes: As in `draws`; for texts with `TEXT` at the end.
-
-        Returns:
-            A source that can be pickled, and from which the secret cannot be found.
-        """
-        return ScopedSecret({purpose: self._subkey(purpose) for purpose in purposes})
-
     def _subkey(self, purpose: str) -> bytes:
         return hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()
 
@@ -205,10 +201,6 @@ class ScopedSecret(Source):
 
     def __init__(self, keys: dict[str, bytes]) -> None:
         self._keys = keys
-
-    def restrict(self, *purposes: str) -> "ScopedSecret":
-        """Return a source for fewer purposes."""
-        return ScopedSecret({purpose: self._subkey(purpose) for purpose in purposes})
 
     def _subkey(self, purpose: str) -> bytes:
         if purpose not in self._keys:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
 from voxpop.reading.arrow import string_array
+from voxpop.reading.keys import is_string
 
 # Error messages of readers may quote rows, and are removed.
 
@@ -27,41 +28,20 @@ def quieten(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-@contextmanager
-def without_quotes(what: str, advice: str) -> Iterator[None]:
-    """Describe what polars could not read, without its message.
-
-    Args:
-        what: is read.
-        advice: what to try first.
-
-    Raises:
-        SourceError: where polars fails.
-    """
-    import polars as pl
-
-    try:
-        yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        kind = type(error).__name__
-        quieten(error)
-        raise SourceError(
-            f"{what} cannot be read: polars failed with {kind}, and what it said may quote rows. {advice}"
-        ) from None
+NOT_SHOWN = "the message of the reader may quote rows and is not shown."
 
 
 @contextmanager
-def withheld() -> Iterator[None]:
-    """Turn any failure of a table's reader into a SourceError that quotes nothing."""
+def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN) -> Iterator[None]:
+    """Turn any failure of a reader into a SourceError that quotes nothing."""
     try:
         yield
+    except VoxpopError:
+        raise
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
-        raise SourceError(
-            f"the table cannot be read: its reader failed with {kind}, and its message may quote rows. Try to read it "
-            "by itself first."
-        ) from None
+        raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
@@ -76,7 +56,7 @@ MOST_NAMES = 20
 """Column names in a message."""
 
 
-def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True) -> None:
+def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True, hint: str = "") -> None:
     """Check that every wanted column exists once.
 
     Args:
@@ -85,6 +65,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         where: the source, for messages.
         declared: whether the names come from a schema. Keys of dictionaries and first rows of CSV may be data, and are
             never shown.
+        hint: a next step for a missing column.
 
     Raises:
         ColumnError: if a column is missing or exists twice.
@@ -96,14 +77,22 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         if count == 0 and not declared:
             raise ColumnError(
                 f'{where} has no column "{name}" among its {len(existing):,} names, which are not shown because they '
-                "may be data. Check the spelling, and that the source has one entry for each column."
+                f"may be data.{differs_in_case(name, existing)} Check the spelling, and that the source has one entry "
+                "for each column. If the names are users, give a list of rows instead."
             )
         if count == 0:
-            close = difflib.get_close_matches(name, existing, n=1)
-            hint = f' Did you mean "{close[0]}"?' if close else ""
+            close = difflib.get_close_matches(name.lower(), map(str.lower, existing), n=1)
+            meant = next((each for each in existing if close and each.lower() == close[0]), None)
+            hint = f" {hint}" if hint else f' Did you mean "{meant}"?' if meant else ""
             listed = ", ".join(f'"{each}"' for each in existing[:MOST_NAMES]) or "none"
             more = f" and {len(existing) - MOST_NAMES:,} more" if len(existing) > MOST_NAMES else ""
             raise ColumnError(f'{where} has no column "{name}". Choose one of {listed}{more}.{hint}')
+
+
+def differs_in_case(name: str, existing: list[str]) -> str:
+    """Return a sentence if a name exists with other capital letters; it quotes nothing of the source."""
+    found = any(each.lower() == name.lower() for each in existing)
+    return " One of them differs only in upper and lower case." if found else ""
 
 
 def checked_users(batches: Batches, user: str) -> Counted:
@@ -150,11 +139,6 @@ def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
             f'the column "{name}" holds {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
             "Give it one type in all files."
         )
-
-
-def is_string(kind: pa.DataType) -> bool:
-    """Check whether a type is one of strings."""
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:

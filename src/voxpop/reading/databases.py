@@ -21,7 +21,7 @@ from typing import Any, Final, final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, withheld
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, withheld
 from voxpop.reading.types import array_of_objects
 from voxpop.reading.wanted import Request
 
@@ -104,7 +104,11 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
     names = [each[0] for each in cursor.description]
     check_columns(request.names, names, RESULT)
     places, first = [names.index(name) for name in request.names], 0
-    while found := _next_rows(cursor, FEW_ROWS if request.small else request.rows):
+    while True:
+        with withheld():
+            found = list(cursor.fetchmany(FEW_ROWS if request.small else request.rows))
+        if not found:
+            return
         pairs = zip(places, request.columns, strict=True)
         arrays = [array_of_objects([row[place] for row in found], column, RESULT, first) for place, column in pairs]
         yield RESULT, pa.RecordBatch.from_arrays(arrays, request.names)
@@ -138,11 +142,6 @@ def _is_sqlite(cursor: Any) -> bool:
         return bool(other.adbc_get_info().get("vendor_name") == "SQLite")
 
 
-def _next_rows(cursor: Any, rows: int) -> list[Any]:
-    with withheld():
-        return list(cursor.fetchmany(rows))
-
-
 @contextmanager
 def _opened(connection: Any) -> Iterator[Any]:
     if not isinstance(connection, str):
@@ -167,12 +166,10 @@ def _connect(scheme: str, file: str, address: str) -> Any:
         raise InputError(
             f"{scheme}:// needs {package}, which is not installed: pip install {package.replace('_', '-')}."
         ) from None
-    try:
+    with withheld("the database cannot be opened", "is the address right, and does the database run?"):
         if scheme == "sqlite":
             return driver.connect(file, uri=True)
         return driver.connect(file, read_only=True) if scheme == "duckdb" else driver.connect(address)
-    except Exception as error:
-        raise _refused(error, "cannot be opened. Check the address, and whether the database runs") from None
 
 
 def _execute(connection: Any, query: str) -> Any:
@@ -181,22 +178,13 @@ def _execute(connection: Any, query: str) -> Any:
         connection = connection.raw_connection()
     elif hasattr(connection, "exec_driver_sql"):  # a connection of SQLAlchemy
         connection = connection.connection
-    try:
+    advice = "it must be SQL, such as select user, item from table."
+    with withheld("the database refuses the query", advice):
         cursor = connection.cursor()
         if is_duckdb(cursor):
             cursor = cursor.sql(query)
         else:
             cursor.execute(query)
-    except Exception as error:
-        raise _refused(
-            error, "refuses the query. It must be SQL, such as select user, item from table; try it there by itself"
-        ) from None
     if cursor is None:
         raise InputError("the query selects no rows: give a SELECT.")
     return cursor
-
-
-def _refused(error: BaseException, what: str) -> SourceError:
-    kind = type(error).__name__
-    quieten(error)
-    return SourceError(f"the database {what}. It failed with {kind}; its message may quote rows and is left out.")

@@ -28,8 +28,8 @@ from voxpop.reading.users import encode_users, spread
 
 # When events happened, as numbers that sort, and the longest pause within a session in the same unit.
 
-SECONDS = {"s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86_400}
-PAUSE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|min|h|d)\s*")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+PAUSE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|d|days?|w|weeks?)\s*")
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 MOMENTS, NUMBERS = "times", "numbers"
 
@@ -120,21 +120,21 @@ def pause_of(session: Any, unit: str) -> float | int | None:
             raise InputError("the order of these events is a number, so session= must be one of the same unit.")
         return session
     if seconds is None:
-        raise InputError(f'session= must be a length of time, such as "30min", "45s", "1h" or "1d"; got {session!r}.')
+        raise _no_length(session)
     return round(seconds * PER_SECOND[unit])
 
 
-def check_session(session: Any) -> None:
-    """Refuse a value that is neither a length of time nor a number, before anything is read."""
-    if session is not None and _seconds(session) is None and not isinstance(session, int | float):
-        raise InputError(f'session= must be a length of time, such as "30min", "45s", "1h" or "1d"; got {session!r}.')
+def _no_length(session: Any) -> InputError:
+    return InputError(
+        f'session= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session!r}.'
+    )
 
 
 def _seconds(session: Any) -> float | None:
     if isinstance(session, timedelta):
         return session.total_seconds()
     found = PAUSE.fullmatch(session) if isinstance(session, str) else None
-    return float(found[1]) * SECONDS[found[2]] if found else None
+    return float(found[1]) * SECONDS[found[2][0]] if found else None
 
 
 PARTS = 256
@@ -158,7 +158,8 @@ def check_events(kind: str, order: Any, session: Any) -> None:
         return
     if kind != "sequence" or not isinstance(order, str):
         raise InputError("order= applies only to sequence=. Leave it out, or read the events with sequence=.")
-    check_session(session)
+    if session is not None and _seconds(session) is None and not isinstance(session, int | float):
+        raise _no_length(session)
 
 
 @final

@@ -1,4 +1,4 @@
-"""One file as Arrow batches: Parquet, CSV, TSV and JSON lines, the last three also compressed.
+"""One file as Arrow batches: Parquet, Arrow, CSV, TSV, JSON and text, all but the first two also compressed.
 
 Messages of readers quote the row that failed, so none of them is passed on: the messages of voxpop name the file, the
 row or column if known, and the next step.
@@ -9,16 +9,17 @@ import io
 import mmap
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, without_quotes
-from voxpop.reading.tables import TABLE, arrow_batches
+from voxpop.reading.columns import check_columns, quieten
+from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
     LONGEST_MARK,
     UTF8,
@@ -27,20 +28,21 @@ from voxpop.reading.text_files import (
     Transcoded,
     check_header,
     delimiter_of,
+    json_array,
     json_lines,
     marked_encoding,
     not_of_encoding,
     said_delimiter,
 )
-from voxpop.reading.types import check_declared, typed
+from voxpop.reading.types import array_of_objects, typed
 from voxpop.reading.wanted import Request
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 
-SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
-COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
+COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+TEXT_FILE: Final = ".txt"
 _QUERY = "Give vp.SQL(query, {})."
 INSTEAD: Final = {
     ".db": _QUERY.format('"sqlite:///..."'),
@@ -49,6 +51,8 @@ INSTEAD: Final = {
     ".xlsx": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
 }
 """What to do with files of other kinds."""
+ARROW_MARK: Final = b"ARROW1"
+LONGEST_BEGINNING = 1 << 12
 BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
 READER_ROOM = 192 << 20
@@ -57,8 +61,13 @@ FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error
 
 
 def is_readable(path: Path) -> bool:
-    """Check whether the file's name has a supported ending."""
+    """Check whether the file's name has the ending of a table."""
     return _suffix(path) in SUFFIXES
+
+
+def is_text(path: Path) -> bool:
+    """Check whether the file's name has the ending of a text."""
+    return _suffix(path) == TEXT_FILE
 
 
 def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -69,23 +78,57 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         SourceError: if the file cannot be read; the message quotes nothing of it.
         ColumnError: if a column is missing.
     """
-    suffix, block = _suffix(path), SMALL_BLOCK if request.small else BLOCK
+    suffix = _suffix(path)
     if request.csv.given and suffix not in (".csv", ".tsv"):
         raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
-    if suffix == ".parquet":
-        yield from parquet_batches(path, request)
-    elif suffix in (".csv", ".tsv"):
-        for first, batch in _counted(_csv(path, request, "\t" if suffix == ".tsv" else ",", block)):
-            arrays = [typed(batch.column(each.name), each, path.name, first) for each in request.columns]
-            yield pa.RecordBatch.from_arrays(arrays, request.names)
-    elif suffix in (".jsonl", ".ndjson"):
-        yield from json_lines(_blocks(path, block), request.columns, path.name)
-    else:
+    if suffix not in READERS:
         instead = INSTEAD.get(suffix, "Read it with polars or pandas and give the table.")
         raise SourceError(
-            f"{path.name} has an ending that voxpop does not read. It reads {', '.join(SUFFIXES)}, all but Parquet "
-            f"also with .gz or .zst at the end. {instead}"
+            f"{path.name} has an ending that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and "
+            f"Arrow also with {', '.join(COMPRESSED)} at the end. {instead}"
         )
+    yield from READERS[suffix](path, request)
+
+
+def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    for first, batch in _counted(_csv(path, request, "\t" if _suffix(path) == ".tsv" else ",", _block(request))):
+        arrays = [typed(batch.column(each.name), each, path.name, first) for each in request.columns]
+        yield pa.RecordBatch.from_arrays(arrays, request.names)
+
+
+def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of JSON lines, or of one array of objects, which begins with a bracket."""
+    if beginning(path).lstrip()[:1] != b"[":
+        yield from json_lines(_blocks(path, _block(request)), request.columns, path.name)
+    elif request.small:
+        raise InputError(
+            f"{path.name} is one JSON array, which no memory limit can bound: write one object per line as .jsonl."
+        )
+    else:
+        yield from json_array(b"".join(_blocks(path, BLOCK)), request.columns, path.name, request.rows)
+
+
+def _text_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield one row: the name of a text file without its endings, which identifies the user, and its text."""
+    check_columns(request.names, ["file", "text"], "a table of text files")
+    try:
+        text = b"".join(_blocks(path, BLOCK)).decode("utf-8-sig")
+    except (SourceError, UnicodeDecodeError) as error:  # which would quote the name of the user
+        quieten(error)
+        raise SourceError("a text file cannot be read. Save it as UTF-8, and check its permissions.") from None
+    row = {"file": re.sub(r"\.txt(\.\w+)?$", "", path.name, flags=re.IGNORECASE), "text": text}
+    arrays = [array_of_objects([row[each.name]], each, "a text file", 0) for each in request.columns]
+    yield pa.RecordBatch.from_arrays(arrays, request.names)
+
+
+def _block(request: Request) -> int:
+    return SMALL_BLOCK if request.small else BLOCK
+
+
+def beginning(path: Path) -> bytes:
+    """Return the first bytes of a file, decompressed."""
+    with _open(path) as stream, _explained(path, "cannot be read"):
+        return bytes(stream.read(LONGEST_BEGINNING))
 
 
 def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -113,17 +156,57 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
         with _explained(path, "has a column whose name cannot be read"):
-            names = file.schema_arrow.names
-        check_columns(request.names, names, path.name)
-        check_declared(request.columns, [schema.field(name).type for name in request.names])
-        rows = _few_rows(file.metadata, set(request.names), request.rows) if request.small else request.rows
+            check_schema(request, schema, path.name)
+        tops = {each for name in request.names for each in (name, name.partition(".")[0])}
+        rows = _few_rows(file.metadata, tops, request.rows) if request.small else request.rows
         batches = file.iter_batches(rows, columns=request.names)
         while True:
             with _explained(path, "is damaged"):
                 batch = next(batches, None)
             if batch is None:
                 return
-            yield batch.select(request.names)
+            yield from _selected(batch, request)
+
+
+def _selected(batch: pa.RecordBatch, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted columns of a batch, and fields of its structs."""
+    if {*request.names} <= {*batch.schema.names}:
+        yield batch.select(request.names)
+    else:
+        yield from selected(pa.Table.from_batches([batch]), request.names).to_batches()
+
+
+def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted columns of a file of Arrow (Feather), or of a stream in a file."""
+    with pa.OSFile(str(path), "rb") as stream:
+        with _explained(path, "is not a complete file of Arrow (Feather version 2)"):
+            if stream.read(len(ARROW_MARK)) == ARROW_MARK:
+                reader = pa.ipc.open_file(stream)
+                batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+            else:
+                stream.seek(0)
+                reader = pa.ipc.open_stream(stream)
+                batches = iter(reader)
+        check_schema(request, reader.schema, path.name)
+        while True:
+            with _explained(path, "is damaged"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            for begin in range(0, batch.num_rows, request.rows):
+                yield from _selected(batch.slice(begin, request.rows), request)
+
+
+READERS: Final[dict[str, Callable[[Path, Request], Iterator[pa.RecordBatch]]]] = {
+    ".parquet": parquet_batches,
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), _arrow_batches),
+    **dict.fromkeys((".csv", ".tsv"), _csv_batches),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_batches),
+    TEXT_FILE: _text_batches,
+}
+"""By the ending of a file's name."""
+SUFFIXES: Final = tuple(suffix for suffix in READERS if suffix != TEXT_FILE)
+"""Endings of tables. A folder is read as texts only if it contains none of them."""
 
 
 def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
@@ -165,24 +248,38 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
     _check_room()
     # A separate pass: Arrow reads in a thread, which waits for ever where it has no memory for Python's side.
     _follow_quotes(path, header, encoding, block, checked=encoding != UTF8)
-    try:
+
+    def batches(*, threads: bool) -> Iterator[pa.RecordBatch]:
+        read = arrow_csv.ReadOptions(block_size=block, encoding=encoding, skip_rows=header.above, use_threads=threads)
         with _open(path) as stream:
             with _explained(path, "cannot be read as a table"):
-                reader = arrow_csv.open_csv(
-                    stream,
-                    arrow_csv.ReadOptions(block_size=block, encoding=encoding, skip_rows=header.above),
-                    parse_options=parse,
-                    convert_options=convert,
-                )
+                reader = arrow_csv.open_csv(stream, read, parse_options=parse, convert_options=convert)
             yield from _read_all(reader, path)
+
+    try:
+        yield from batches(threads=True)
     except _EncodingError:  # Arrow reports the error without its place
         _follow_quotes(path, header, encoding, block, checked=True)
         raise
+    except _TornError as error:  # only one thread alone counts rows, and it counts lines above the header too
+        torn: list[Any] = []
+        parse.invalid_row_handler = lambda row: torn.append(row.number) or "error"
+        with suppress(_TornError):
+            deque(batches(threads=False), maxlen=0)
+        problem = str(error).partition(": ")[2]
+        raise SourceError(
+            f"{path.name}, row {torn[0] - 1 - header.above:,}: {problem} Otherwise correct the row."
+        ) from None
 
 
 @final
 class _EncodingError(SourceError):
     """Some cell is written in another encoding."""
+
+
+@final
+class _TornError(SourceError):
+    """Some row has too many or too few values."""
 
 
 def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, checked: bool) -> None:
@@ -217,26 +314,40 @@ def _header(path: Path, columns: list[str], usual: str, given: str | None, encod
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         text = io.TextIOWrapper(io.BufferedReader(Transcoded(stream, encoding)), encoding=UTF8, newline="")
         try:
-            first = _first_row(text)
+            first, above = _first_row(text, columns, usual)
             said = said_delimiter(first)
             if said is not None:
-                first = _first_row(text)
+                first, more = _first_row(text, columns, usual)
+                above += 1 + more
+            if "\0" in first:
+                order = "le" if first.index("\0") % 2 else "be"
+                raise SourceError(
+                    f"{path.name} looks like UTF-16 without a byte order mark. Name the encoding: "
+                    f'vp.CSV(encoding="utf-16-{order}") (--encoding utf-16-{order}).'
+                )
             delimiter = given or said or delimiter_of(first, columns, usual)
             names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None)
-            return Header(names, delimiter, above=int(said is not None))
+            return Header(names, delimiter, above)
         except (UnicodeError, csv.Error) as error:
             quieten(error)
             raise SourceError(f"{path.name}: {not_of_encoding('the first row')}") from None
 
 
-def _first_row(text: io.TextIOBase) -> str:
-    """Return the first row unchanged, with the line breaks within its quotes."""
-    row = ""
+def _first_row(text: io.TextIOBase, columns: list[str], usual: str) -> tuple[str, int]:
+    """Return the first row unchanged, with the line breaks within its quotes, and the number of lines above it.
+
+    Lines above it are blank, or comments that begin with # and do not name the columns.
+    """
+    row, above = "", 0
     for line in text:
+        cells = next(csv.reader([line], delimiter=delimiter_of(line, columns, usual)), [])
+        if not row and (not line.strip() or (line.startswith("#") and not {*columns} <= {*cells})):
+            above += 1
+            continue
         row += line
         if row.count('"') % 2 == 0 or len(row) > BLOCK:
             break
-    return row
+    return row, above
 
 
 def _blocks(path: Path, block: int) -> Iterator[bytes]:
@@ -284,10 +395,13 @@ def _explained(path: Path, what: str) -> Iterator[None]:
     except SourceError:
         raise
     except FAILURES as error:
-        reason = _reason(error)
-        refusal = _EncodingError if _is_of_encoding(error) else SourceError
+        torn, reason = WIDTHS.search(str(error)), _reason(error)
+        refusal = _EncodingError if _is_of_encoding(error) else _TornError if torn else SourceError
         quieten(error)
         raise refusal(f"{path.name} {what}: {reason}") from None
+
+
+WIDTHS: Final = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 def _is_of_encoding(error: BaseException) -> bool:
@@ -299,9 +413,8 @@ def _reason(error: BaseException) -> str:
     text = str(error)
     row = re.search(r"Row #(\d+)", text)
     place = f"row {int(row[1]) - 1:,} " if row else ""  # Arrow counts the header
-    widths = re.search(r"Expected (\d+) columns, got (\d+)", text)
-    if widths:
-        return f"{place}has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."
+    if widths := WIDTHS.search(text):
+        return f"the row has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."
     if _is_of_encoding(error):
         return not_of_encoding(place.strip() or "it")
     if "ompress" in text or "zlib" in text or "ZSTD" in text or "truncated" in text.lower():
@@ -311,96 +424,3 @@ def _reason(error: BaseException) -> str:
     if "CSV" in text:
         return f"{place}cannot be split into columns. Check its quotes."
     return f"{place}it is cut off, damaged, or not what its name says. Copy or write the file again."
-
-
-# Files behind an address, such as `s3://...` and `https://...`: polars streams Parquet, CSV, TSV and JSON lines.
-#
-# Keys and regions come from where polars looks for them (environment, profiles).
-
-ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
-UNREAD: Final = ("the address", "Check the address, and read it with polars by itself first.")
-
-
-def is_remote(path: object) -> bool:
-    """Return whether a path is an address that polars reads."""
-    return isinstance(path, str) and ADDRESS.match(path) is not None
-
-
-def remote_batches(address: str, request: Request) -> Batches:
-    """Yield the wanted columns of the files behind an address, as they arrive.
-
-    Raises:
-        InputError: if polars is too old to stream, or the request describes CSV that polars does not read.
-        SourceError: if the format is unknown, or the address cannot be read.
-        ColumnError: if a column is missing.
-    """
-    import polars as pl
-
-    name = address.partition("?")[0].lower()
-    plain = re.sub(r"\.(gz|zst)$", "", name)
-    is_csv = plain.endswith((".csv", ".tsv"))
-    if is_csv and request.csv.encoding not in (None, UTF8):
-        raise InputError("CSV behind an address must be UTF-8. Download the file to read another encoding.")
-    if request.csv.given and not is_csv:
-        raise InputError("csv= describes files of CSV, and the address ends otherwise. Leave it out.")
-    if plain.endswith((".jsonl", ".ndjson")):
-        if not hasattr(pl, "scan_lines"):
-            raise InputError("this polars does not stream lines: pip install -U polars.")
-        lines = (_lines(frame) for frame in _streamed(lambda: pl.scan_lines(address), request))
-        yield from ((TABLE, batch) for batch in json_lines(lines, request.columns, TABLE))
-    elif is_csv:
-        separator = request.csv.delimiter or ("\t" if plain.endswith(".tsv") else ",")
-        first = 0
-        # Every cell is text and an empty one is missing, as in local files.
-        for frame in _streamed(lambda: pl.scan_csv(address, separator=separator, infer_schema=False), request):
-            texts = frame.to_arrow()
-            arrays = [typed(_single(texts[each.name]), each, TABLE, first) for each in request.columns]
-            yield TABLE, pa.RecordBatch.from_arrays(arrays, request.names)
-            first += frame.height
-    elif name.endswith((".parquet", "/")):
-        for frame in _streamed(lambda: pl.scan_parquet(address), request):
-            yield from arrow_batches(frame.to_arrow(), request)
-    else:
-        raise SourceError(
-            "the address does not end in .parquet, .csv, .tsv, .jsonl or .ndjson, so its format is unknown. Read it "
-            "with polars, pandas or fsspec and give the table."
-        )
-
-
-def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator[pl.DataFrame]":
-    """Yield parts of a table behind an address; of lines the one column they have."""
-    import polars as pl
-
-    with without_quotes(*UNREAD):
-        table = scan()
-        names = table.collect_schema().names()
-        if names != ["line"]:
-            check_columns(request.names, names, "the address")
-            table = table.select(request.names)
-        if hasattr(pl.LazyFrame, "collect_batches"):
-            rows = min(request.rows, FEW_ROWS) if request.small else request.rows
-            batches: Iterator[pl.DataFrame] = iter(
-                table.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
-            )
-        elif request.small:
-            raise InputError(
-                "this polars reads addresses whole, which no memory limit can bound: pip install -U polars."
-            )
-        else:
-            batches = iter([table.collect()])
-    while True:
-        with without_quotes(*UNREAD):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
-
-
-def _lines(frame: "pl.DataFrame") -> bytes:
-    return "\n".join([*frame.to_series().fill_null("").to_list(), ""]).encode()
-
-
-def _single(column: pa.ChunkedArray) -> pa.Array:
-    return (
-        pa.concat_arrays(column.cast(pa.large_string()).chunks) if column.num_chunks else pa.nulls(0, pa.large_string())
-    )

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError
 from voxpop.kernels.arrays import Bools
 from voxpop.reading.arrow import array_of, lists_of, numbers_of, string_array
-from voxpop.reading.columns import Batches, is_string
-from voxpop.reading.keys import KeyColumn, Keys, family, joined_texts, plain_type, spelled
+from voxpop.reading.columns import Batches
+from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, joined_texts, plain_type, spelled
 from voxpop.reading.wanted import Wanted
 
 BETWEEN = ", "
@@ -72,7 +72,7 @@ class KeyedRows:
     def _with_user(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that have a user, or count those whose user only looks missing."""
         columns = [batch.column(name) for name in self._users]
-        missing = reduce(np.logical_or, map(_spelled_missing, columns))
+        missing = reduce(np.logical_or, map(_spelled_missing, columns, self._users))
         if not self._drops:
             self.doubtful += int(missing.sum())
             return batch
@@ -120,17 +120,17 @@ class KeyedRows:
 
 
 MISSING = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
-"""Users that are spelled like a missing value."""
+"""Users that are spelled like a missing value; so is the name of the column, of which a repeated header consists."""
 
 
-def _spelled_missing(column: pa.Array) -> Bools:
+def _spelled_missing(column: pa.Array, name: str) -> Bools:
     """Return which values are spelled like a missing value; null is not."""
     if pa.types.is_dictionary(column.type):
-        found = np.append(_spelled_missing(column.dictionary), False)
+        found = np.append(_spelled_missing(column.dictionary, name), False)
         return np.asarray(found[numbers_of(column.indices, missing=len(column.dictionary))])
     if not is_string(column.type):
         return np.zeros(len(column), np.bool_)
-    return _truths(pc.is_in(column.cast(pa.large_string()), value_set=string_array(MISSING)))
+    return _truths(pc.is_in(column.cast(pa.large_string()), value_set=string_array([*MISSING, name])))
 
 
 def _truths(values: pa.BooleanArray) -> Bools:
@@ -152,11 +152,6 @@ def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
     seen.add(str(family(kind)))
     if len(seen) > 1:
         raise ColumnError(f'the column "{name}" holds {" and ".join(sorted(seen))}. Give it one type in all files.')
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Return whether a type is one of lists."""
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _in_lists(column: pa.Array) -> pa.Array:

@@ -44,6 +44,11 @@ def is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Check whether a type is one of Arrow's lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
 def is_uuid(kind: pa.DataType) -> bool:
     """Check whether a type is Arrow's UUID."""
     return getattr(kind, "extension_name", None) == "arrow.uuid"
@@ -249,11 +254,6 @@ class Keys:
     """
 
     columns: tuple[KeyColumn, ...] = ()
-
-    @staticmethod
-    def of(fields: Sequence[pa.Field]) -> "Keys":
-        """Return the keys of some columns of a table."""
-        return Keys(tuple(KeyColumn(field.name, str(plain_type(field.type))) for field in fields))
 
     @staticmethod
     def from_list(columns: Any) -> "Keys":

@@ -1,15 +1,13 @@
-"""Progress of long stages: a bar of rich on a terminal or in a notebook, lines elsewhere if requested.
+"""Progress of long stages: a bar of rich on a terminal, a line of IPython in a notebook, lines elsewhere if requested.
 
-Progress goes to the operator's standard error and never into a release. Saved notebooks keep it, so counts are rounded.
+Progress is shown to the operator and never part of a release. Saved notebooks keep it, so counts are rounded.
 """
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from typing import TypeVar
 
 Thing = TypeVar("Thing")
 PATIENCE = 0.5
@@ -44,27 +42,18 @@ def track(
     if not (terminal or notebook if shown is None else shown):
         yield from things
         return
-    begun, done, bar, text = perf_counter(), 0, None, ""
-    try:
+    begun, done, show = perf_counter(), 0, None
+    with ExitStack() as open_bars:
         for thing in things:
             yield thing
             done += size_of(thing)
-            taken = perf_counter() - begun
             # Only rows are private; the numbers of rounds and lengths are public.
             text = f"{stage}: {rounded(done, exact=exact or unit != 'rows')} {unit}"
-            if terminal and bar is None and taken > PATIENCE:
-                bar = _started(stage)
-            if bar is not None:
-                bar.update(bar.task_ids[0], description=text)
-            elif notebook and taken > PATIENCE:
-                sys.stderr.write(f"\r{text}, {taken:.0f} s")
-            elif not terminal and not notebook:
+            if not (terminal or notebook):
                 sys.stderr.write(f"{text}\n")
-    finally:
-        if bar is not None:
-            bar.stop()
-    if notebook and not terminal and perf_counter() - begun > PATIENCE:
-        sys.stderr.write(f"\r{text}, {perf_counter() - begun:.1f} s\n")
+            elif perf_counter() - begun > PATIENCE:
+                show = show or (open_bars.enter_context(_bar(stage)) if terminal else _display(begun))
+                show(text)
 
 
 def tell(message: str, shown: bool | None) -> None:
@@ -85,15 +74,22 @@ def rounded(count: int, *, exact: bool = False) -> str:
     return "fewer than 100" if count < FEW else f"about {round(count, 2 - len(str(count))):,}"
 
 
-def _started(stage: str) -> "Progress":
+@contextmanager
+def _bar(stage: str) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task(stage, total=None)
-    bar.start()
-    return bar
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(stage, total=None)
+        yield lambda text: bar.update(task, description=text)
+
+
+def _display(begun: float) -> Callable[[str], None]:
+    from IPython.display import display
+
+    shown = display({"text/plain": ""}, raw=True, display_id=True)
+    return lambda text: shown.update({"text/plain": f"{text}, {perf_counter() - begun:.1f} s"}, raw=True)
 
 
 def _in_notebook() -> bool:

@@ -7,16 +7,30 @@ the search for quoted data in `tests/faults/test_canaries.py` follow the registr
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
 from voxpop.reading import databases, tables
-from voxpop.reading.columns import Batches, portions
-from voxpop.reading.files import SUFFIXES, file_batches, is_readable, is_remote, remote_batches
+from voxpop.reading.columns import Batches, portions, withheld
+from voxpop.reading.files import (
+    SUFFIXES,
+    beginning,
+    file_batches,
+    is_readable,
+    is_text,
+)
+from voxpop.reading.remote import is_remote, remote_batches
+from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
 
 NO_TYPES: Final = "none: values are strings"
@@ -48,7 +62,7 @@ def open_source(source: Any, request: Request) -> Batches:
         ColumnError: if a column is missing.
     """
     found = source_of(source)
-    if request.csv.given and found is not FILES:
+    if request.csv.given and found not in (FILES, OPENED):
         raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
     batches = found.read(source, request)
     return portions(batches, request.rows) if request.small else batches
@@ -89,20 +103,72 @@ def _paths(source: Any, request: Request) -> Batches:
     paths = [os.fspath(each) for each in source] if several else [os.fspath(source)]
     places: list[Any] = []
     for number, path in enumerate(paths):
-        remote = is_remote(path)
-        places += [path] if remote else [(file, _state(file)) for file in _files(path, number if several else None)]
+        if path in STANDARD_INPUT or is_remote(path):
+            places.append(path)
+            continue
+        root = Path(*takewhile(lambda part: not glob.has_magic(part), Path(path).parts))
+        places += [(file, _state(file), root) for file in _files(path, number if several else None)]
     for place in places:
         if isinstance(place, str):
-            yield from remote_batches(place, request)
+            opened = place in STANDARD_INPUT
+            yield from opened_batches(sys.stdin.buffer, request) if opened else remote_batches(place, request)
             continue
-        file, state = place
-        for batch in file_batches(file, request):
-            yield file.name, batch
+        file, state, root = place
+        name = "a text file" if is_text(file) else file.name  # a text file is called like its user
+        for batch in _with_folders(file, root, request):
+            yield name, batch
         if _state(file) != state:
             raise SourceError(
-                f"{file.name} changed while it was read, so the rows may be half of one table and half of another. "
+                f"{name} changed while it was read, so the rows may be half of one table and half of another. "
                 "Wait until the file is complete, or read a copy."
             )
+
+
+def _with_folders(file: Path, root: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file; columns that folders below `root` name (country=NL) are strings from these names."""
+    parts: Mapping[str, str | None] = {}
+    if "=" in (folders := str(file.parent.relative_to(root) if file != root else "")):
+        from pyarrow import dataset
+
+        scheme = dataset.HivePartitioning(pa.schema([(name, pa.string()) for name in request.names]))
+        parts = dataset.get_partition_keys(scheme.parse(f"{folders}/{file.name}"))
+    inside = [each for each in request.columns if each.name not in parts]
+    if not inside:
+        raise InputError("all columns are names of folders. Read at least one column of the files.")
+    for batch in file_batches(file, replace(request, columns=inside)):
+        for place, each in enumerate(request.columns):
+            if each.name in parts:
+                value = pa.array([parts[each.name]], pa.large_string())
+                texts = value.take(pa.array(bytes(batch.num_rows), pa.uint8()))
+                batch = batch.add_column(place, each.name, typed(texts, each, file.name, 0))
+        yield batch
+
+
+def opened_batches(source: Any, request: Request) -> Batches:
+    """Yield the rows of an open file or of standard input; its first bytes give the format.
+
+    The bytes are copied to a temporary file without a name, because readers of CSV and Parquet need several passes.
+    """
+    with TemporaryDirectory() as folder, TemporaryFile() as copy:
+        with withheld():
+            if isinstance(source.read(0), str):
+                copy.writelines(line.encode() for line in source)
+            else:
+                shutil.copyfileobj(source, copy)
+            copy.flush()
+        path = Path(folder, "the input")
+        path.symlink_to(f"/proc/self/fd/{copy.fileno()}")
+        for marks in (PACKED, FORMATS):
+            head = beginning(path)
+            ending = next((end for mark, end in marks.items() if head.lstrip().startswith(mark)), "")
+            path = path.rename(Path(folder, f"the input{ending or ('.csv' if marks is FORMATS else '')}{path.suffix}"))
+        for batch in file_batches(path, request):
+            yield "the input", batch
+
+
+STANDARD_INPUT: Final = ("-", "/dev/stdin")
+PACKED: Final = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
+FORMATS: Final = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".json", b"[": ".json"}
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
@@ -120,7 +186,8 @@ def _files(text: str, number: int | None) -> list[Path]:
     try:
         is_folder, exists = path.is_dir(), path.exists()
         within = path.rglob("*") if is_folder else map(Path, glob.glob(text, recursive=True))
-        found = sorted(file for file in within if file.is_file() and (not is_folder or is_readable(file)))
+        every = sorted(file for file in within if file.is_file())
+        found = [*filter(is_readable, every)] or [*filter(is_text, every)] if is_folder else every
     except (OSError, ValueError):  # such as a text that is too long for a path
         is_folder, exists, found = False, False, []
     if exists and not is_folder:
@@ -131,8 +198,6 @@ def _files(text: str, number: int | None) -> list[Path]:
         raise SourceError(f"the folder {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.")
     if SQL_LIKE.match(text):
         raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
-    if text == "-":
-        raise InputError('"-" is no file: write standard input to a file first.')
     if is_readable(path) and not re.search(r"\s", text):  # a text is never quoted
         raise SourceError(f"there is no file, folder or pattern {text}; check the path.")
     if number is None:
@@ -150,16 +215,24 @@ def _is_iterable(source: Any) -> bool:
 FILES: Final = Source(
     "files",
     {
-        "Parquet files": "the schema of each file",
+        "Parquet and Arrow (Feather) files": "the schema of each file",
         "CSV and TSV files": NO_TYPES,
-        "JSON lines files": NO_TYPES,
+        "JSON and JSON lines files": NO_TYPES,
+        "names of folders (country=NL/), text files": NO_TYPES,
         "addresses (s3://, https://)": "as for files of the same format",
     },
     _are_paths,
     _paths,
 )
+OPENED: Final = Source(
+    "opened",
+    {"open files, standard input": "as for files of the same format"},
+    lambda source: hasattr(source, "read") and hasattr(source, "seekable"),
+    opened_batches,
+)
 SOURCES: Final = (
     FILES,
+    OPENED,
     Source(
         "query",
         {
@@ -171,14 +244,14 @@ SOURCES: Final = (
     ),
     Source(
         "polars",
-        {"polars tables": "dtypes; of columns of objects none: values are strings"},
-        lambda source: tables.kind_of(source) in ("polars.DataFrame", "polars.LazyFrame"),
+        {"polars tables": "dtypes; object columns have none: values are strings"},
+        lambda source: tables.kind_of(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
         tables.polars_batches,
     ),
     Source(
         "pandas",
-        {"pandas tables": "dtypes; of object columns none: values are strings"},
-        lambda source: tables.kind_of(source) == "pandas.DataFrame",
+        {"pandas tables": "dtypes; object columns have none: values are strings"},
+        lambda source: tables.kind_of(source) in ("pandas.DataFrame", "pandas.Series"),
         tables.pandas_batches,
     ),
     Source(
@@ -186,6 +259,18 @@ SOURCES: Final = (
         {"pyarrow tables and batches": "the schema"},
         lambda source: isinstance(source, pa.Table | pa.RecordBatch),
         tables.arrow_batches,
+    ),
+    Source(
+        "pyarrow.dataset",
+        {"pyarrow datasets, except of CSV and JSON": "the schema"},
+        lambda source: hasattr(source, "scanner") and tables.kind_of(source).startswith("pyarrow."),
+        tables.dataset_batches_of_pyarrow,
+    ),
+    Source(
+        "numpy",
+        {"structured arrays of numpy": "dtypes; object columns have none: values are strings"},
+        lambda source: isinstance(source, np.ndarray),
+        tables.structured_batches,
     ),
     Source("dataset", {"Hugging Face Datasets": "the features"}, tables.is_dataset, tables.dataset_batches),
     Source(
@@ -211,13 +296,16 @@ SOURCES: Final = (
     ),
     Source(
         "columns",
-        {"dictionaries of columns": "dtypes of arrays; of lists none: values are strings"},
+        {"dictionaries of columns": "dtypes of arrays; lists have none: values are strings"},
         lambda source: isinstance(source, Mapping),
         tables.columns_batches,
     ),
     Source(
         "rows",
-        {"lists and iterators of dictionaries": NO_TYPES, "iterators of tables": "as for each table"},
+        {
+            "lists and iterators of dictionaries, named tuples, dataclasses, rows of SQLAlchemy and sqlite3": NO_TYPES,
+            "iterators of tables": "as for each table",
+        },
         _is_iterable,
         lambda source, request: tables.iterable_batches(source, request, _read),
     ),

@@ -1,22 +1,24 @@
 """Tables in memory: tables of polars, pandas and pyarrow, anything else with Arrow's interfaces, and Python objects."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, withheld, without_quotes
-from voxpop.reading.types import Column, array_of_objects, check_declared
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, withheld
+from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
 from voxpop.reading.wanted import Request
 
 TABLE: Final = "the table"
 MEANT: Final = (
-    "the source must be a path, folder, glob or list of paths; a polars, pandas or pyarrow table; anything that speaks "
-    "Arrow (DuckDB, Ibis, ADBC, Hugging Face Datasets); an iterator of such; a cursor; a list of dictionaries or a "
-    "dictionary of columns; or vp.SQL(query, connection); got {}."
+    "the source must be files, a table, rows with column names, a cursor or vp.SQL(query, connection); got {}. See "
+    "docs/guides/reading.md for all sources."
 )
 
 
@@ -32,19 +34,44 @@ def is_dataset(source: Any) -> bool:
 
 def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batches:
     """Yield the batches of an Arrow table, whose schema declares the types."""
-    check_columns(request.names, source.schema.names, TABLE)
+    check_schema(request, source.schema, TABLE)
     table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
-    table = table.select(request.names)
-    check_declared(request.columns, table.schema.types)
-    for batch in table.to_batches(max_chunksize=request.rows):
+    for batch in selected(table, request.names).to_batches(max_chunksize=request.rows):
         yield TABLE, batch
+
+
+def check_schema(request: Request, schema: pa.Schema, where: str) -> None:
+    """Check that a schema has the wanted columns, of the types that the caller declares; `user.id` is also a field."""
+    found = with_fields(schema.empty_table(), request.names)
+    check_columns(request.names, found.column_names, where)
+    check_declared(request.columns, [found.schema.field(name).type for name in request.names])
+
+
+def selected(table: pa.Table, names: list[str]) -> pa.Table:
+    """Return columns of a table, and fields of its structs."""
+    return with_fields(table, names).select(names)
+
+
+def with_fields(table: pa.Table, names: list[str]) -> pa.Table:
+    """Return a table with further columns for fields of structs, such as user.id."""
+    for name in names:
+        if name not in table.column_names and (head := top_of(name, table.column_names)) != name:
+            with suppress(pa.ArrowException, KeyError):
+                table = table.append_column(name, pc.struct_field(table[head], name.split(".")[1:]))
+    return table
+
+
+def top_of(name: str, existing: list[str]) -> str:
+    """Return the column that contains a wanted one: the struct user of user.id, or the column itself."""
+    head = name.partition(".")[0]
+    return head if name not in existing and head in existing else name
 
 
 def stream_batches(source: Any, request: Request) -> Batches:
     """Yield the batches of an Arrow stream, as they come."""
     with withheld():
         reader = source if isinstance(source, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(source)
-    check_columns(request.names, reader.schema.names, TABLE)
+    check_schema(request, reader.schema, TABLE)
     batches = iter(reader)
     while True:
         with withheld():
@@ -62,19 +89,78 @@ def polars_batches(source: Any, request: Request) -> Batches:
                 "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet "
                 "and give the path."
             )
-        with without_quotes(TABLE, "Check the address, and collect it by itself first."):
+        with withheld():
             names = source.collect_schema().names()
-            check_columns(request.names, names, TABLE)
-            source = source.select(request.names).collect()
+            tops = _tops(request, names)
+            source = source.select(tops).collect()
+    tops = _tops(request, _column_names(source))
+    if not any(str(source.schema[name]) == "Object" for name in tops):
+        return arrow_batches(source.select(tops).to_arrow(), request)
     check_columns(request.names, source.columns, TABLE)
-    if not any(str(source.schema[name]) == "Object" for name in request.names):
-        return arrow_batches(source.select(request.names).to_arrow(), request)
     return columns_batches({name: source[name] for name in request.names}, request)
+
+
+def _tops(request: Request, names: list[str]) -> list[str]:
+    """Return the columns that contain the wanted ones, which must exist."""
+    tops = list(dict.fromkeys(top_of(name, names) for name in request.names))
+    check_columns(tops, names, TABLE)
+    return tops
+
+
+def _column_names(source: Any) -> list[str]:
+    if not hasattr(source, "columns"):
+        raise InputError(
+            "a Series is one column, and a table also has a column of users. Give series.reset_index() if its index "
+            "contains the users, and a DataFrame of both columns otherwise."
+        )
+    return [str(name) for name in source.columns]
 
 
 def pandas_batches(source: Any, request: Request) -> Batches:
     """Yield the rows of a pandas DataFrame, whose dtypes declare the types, except of object columns."""
-    check_columns(request.names, [str(name) for name in source.columns], TABLE)
+    names = _column_names(source)
+    indexed = {str(name) for name in source.index.names} & {*request.names} - {*names}
+    check_columns(request.names, names, TABLE, hint="It is in the index: give table.reset_index()." if indexed else "")
+    by_name = dict(zip(names, source.columns, strict=True))
+    return columns_batches({name: source[by_name[name]] for name in request.names}, request)
+
+
+def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
+    """Yield the batches of a pyarrow dataset, whose schema declares the types.
+
+    Raises:
+        InputError: if pyarrow inferred types that are read: of CSV and JSON from rows, of partitions from names of
+            folders.
+    """
+    if kind_of(source).endswith("UnionDataset"):
+        return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)
+    if type(getattr(source, "format", None)).__name__ in ("CsvFileFormat", "JsonFileFormat"):
+        raise InputError("pyarrow infers the types of CSV and JSON files from their rows. Give the paths instead.")
+    parts = getattr(getattr(source, "partitioning", None), "schema", None) or pa.schema([])
+    typed = [name for name in request.names if name in parts.names and not _is_text(parts.field(name).type)]
+    if typed:
+        raise InputError(
+            f'the partition column "{typed[0]}" of the dataset is no string: pyarrow infers such types from names of '
+            "folders. Give the path of the folder instead, whose partition columns are read as strings."
+        )
+    check_schema(request, source.schema, TABLE)
+    tops = _tops(request, source.schema.names)
+    rows = FEW_ROWS if request.small else request.rows
+    return stream_batches(source.scanner(columns=tops, batch_size=rows).to_reader(), request)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind))
+
+
+def structured_batches(source: Any, request: Request) -> Batches:
+    """Yield the rows of a structured array of numpy, whose dtype declares the types."""
+    if source.dtype.names is None:
+        raise InputError(
+            "an array of numpy has no column names. Give a structured array, or a dictionary of columns such as "
+            '{"user": array[:, 0], "item": array[:, 1]}.'
+        )
+    check_columns(request.names, list(source.dtype.names), TABLE)
     return columns_batches({name: source[name] for name in request.names}, request)
 
 
@@ -117,7 +203,13 @@ def _array(values: Any, column: Column) -> Any:
         else:
             made = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
+        surrogate = isinstance(error, UnicodeEncodeError) or getattr(dtype, "kind", "") == "U"
         quieten(error)
+        if surrogate:
+            raise ColumnError(
+                f'the column "{column.name}" holds half of a surrogate pair, which is not Unicode text. Correct the '
+                "rows."
+            ) from None
         raise ColumnError(
             f'the column "{column.name}" has the dtype {dtype}, which Arrow does not have. Cast it to another type.'
         ) from None
@@ -136,13 +228,34 @@ def iterable_batches(source: Iterable[Any], request: Request, read: Callable[[An
     if first is None:
         return
     whole = chain([first], rows)
-    if isinstance(first, Mapping) and not _is_table(first):
-        yield from _dictionaries(whole, request)
+    if not _is_table(first) and _named(first) is not None:
+        yield from _rows(whole, request)
         return
     for each in whole:
+        if isinstance(each, tuple | list):
+            raise InputError(
+                "rows that are tuples or lists have no column names. Give dictionaries, named tuples or dataclasses, "
+                'or a table such as polars.DataFrame(rows, schema=["user", "item"], orient="row").'
+            )
         if isinstance(each, str | bytes) or not (_is_table(each) or _speaks_arrow(each) or hasattr(each, "columns")):
             raise InputError(MEANT.format(f"an iterable of {type(each).__name__}"))
         yield from read(each, request)
+
+
+def _named(row: Any) -> Mapping[Any, Any] | None:
+    """Return the values of a row by name, or None if it has no names."""
+    if isinstance(row, Mapping):
+        return row
+    if hasattr(row, "_asdict"):  # named tuples, rows of SQLAlchemy and of pandas
+        found: Mapping[Any, Any] = row._asdict()
+        return found
+    if is_dataclass(row):
+        return {each.name: getattr(row, each.name) for each in fields(row)}
+    if isinstance(row, np.void):
+        return dict(zip(row.dtype.names, row.tolist(), strict=True)) if row.dtype.names else None
+    if type(row).__name__ in ("Row", "Record") and hasattr(row, "keys"):  # sqlite3, asyncpg
+        return dict(zip(row.keys(), row, strict=True))
+    return None
 
 
 def _is_table(value: Any) -> bool:
@@ -153,19 +266,11 @@ def _is_table(value: Any) -> bool:
     return bool(some) and all(_speaks_arrow(each) or isinstance(each, np.ndarray) for each in some)
 
 
-def _dictionaries(source: Iterator[Any], request: Request) -> Batches:
-    known: dict[str, None] = {}
-    first, columns = 0, request.columns
+def _rows(source: Iterator[Any], request: Request) -> Batches:
+    first = 0
     while found := list(islice(source, FEW_ROWS if request.small else request.rows)):
-        if not all(isinstance(row, Mapping) for row in found):
-            raise InputError("some rows are dictionaries and some are not; give all of them as dictionaries.")
-        for row in found:
-            known.update(dict.fromkeys(map(str, row)))
-        check_columns(request.names, list(known), "the rows", declared=False)
-        arrays = [array_of_objects(_values(found, each.name), each, TABLE, first) for each in columns]
-        yield TABLE, pa.RecordBatch.from_arrays(arrays, request.names)
+        rows = [row for row in map(_named, found) if row is not None]
+        if len(rows) < len(found):
+            raise InputError("some rows have column names and some have none; give all of them as dictionaries.")
+        yield TABLE, batch_of_rows(rows, request.columns, TABLE, first)
         first += len(found)
-
-
-def _values(rows: Sequence[Mapping[Any, Any]], name: str) -> list[Any]:
-    return [row.get(name) for row in rows]

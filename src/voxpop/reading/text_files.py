@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading.arrow import lists_of
-from voxpop.reading.columns import check_columns, quieten
-from voxpop.reading.types import Column, array_of_objects, typed
+from voxpop.reading.columns import differs_in_case, quieten
+from voxpop.reading.types import Column, batch_of_rows, typed
 
 # Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
 
@@ -210,9 +210,9 @@ def check_header(names: list[str], wanted: Sequence[str], where: str) -> None:
     for name in wanted:
         if name not in names:
             raise ColumnError(
-                f'{where} has no column "{name}" in its first row, which has {len(names)} values. The first row must '
-                "name the columns, separated by commas, semicolons, tabs or bars. It is not shown, because it may be "
-                "data."
+                f'{where} has no column "{name}" in its first row, which has {len(names)} values.'
+                f"{differs_in_case(name, names)} The first row must name the columns, separated by commas, semicolons, "
+                "tabs or bars: write such a row if the file has none. It is not shown, because it may be data."
             )
         if names.count(name) > 1:
             raise SourceError(f'{where} has {names.count(name)} columns called "{name}". Rename all but one.')
@@ -329,6 +329,18 @@ def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -
         yield json_batch(left, columns, where, first)
 
 
+def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of one JSON array of objects, `rows` of them at a time; see `json_lines`."""
+    found = _object(data.removeprefix(b"\xef\xbb\xbf"))
+    if not isinstance(found, list):
+        raise SourceError(f"{where} is no JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines.")
+    for number, row in enumerate(found):
+        if not isinstance(row, dict):
+            raise SourceError(f"{where}, row {number + 1:,}: the element is no JSON object. Correct the row.")
+    for first in range(0, len(found), rows):
+        yield batch_of_rows(found[first : first + rows], columns, where, first)
+
+
 def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 0) -> pa.RecordBatch:
     """Return the columns of some JSON lines.
 
@@ -339,13 +351,11 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
         first: number of rows before these; the columns of the first rows must exist.
     """
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 0 else data
-    arrays = _by_polars(data, columns, where, first) if len(data) > FEW_BYTES and not SURROGATE.search(data) else None
+    nested = any("." in each.name for each in columns)  # such as user.id, which may be a name or a path
+    by_polars = len(data) > FEW_BYTES and not nested and not SURROGATE.search(data)
+    arrays = _by_polars(data, columns, where, first) if by_polars else None
     if arrays is None or (first == 0 and any(each.null_count == len(each) for each in arrays)):
-        rows = _rows(data, where, first)
-        if first == 0:
-            names = list(dict.fromkeys(name for row in rows for name in row))
-            check_columns([each.name for each in columns], names, where, declared=False)
-        arrays = [array_of_objects([row.get(each.name) for row in rows], each, where, first) for each in columns]
+        return batch_of_rows(_rows(data, where, first), columns, where, first)
     return pa.RecordBatch.from_arrays(arrays, [each.name for each in columns])
 
 

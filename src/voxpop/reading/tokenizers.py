@@ -20,7 +20,8 @@ from voxpop.kernels.group import lay_documents
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.reading.arrow import int_codes, numbers_of, plain
 from voxpop.reading.choices import TokenizerName
-from voxpop.reading.columns import is_string, quieten, text_column, valid_text
+from voxpop.reading.columns import quieten, text_column, valid_text
+from voxpop.reading.keys import is_list, is_string
 from voxpop.reading.segmenting import check_installed, unicode_words
 from voxpop.reading.users import Stretch
 from voxpop.reading.words import WordInterner
@@ -342,8 +343,7 @@ def encode_lists(rows: Texts, stretch: Stretch, column: str, kind: str) -> Encod
 
 def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarray | None]:
     """Return all elements of lists and where each list starts, or single items and None."""
-    test = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if any(each(values.type) for each in test):
+    if is_list(values.type):
         large = values.cast(pa.large_list(values.type.value_type))
         lengths = numbers_of(large.value_lengths())
         # (lists + 1,), where each list's elements begin.

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading.arrow import lists_of, string_array
+from voxpop.reading.columns import check_columns
 from voxpop.reading.keys import family, plain_type, type_named, unspelled
 
 NAMED: Final = {
@@ -135,6 +136,39 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
     lists = lists_of(typed(texts, column, where, first, numbers), sizes).cast(column.undeclared_type)
     missing = [elements is None for elements in each]
     return pc.if_else(pa.array(missing), None, lists) if any(missing) else lists
+
+
+def batch_of_rows(
+    rows: Sequence[Mapping[Any, Any]], columns: Sequence[Column], where: str, first: int
+) -> pa.RecordBatch:
+    """Return the columns of rows without declared types; a row without a column has a missing value.
+
+    Args:
+        rows: a value for each name; `user.id` is also the value `id` of the value `user`.
+        columns: the columns to read.
+        where: the source, for messages.
+        first: number of rows before these. The columns must exist in the first rows.
+    """
+    names = [each.name for each in columns]
+    if first == 0:
+        nested = [
+            name for name in names if "." in name and any(_value_of(row, name, _ABSENT) is not _ABSENT for row in rows)
+        ]
+        known = [*(str(name) for row in rows for name in row), *nested]
+        check_columns(names, list(dict.fromkeys(known)), where, declared=False)
+    arrays = [array_of_objects([_value_of(row, each.name) for row in rows], each, where, first) for each in columns]
+    return pa.RecordBatch.from_arrays(arrays, names)
+
+
+_ABSENT: Final = object()
+
+
+def _value_of(row: Mapping[Any, Any], name: str, missing: Any = None) -> Any:
+    head, dot, rest = name.partition(".")
+    if not dot or name in row:
+        return row.get(name, missing)
+    inner = row.get(head)
+    return _value_of(inner, rest, missing) if isinstance(inner, Mapping) else missing
 
 
 def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Sequence[int] | None = None) -> pa.Array:

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
-from voxpop.kernels.group import number_values
 from voxpop.kernels.words import hash_strings
-from voxpop.reading.arrow import check_width, int64_array, int_codes, numbers_of, plain, text_buffers
+from voxpop.reading.arrow import array_of, check_width, int64_array, int_codes, numbers_of, plain, text_buffers
 from voxpop.reading.columns import Rows
 
 Users = tuple[Int32s, Uint64s]
@@ -35,13 +34,13 @@ def encode_users(columns: list[pa.Array]) -> Users:
         # One look over all rows spares a table where a file is sorted by user.
         if (values[1:] >= values[:-1]).all():
             return _encode_rising(values)
-        codes = np.empty(values.size, np.int32)
-        distinct = number_values(values, codes).view(np.uint64)
-        check_width(distinct.size, "users")
-        return codes, distinct
-    encoded = plain(pa.chunked_array(columns)).dictionary_encode()
-    check_width(len(encoded.dictionary), "users")
-    return int_codes(encoded), hash_strings(*text_buffers(encoded.dictionary))
+        encoded = array_of(values).dictionary_encode()
+        keys = numbers_of(encoded.dictionary).view(np.uint64).copy()
+    else:
+        encoded = plain(pa.chunked_array(columns)).dictionary_encode()
+        keys = hash_strings(*text_buffers(encoded.dictionary))
+    check_width(keys.size, "users")
+    return int_codes(encoded), keys
 
 
 def _encode_rising(values: Int64s) -> Users:
@@ -53,19 +52,13 @@ def _encode_rising(values: Int64s) -> Users:
     return (np.cumsum(first, dtype=np.int32) - 1).astype(np.int32), keys
 
 
-def first_rows(codes: Int32s) -> Int64s:
-    """Return the row in which each user first appears, from codes by first appearance."""
-    highest = np.maximum.accumulate(np.concatenate([np.full(1, -1, np.int32), codes]))
-    return np.flatnonzero(np.diff(highest))
-
-
-def identities(columns: list[pa.Array], keys: Uint64s, first: Int64s) -> Uint64s:
+def identities(columns: list[pa.Array], keys: Uint64s, codes: Int32s) -> Uint64s:
     """Return two numbers by which each user is known everywhere.
 
     Args:
         columns: user ids row by row, in pieces; integers, or strings.
         keys: uint64 by user.
-        first: int64 by user, a row of it.
+        codes: int32, the user of each row, numbered by first appearance.
 
     Returns:
         uint64 (users, 2), the first of them spread evenly: of an integer a permutation; of a string 128 bits of
@@ -73,6 +66,7 @@ def identities(columns: list[pa.Array], keys: Uint64s, first: Int64s) -> Uint64s
     """
     if all(pa.types.is_integer(column.type) for column in columns):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
     names = plain(pa.chunked_array(columns).take(int64_array(first)))
     digests = b"".join(blake2b(name.encode(), digest_size=16).digest() for name in names.to_pylist())
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)

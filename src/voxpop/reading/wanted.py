@@ -218,7 +218,8 @@ def _column_names(what: str, given: Any) -> list[str]:
     Raises:
         InputError: for anything but distinct names.
     """
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
-    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+    some = given if isinstance(given, list | tuple) else [given]
+    names = [str(name) for name in some if isinstance(name, str | int)]  # pandas numbers columns without names
+    if not names or len(names) < len(some) or len(set(names)) < len(names):
         raise InputError(f"{what}= must be the name of a column, or a list of several different ones.")
     return names

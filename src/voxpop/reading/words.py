@@ -6,11 +6,12 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.kernels.words import BUILT, DONE, MISSING_PAGE, SLOW, SPACE, WORD, cut_words, refill, unpack
-from voxpop.reading.arrow import check_width, int64_array, string_array, text_buffers
+from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, plain, string_array, text_buffers
 from voxpop.reading.segmenting import APOSTROPHES, normal_form
 
 # The class of each Unicode code point in the word tokenizer, built a page of 256 at a time when first met.
@@ -30,15 +31,6 @@ def shared_table() -> Uint32s:
     table = np.zeros(0x110000, np.uint32)
     fill_page(table, 0)
     return table
-
-
-def ascii_letters() -> Bytes:
-    """Return the lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
-    letters = np.zeros(256, np.uint8)
-    for code in range(128):
-        if chr(code).isalnum():
-            letters[code] = ord(chr(code).lower())
-    return letters
 
 
 def fill_page(table: Uint32s, code: int) -> None:
@@ -84,7 +76,8 @@ HEADS = (
     np.frombuffer(b"https://", np.uint8),
     np.frombuffer(b"www.", np.uint8),
 )
-LETTERS = ascii_letters()
+LETTERS = np.array([ord(chr(code).lower()) * (code < 128 and chr(code).isalnum()) for code in range(256)], np.uint8)
+"""The lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
 SLOW_DOCUMENT = -2
 Documents = tuple[Int32s, Int64s]
 
@@ -190,9 +183,6 @@ def _widened(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
 
 # One sorted vocabulary from several lists of words.
 
-FEW = 10_000
-"""Up to this many words plain Python is done before polars is imported."""
-
 Merged = tuple[pa.LargeStringArray, list[Int32s]]
 
 
@@ -209,38 +199,10 @@ def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
     Raises:
         InputError: where there are more words than 32 bits can number.
     """
-    if sum(len(each) for each in words) <= FEW:
-        return merge_few(words, used)
-    return merge_many(words, used)
-
-
-def merge_few(words: list[pa.Array], used: list[Bools]) -> Merged:
-    """Merge with dicts: Python orders strings by code points, which is the order of their UTF-8 bytes."""
-    if not words:
-        return pa.nulls(0, pa.large_string()), []
-    any_use = np.concatenate(used)
-    lists = [each.to_pylist() for each in words]
-    every = [word for each in lists for word in each]
-    first = {word: number for number, word in enumerate(every) if any_use[number]}
-    ordered = sorted(first)
-    place = {word: number for number, word in enumerate(ordered)}
-    names = [np.array([place.get(word, -1) for word in each], np.int32) for each in lists]
-    together = pa.concat_arrays([each.cast(pa.large_string()) for each in words])
-    return together.take(int64_array([first[word] for word in ordered])), names
-
-
-def merge_many(words: list[pa.Array], used: list[Bools]) -> Merged:
-    """Merge with polars, which sorts and joins in parallel: one join for all lists, of which there may be hundreds."""
-    import polars as pl
-
-    empty = pl.Series(values=[], dtype=pl.String)
-    every = pl.concat([empty, *(pl.Series(values=each, dtype=pl.String) for each in words)])
-    any_use = np.concatenate([np.empty(0, np.bool_), *used])
-    vocabulary = every.filter(pl.Series(values=any_use)).unique().sort()
-    check_width(len(vocabulary), "distinct words or items")
-    numbered = pl.DataFrame({"word": vocabulary, "name": np.arange(len(vocabulary), dtype=np.int32)})
-    named = every.to_frame("word").join(numbered, on="word", how="left", maintain_order="left")["name"]
-    names = named.fill_null(-1).to_numpy().astype(np.int32, copy=False)
-    ends = np.cumsum([len(each) for each in words])
-    sorted_words = vocabulary.to_arrow().cast(pa.large_string())
-    return sorted_words, [names[end - len(each) : end] for each, end in zip(words, ends, strict=True)]
+    every = pa.chunked_array([each.cast(pa.large_string()) for each in words], pa.large_string())
+    found = pc.unique(every.filter(array_of(np.concatenate([np.empty(0, np.bool_), *used]))))
+    check_width(len(found), "distinct words or items")
+    vocabulary = found.take(pc.array_sort_indices(found))
+    # All lists at once: each look-up would make a table of the vocabulary, and there may be hundreds of lists.
+    names = numbers_of(plain(pc.index_in(every, value_set=vocabulary)), missing=-1)
+    return vocabulary, np.split(names, np.cumsum([len(each) for each in words])[:-1]) if words else []

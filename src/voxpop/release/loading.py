@@ -1,18 +1,13 @@
 """Load a saved result, after a check of its files."""
 
 from os import PathLike
-from pathlib import Path
 from typing import TypeVar, overload
 
 from voxpop.errors import ReleaseError
-from voxpop.reading.folder import folder_to_read
 from voxpop.release.registry import load as imported
 from voxpop.release.release import load_release
 from voxpop.release.result import Result
-from voxpop.release.saving import (
-    MODEL_LOADER,
-    MODEL_RECORD,
-)
+from voxpop.release.saving import MODEL, MODEL_LOADER
 
 Kind = TypeVar("Kind", bound=Result)
 
@@ -49,11 +44,7 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
     """
     if (beside := kind._beside(folder)) is not None:
         return beside
-    found: Result
-    if (folder_to_read(Path(folder)) / MODEL_RECORD).is_file():
-        found = imported(MODEL_LOADER)(folder)
-    else:
-        found = load_release(folder)
+    found: Result = imported(MODEL_LOADER)(folder) if MODEL.is_in(folder) else load_release(folder)
     if not isinstance(found, kind):
         raise ReleaseError(
             f"{folder} contains a {type(found).__name__}, not a {kind.__name__}. Load it without a kind, "

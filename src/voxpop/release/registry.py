@@ -9,74 +9,55 @@ from typing import Any, NamedTuple
 
 
 class Mechanism(NamedTuple):
-    """Where everything about a mechanism is, as `module:name`.
+    """A mechanism. Where its parts are, as `module:name`, follows from its package.
 
     Attributes:
         command: its name on the command line and in audits.
         name: its name in the plan of a saved release: `to_dict()["mechanism"]`.
-        config: its public configuration.
-        describe: the function from the public numbers of a plan, and its guarantee in words, to the text of the plan.
-        story: the content of its report, from a plan's numbers and the sizes of a release.
-        audit: its audit case.
+        package: its folder in `voxpop.mechanisms`.
+        kind: the class of its public configuration.
+        told: whether its reports have content of their own.
+        audited: whether it has an audit case.
         users_needed: arguments of the plan's `users_needed`, in addition to a probability, for the report of an empty
             release.
     """
 
     command: str
     name: str
-    config: str
-    describe: str
-    story: str | None = None
-    audit: str | None = None
+    package: str
+    kind: str
+    told: bool = False
+    audited: bool = True
     users_needed: Mapping[str, int] = {}
+
+    @property
+    def config(self) -> str:
+        """Its public configuration."""
+        return f"voxpop.mechanisms.{self.package}.mechanism:{self.kind}"
+
+    @property
+    def describe(self) -> str:
+        """The function from the public numbers of a plan, and its guarantee in words, to the text of the plan."""
+        return f"voxpop.mechanisms.{self.package}.describe:describe"
+
+    @property
+    def story(self) -> str | None:
+        """The function from a plan's numbers and the sizes of a release to the content of its report."""
+        return f"voxpop.mechanisms.{self.package}.describe:story" if self.told else None
+
+    @property
+    def audit(self) -> str | None:
+        """The function that returns its audit case."""
+        return f"voxpop.testing.cases:{self.command}" if self.audited else None
 
 
 MECHANISMS = (
-    Mechanism(
-        "items",
-        "set union",
-        "voxpop.mechanisms.set_union.mechanism:SetUnion",
-        "voxpop.mechanisms.set_union.describe:describe",
-        "voxpop.mechanisms.set_union.describe:about_union",
-        "voxpop.testing.cases:items",
-        {"per_user": 10},
-    ),
-    Mechanism(
-        "ngrams",
-        "n-grams",
-        "voxpop.mechanisms.ngrams.mechanism:NGrams",
-        "voxpop.mechanisms.ngrams.describe:describe",
-        "voxpop.mechanisms.ngrams.describe:about_ngrams",
-        "voxpop.testing.cases:ngrams",
-    ),
-    Mechanism(
-        "hitters",
-        "heavy hitters",
-        "voxpop.mechanisms.heavy_hitters.mechanism:HeavyHitters",
-        "voxpop.mechanisms.heavy_hitters.describe:describe",
-        "voxpop.release.report.page:about_hitters",
-        "voxpop.testing.cases:hitters",
-    ),
-    Mechanism(
-        "sequences",
-        "sequences",
-        "voxpop.mechanisms.sequences.mechanism:Sequences",
-        "voxpop.mechanisms.sequences.describe:describe",
-        audit="voxpop.testing.cases:sequences",
-    ),
-    Mechanism(
-        "count",
-        "counts",
-        "voxpop.mechanisms.counts.mechanism:Counts",
-        "voxpop.mechanisms.counts.describe:describe_counts",
-    ),
-    Mechanism(
-        "top",
-        "top",
-        "voxpop.mechanisms.counts.mechanism:Top",
-        "voxpop.mechanisms.counts.describe:describe_top",
-        audit="voxpop.testing.cases:top",
-    ),
+    Mechanism("items", "set union", "set_union", "SetUnion", told=True, users_needed={"per_user": 10}),
+    Mechanism("ngrams", "n-grams", "ngrams", "NGrams", told=True),
+    Mechanism("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
+    Mechanism("sequences", "sequences", "sequences", "Sequences"),
+    Mechanism("count", "counts", "counts", "Counts", audited=False),
+    Mechanism("top", "top", "counts", "Top"),
 )
 
 

@@ -16,7 +16,6 @@ from voxpop.privacy.budget import SHOWN, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
-from voxpop.release.completing import GramTrie
 from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 from voxpop.release.registry import configuration
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
@@ -162,7 +161,7 @@ class Release(Result):
         data: "Corpus",
         budget: "Budget",
         *,
-        limit: "int | Sequence[int] | None" = None,
+        limit: int | None = None,
         ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "Tally":
@@ -174,10 +173,10 @@ class Release(Result):
         Args:
             data: the data set, read as for the release.
             budget: the budget of the counts.
-            limit: the maximum number of released grams of one length for which a user counts in full: a number for
-                words, which halves from length to length, or a list with one number for each length. The noise grows
-                with the square root of their sum. A user who holds more, n grams, counts as sqrt(limit / n) for each.
-                By default it is chosen privately, for the least mean error (docs/privacy/counts.md).
+            limit: the maximum number of released words for which a user counts in full; it halves from length to
+                length. The noise grows with the square root of the sum over lengths. A user who holds more, n grams,
+                counts as sqrt(limit / n) for each. By default it is chosen privately, for the least mean error
+                (docs/privacy/counts.md).
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the counts reproducible and NOT private, and marks them so. Leave it out for real data.
 
@@ -209,9 +208,6 @@ class Release(Result):
         ranking: Ranking = configuration("top")(k).plan(budget, self).release(data, ledger=ledger, seed=seed)
         return ranking
 
-    def _with_about(self, about: About) -> "Release":
-        return replace(self, about=about)
-
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         # The plan computes its numbers once, for the record and the report.
         release = replace(self, plan=StoredPlan(self.plan.to_dict()))
@@ -237,12 +233,17 @@ class Release(Result):
             yield from self.keys.values(batch.column("gram").flatten())
 
     def __contains__(self, gram: object) -> bool:
-        """Return whether an item (as iteration yields it) or a gram (a tuple or list of tokens) was released."""
+        """Return whether an item (as iteration yields it) or a gram was released.
+
+        A gram is a tuple or list of tokens, or for phrases of texts one string with spaces between the tokens.
+        """
         if self.keys is not None and self.keys.columns:
             item = self.keys.item(gram)
             return item is not None and (item,) in self._members
         wanted = (gram,) if isinstance(gram, str) else tuple(gram) if isinstance(gram, list) else gram
-        return wanted in self._members
+        of_text = self.keys is None and self.reading not in ("tokens", "sequence")
+        phrase = tuple(gram.split()) if isinstance(gram, str) and of_text else wanted
+        return wanted in self._members or phrase in self._members
 
     def __eq__(self, other: object) -> bool:
         """Compare the sets, the numbers that ran and the guarantees."""
@@ -274,7 +275,7 @@ class Release(Result):
     def _completer(self) -> "Completer":
         from voxpop.release.completing import Completer
 
-        return Completer(self.grams, self.reading)
+        return Completer(self.each_gram(), self.reading)
 
 
 def report_of(
@@ -288,18 +289,18 @@ def report_of(
         grids: tables that precede those of the plan.
         counts: a noisy count of each gram, at least 0, where some are released.
     """
-    from voxpop.release.report.page import MOST_SHOWN, page_of, payload_of, story_of
+    from voxpop.release.report.page import page_of, story_of
 
     lengths = release.grams["length"].value_counts().to_pylist()
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
     plan = release.plan.to_dict()
-    shown = release.grams.slice(0, MOST_SHOWN)
-    trie = GramTrie.of(shown)
-    shape, packed = payload_of(trie, None if counts is None else trie.numbered(counts[: shown.num_rows]))
-    shape |= {"reading": release.reading, "shown": shown.num_rows}
     story = story_of(plan, sizes)
-    story = replace(story, grids=[*grids, *story.grids])
-    return page_of(story, release.guarantee, plan, sizes, (shape, packed), checksums, release.about)
+    keys = [] if release.keys is None else [each.name for each in release.keys.columns]
+    story = replace(
+        story, grids=[*grids, *story.grids], completes=story.completes and not keys, keys=keys if len(keys) > 1 else []
+    )
+    shown = release.grams, release.reading, counts
+    return page_of(story, release.guarantee, plan, sizes, *shown, checksums, release.about)
 
 
 def load_release(folder: str | PathLike[str]) -> Release:

@@ -171,9 +171,9 @@ class Result(ABC):
         """Return the result of this class that is stored with a release, or None for classes with a folder."""
         return None
 
-    @abstractmethod
     def _with_about(self, about: About) -> Self:
         """Return a copy with another `about`."""
+        return replace(self, about=about)  # type: ignore[type-var]
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save to a folder, completely or not at all; `voxpop.load` reads it.
@@ -295,22 +295,4 @@ class StoredPlan(Printed):
         if found is not None:
             with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError):  # numbers of another version
                 return str(load(found.describe)(self.numbers))
-        return "\n".join(_lines(self.numbers))
-
-
-def _lines(numbers: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in numbers.items():
-        label = name.replace("_", " ")
-        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-            yield f"{label}:"
-            yield from (f"  {_word(row)}" for row in value)
-        else:
-            yield f"{label}: {_word(value)}"
-
-
-def _word(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_word(each)}" for name, each in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_word, value))
-    return f"{value:.6g}" if isinstance(value, float) else "-" if value is None else str(value)
+        return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in self.numbers.items())

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 REPORT: Final = "report.html"
+SUMS: Final = "SHA256SUMS"
+"""Checksums of all other files, as `sha256sum --check` reads them. A signature on this file covers the report too."""
 ABOUT: Final = "about"
-MODEL_RECORD: Final = "model.json"
-MODEL_LOADER: Final = "voxpop.mechanisms.sequences.model:load_model"
 TRIES: Final = 8
 DAMAGED: Final = "The folder is damaged: copy it again from where it came, or make the release again."
 
@@ -80,7 +80,7 @@ class Kind:
                 f"{folder} holds files and is not a {holder.what}, so it is not replaced. "
                 "Give a new folder, or empty this one yourself."
             )
-        if strangers := sorted(names - {holder.record, *holder.tables, *holder.others, REPORT}):
+        if strangers := sorted(names - {holder.record, *holder.tables, *holder.others, REPORT, SUMS}):
             raise ReleaseError(
                 f"{folder} holds a {holder.what} and also {strangers[0]!r}, which saving would delete. "
                 "Move what voxpop did not write elsewhere, or give a new folder."
@@ -113,13 +113,33 @@ class Kind:
             ReleaseError: As in `check_target`.
         """
         record = self.record_of(content, tables)
-        again = self._holds(folder, record)
-        target = self.check_target(folder, overwrite=overwrite or again)
+        self.check_target(folder, overwrite=overwrite or self._holds(folder, record))  # before the report is made
         files = {**tables, self.record: record}
         files[REPORT] = page({name: checksum(each) for name, each in files.items()})
+        self.put(files, folder, overwrite=overwrite)
+
+    def put(self, files: Mapping[str, bytes], folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the files of a result, which may include counts and rankings, in one step.
+
+        Args:
+            files: contents by name.
+            folder: as in `check_target`. Counts and rankings in it stay if it holds this very result.
+            overwrite: as in `check_target`.
+
+        Raises:
+            ReleaseError: As in `check_target`.
+        """
+        again = self._holds(folder, files[self.record])
+        target = self.check_target(folder, overwrite=overwrite or again)
         source = folder_to_read(target)
-        kept = {name: source / name for name in self.others if again and (source / name).is_file()}
-        self.write(target, {name: path.read_bytes() for name, path in kept.items()} | files, folder, overwrite or again)
+        added = [each for each in BESIDE if each.record in files]
+        if added and not again and (source / self.record).exists():
+            raise ReleaseError(f"{folder} holds another release. Save {added[0].what} beside the release they are of.")
+        paths = {name: source / name for name in self.others if again and (source / name).is_file()}
+        beside = {name: path.read_bytes() for name, path in paths.items()}
+        if added and not overwrite and any(files.get(name, old) != old for name, old in beside.items()):
+            raise _already_there(folder, " and ".join(each.what for each in added))
+        self.write(target, {**beside, **files}, folder, overwrite or again)
 
     def record_of(self, content: Mapping[str, Any], tables: Mapping[str, bytes]) -> bytes:
         """Return the bytes of a record, which are equal for equal results."""
@@ -130,13 +150,15 @@ class Kind:
         return (json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def write(self, target: Path, files: Mapping[str, bytes], folder: str | PathLike[str], replace: bool) -> None:
-        """Make `target`, which the caller names `folder`, a folder of exactly these files, in one step.
+        """Make `target`, which the caller names `folder`, a folder of these files and their checksums, in one step.
 
         Raises:
             ReleaseError: If files are there and may not be replaced, or the folder cannot be written.
         """
+        sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
+        lines = "".join(f"{each}  {name}\n" for name, each in sums.items())
         try:
-            replace_folder(target, files, replace=replace)
+            replace_folder(target, {**files, SUMS: lines.encode()}, replace=replace)
         except FileExistsError:
             raise _already_there(folder, f"a {self.what}") from None
         except OSError as error:
@@ -226,6 +248,15 @@ RELEASE = Kind(
 COUNTS = Kind("counts", "counts.json", ("counts.parquet", TABLE), "`release.count` or `voxpop count`", (), RELEASE)
 RANKINGS = Kind("rankings", "top.json", ("top.parquet", TABLE), "`release.top` or `voxpop top`", (), RELEASE)
 BESIDE = (COUNTS, RANKINGS)
+MODEL = Kind(
+    "sequence model",
+    "model.json",
+    ("grams.parquet", "alphabet.parquet"),
+    "`model.save` or `voxpop sequences -o`",
+    ("synthetic.parquet",),
+    version=3,
+)
+MODEL_LOADER: Final = "voxpop.mechanisms.sequences.model:load_model"
 
 
 def stated(result: "Result") -> dict[str, Any]:

@@ -144,9 +144,6 @@ class Tally(Addition):
     def _beside(cls, folder: str | PathLike[str]) -> "Tally":
         return load_tally(folder)
 
-    def _with_about(self, about: About) -> "Tally":
-        return replace(self, about=about)
-
     def __len__(self) -> int:
         return len(self.grams)
 
@@ -230,9 +227,6 @@ class Ranking(Addition):
     @classmethod
     def _beside(cls, folder: str | PathLike[str]) -> "Ranking":
         return load_ranking(folder)
-
-    def _with_about(self, about: About) -> "Ranking":
-        return replace(self, about=about)
 
     def __len__(self) -> int:
         return int(self.places.size)

@@ -6,6 +6,7 @@ probability 1e-7 cannot be observed in 1e5 trials; the code and the formulas are
 users in a case is the one at which one more user changes the probability of the event most.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -35,18 +36,11 @@ from voxpop.privacy.planned import sealed
 from voxpop.privacy.trie.ballot import discovery_rate
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
+from voxpop.testing import sensitivity
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
-from voxpop.testing.sensitivity import (
-    Engine,
-    copied_documents,
-    copied_items,
-    corpus_of,
-    in_memory,
-    numbered_words,
-    released_numbers,
-)
 
-BUDGET = Budget(1.0, 0.02)
+with warnings.catch_warnings(action="ignore"):  # no data are released with this delta
+    BUDGET = Budget(1.0, 0.02)
 PURE = Budget(1.0)
 LIMIT = 4
 MOST_USERS = 60
@@ -114,13 +108,13 @@ def items(budget: Budget = BUDGET) -> Case:
     chance = [0.0, *(released(plan, users, 1) for users in range(1, MOST_USERS))]
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS - 1)), budget.delta)
     copies = max(1_000, 400_000 // max(8, others + 1))
-    corpora = (copied_items([(0,)] * users, 1, copies) for users in (others + 1, others))
+    corpora = (sensitivity.copied_items([(0,)] * users, 1, copies) for users in (others + 1, others))
     return case_of(("set union", f"near: {others} others"), plan, corpora, copies, first_numbers, exact)
 
 
 def first_numbers(release: Release, length: int = 1) -> np.ndarray:
     """Return the number of the first token of each released gram of a length."""
-    return released_numbers(release, length)[:, 0]
+    return sensitivity.released_numbers(release, length)[:, 0]
 
 
 def hitters(budget: Budget = BUDGET) -> Case:
@@ -133,7 +127,7 @@ def hitters(budget: Budget = BUDGET) -> Case:
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS)), budget.delta)
     copies = max(1_000, 400_000 // (others + 1))
     symbols = np.arange(2 * copies).reshape(copies, 2)
-    corpora = (copied_documents([(0, 1)] * users, symbols, symbols.size) for users in (others + 1, others))
+    corpora = (sensitivity.copied_documents([(0, 1)] * users, symbols, symbols.size) for users in (others + 1, others))
     names = "heavy hitters", f"near: {others} others"
     return case_of(names, plan, corpora, copies, lambda found: first_numbers(found, 2) // 2, exact)
 
@@ -145,7 +139,7 @@ def sequences(budget: Budget = PURE) -> Case:
     is a copy; the count of ends, which all copies share, is in no event.
     """
     length, symbols, others = 3, 1_000, 8
-    words = numbered_words(symbols).to_pylist()
+    words = sensitivity.numbered_words(symbols).to_pylist()
     plan = Sequences(length, 1, alphabet=words).plan(budget)
 
     def high(model: Any) -> np.ndarray:
@@ -153,7 +147,7 @@ def sequences(budget: Budget = PURE) -> Case:
 
     users = [(0,)] * others
     corpora = (
-        copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
+        sensitivity.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)
     )
     scale = length / budget.epsilon
@@ -181,7 +175,7 @@ def top(budget: Budget = BUDGET) -> Case:
 
     def public_list(count: int) -> Release:
         return Release.from_items(
-            numbered_words(count), StoredPlan({"mechanism": "a public list"}), Guarantee(0.0, 0.0)
+            sensitivity.numbered_words(count), StoredPlan({"mechanism": "a public list"}), Guarantee(0.0, 0.0)
         )
 
     def with_width(width: int) -> tuple[Chances, int]:
@@ -198,7 +192,7 @@ def top(budget: Budget = BUDGET) -> Case:
         place[ranking.places] = np.arange(copies * width)
         return np.flatnonzero(np.argmin(place.reshape(-1, width), axis=1) == 0)
 
-    corpora = (copied_items(users, width, copies) for users in ([(0,)], []))
+    corpora = (sensitivity.copied_items(users, width, copies) for users in ([(0,)], []))
     return case_of(("ranking", f"near: 1 of {width} held"), every, corpora, copies, first, exact)
 
 
@@ -219,7 +213,7 @@ MOST_HOLDERS = 5
 COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
 
 
-def ngrams(budget: Budget = BUDGET, engine: Engine = in_memory) -> Case:
+def ngrams(budget: Budget = BUDGET, engine: sensitivity.Engine = sensitivity.in_memory) -> Case:
     """Return the case of n-grams, in which one more user of each pair has the largest effect.
 
     Args:
@@ -253,7 +247,7 @@ def pairs_of_words(needed: int, others: int) -> LocalCorpus:
     ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
     sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
     tokens = np.concatenate([each.ravel() for each in ended]).astype(np.int32)
-    return corpus_of(tokens, sizes, COMMON + RARE, "tokens")
+    return sensitivity.corpus_of(tokens, sizes, COMMON + RARE, "tokens")
 
 
 def bound_of_pair(plan: NGramsPlan) -> float:
@@ -274,7 +268,7 @@ def _last(release: Any) -> LengthRun:
 
 def released_pairs(foreseen: LengthRun, release: Release) -> np.ndarray:
     """Return the released pairs of common words as numbers; none if the vote ran with other numbers than foreseen."""
-    ran, pairs = _last(release), released_numbers(release, 2)
+    ran, pairs = _last(release), sensitivity.released_numbers(release, 2)
     fixed = replace(foreseen, spurious=ran.spurious, bands=ran.bands)
     chosen = pairs[(pairs < COMMON).all(axis=1) & (fixed == ran)]
     return np.asarray(chosen @ np.array([COMMON, 1]))

@@ -4,20 +4,22 @@ Spark takes files in the order of their sizes, so one user's rows could exchange
 documents that others are counted by. The order here depends only on a user's own documents (docs/privacy/spark.md).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.kernels.arrays import Int64s
-from voxpop.kernels.group import most_of_one_user, sort_documents
+from voxpop.engine.local.weigh import user_spans
+from voxpop.kernels.group import gather_slices
 from voxpop.kernels.threads import in_order
+from voxpop.reading.arrow import array_of, numbers_of
 from voxpop.reading.limited.memory import forget_pages
 
 POSITIONS_AT_ONCE = 1 << 20
-BYTES_OF_POSITION = 28
-"""Of one user's: a copy of its tokens, and where its documents begin, three times."""
+BYTES_OF_POSITION = 72
+"""Of one user's: three copies of its tokens, and up to seven numbers of a document."""
 
 
 def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCorpus:
@@ -36,26 +38,28 @@ def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCor
     """
     if documents and corpus.kind != "items":
         if corpus.limit is not None:
-            size = BYTES_OF_POSITION * int(most_of_one_user(corpus.user_start))
+            size = BYTES_OF_POSITION * int(np.diff(corpus.user_start).max(initial=0))
             corpus.limit.require(size, "the documents of one user, to be put in the order of their contents,")
-        for _ in in_order(lambda block: _sort(corpus, *block), _blocks(corpus.user_start)):
+        for _ in in_order(lambda block: _sort(corpus, *block), user_spans(corpus.user_start, POSITIONS_AT_ONCE)):
             pass
     return _with_ties_settled(corpus)
 
 
 def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
-    sort_documents(corpus.tokens, corpus.user_start, first, last)
+    starts = corpus.user_start[first : last + 1]
+    tokens = corpus.tokens[starts[0] : starts[-1]]
+    begins = np.concatenate([[0], np.flatnonzero(tokens < 0) + 1])
+    # The bytes of these numbers sort as the tokens do, and the end of a document comes first.
+    letters = pa.py_buffer((tokens + np.int32(1)).astype(">i4"))
+    buffers = [None, pa.py_buffer(4 * begins), letters]
+    contents = pa.LargeBinaryArray.from_buffers(pa.large_binary(), begins.size - 1, buffers)
+    owners = array_of(np.searchsorted(starts - starts[0], begins[:-1], side="right"))
+    rows = pa.table({"owner": owners, "content": contents})
+    order = pc.sort_indices(rows, sort_keys=[("owner", "ascending"), ("content", "ascending")])
+    moved = np.empty_like(tokens)
+    gather_slices(tokens, begins, numbers_of(order).astype(np.int64), moved)
+    tokens[:] = moved
     forget_pages(corpus.tokens, int(corpus.user_start[first]), int(corpus.user_start[last]))
-
-
-def _blocks(user_start: Int64s) -> Iterator[tuple[int, int]]:
-    """Yield (first user, end): some users at a time, never part of one."""
-    users, first = user_start.size - 1, 0
-    while first < users:
-        wanted = int(user_start[first]) + POSITIONS_AT_ONCE
-        last = max(first + 1, int(np.searchsorted(user_start, wanted, side="right")) - 1)
-        yield first, min(last, users)
-        first = min(last, users)
 
 
 def _with_ties_settled(corpus: LocalCorpus) -> LocalCorpus:

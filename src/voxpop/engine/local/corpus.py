@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Draws
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
-from voxpop.engine.local.pools import MemoryRoundWalk, Pools
+from voxpop.engine.local.pools import Pools
 from voxpop.engine.local.weigh import Histogram, Holdings, weigh
 from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import SourceError
-from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, count_following, cut_sequences, lengthen_contexts, open_steps
 from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
@@ -66,13 +66,13 @@ class LocalCorpus:
         self,
         weighting: "Shares",
         limit: int,
-        candidates: Bytes | None,
         secret: Draws,
         pass_name: str = "length 1",
+        order: str | None = None,
     ) -> Histogram:
-        """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.engine.local.weigh`."""
-        holdings = self.holdings(secret, pass_name, ordered=weighting.sequential)
-        return weigh(holdings, weighting, limit, candidates, secret, pass_name)
+        """Let every user share its weight over at most `limit` distinct items; by default in the order of the pass."""
+        holdings = self.holdings(secret, pass_name if order is None else order, ordered=weighting.sequential)
+        return weigh(holdings, weighting, limit, None, secret, pass_name)
 
     def holdings(self, secret: Draws, pass_name: str, *, ordered: bool) -> Holdings:
         """Return the users' items, in the order of weighing in a pass where that matters."""
@@ -80,10 +80,6 @@ class LocalCorpus:
         if ordered:
             users = in_weighing_order(*users, self.limit, secret, pass_name)
         return Holdings(*users, len(self.vocabulary), limit=self.limit, words=self.vocabulary)
-
-    def round_walk(self) -> MemoryRoundWalk:
-        """Return the items, to be released in one round or several."""
-        return MemoryRoundWalk(self.weigh, self.vocabulary)
 
     def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Draws) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `voxpop.engine.local.corpus`."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,13 @@ from voxpop.engine.local.weigh import Histogram, Holdings, weigh
 from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.group import rename
 from voxpop.kernels.pairs import (
     find_names,
     merge_names,
     move_down,
     number_pairs,
     rename_in_runs,
-    rename_range,
     table_of,
 )
 from voxpop.kernels.threads import THREADS, in_order
@@ -252,7 +252,7 @@ class MemoryLengthWalk:
         """
         if self._first is not None:
             # Tokens that follow are looked up by position: all of them stay.
-            self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+            self._each_range(lambda begin, end: rename(ids[begin:end], ranks, ids[begin:end]))
             return ids
         before, starts = self._user_start, np.zeros_like(self._user_start)
         # Cut at users, as ranges are.
@@ -327,7 +327,8 @@ class MemoryLengthWalk:
             # In the order of ranges, so numbers do not depend on which thread was first.
             names = merge_names(own, names, names.size, renamed)
             check_width(names.size, PHRASES)
-            rename_range(self._kept(), begin, end, renamed)
+            mine = self._kept()[begin:end]
+            rename(mine, renamed, mine)
         return names
 
     def _start_ids(self, ranks: Int32s) -> None:
@@ -339,19 +340,12 @@ class MemoryLengthWalk:
         release_unused()
         # Where users were put in order, the tokens are a copy already.
         ids = self._tokens if self._in_order else np.array(self._tokens)
-        self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+        self._each_range(lambda begin, end: rename(ids[begin:end], ranks, ids[begin:end]))
         self._ids = ids
 
-    def _each_range(self, work: "Work") -> None:
+    def _each_range(self, work: Callable[[int, int], None]) -> None:
         for _ in in_order(lambda span: work(*span), self._ranges):
             pass
-
-
-class Work(Protocol):
-    """Something to do with a range of positions."""
-
-    def __call__(self, begin: int, end: int) -> None:
-        """Do it."""
 
 
 def _ranges(user_start: Int64s) -> list[tuple[int, int]]:

@@ -327,33 +327,3 @@ class Pools:
 
     def __repr__(self) -> str:
         return "Pools(private)"
-
-
-# The items of a corpus, round after round: released items are excluded from later rounds.
-
-Weigh = Callable[[Shares, int, Bytes | None, Draws, str], Histogram]
-"""`Corpus.weigh`."""
-
-
-class MemoryRoundWalk:
-    """A walk through rounds: `weigh` the remaining items, `leave_out` the released items."""
-
-    def __init__(self, weigh: Weigh, vocabulary: pa.LargeStringArray) -> None:
-        """Begin with all items left; `weigh` is that of the corpus whose vocabulary it is."""
-        self._weigh = weigh
-        self._vocabulary = vocabulary
-        self._left = np.ones(len(vocabulary), np.uint8)
-
-    def weigh(self, shares: Shares, limit: int, secret: Draws, pass_name: str) -> Histogram:
-        """Let every user share its weight over at most `limit` distinct items that are left."""
-        # uint8 (vocabulary): a function of the released items.
-        candidates = None if self._left.all() else self._left
-        return self._weigh(shares, limit, candidates, secret, pass_name)
-
-    def leave_out(self, ids: Int64s) -> None:
-        """Exclude the ids that the last weighing released."""
-        self._left[ids] = 0
-
-    def released(self) -> pa.LargeStringArray:
-        """Return the excluded items, in order of bytes."""
-        return self._vocabulary.take(int64_array(np.flatnonzero(self._left == 0)))

@@ -1,5 +1,6 @@
 """Read a table of users and their data on this machine, from top to bottom."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,20 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
-from voxpop.kernels.group import gather_documents, gather_items, is_rising, mark_used, rename, sizes_by_user
+from voxpop.engine.local.weigh import user_spans
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.kernels.group import gather_documents, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, string_array
 from voxpop.reading.columns import Batches, Rows, checked_users
 from voxpop.reading.events import Events
-from voxpop.reading.keyed import KeyedRows, is_list
+from voxpop.reading.keyed import KeyedRows
+from voxpop.reading.keys import is_list
 from voxpop.reading.limited.memory import MemoryLimit, release_unused
-from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Heads, Sorter, WordRuns, in_key_order
+from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, WordRuns, in_key_order
 from voxpop.reading.progress import rounded, tell, track
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
-from voxpop.reading.users import Stretch, encode_users, first_rows, identities, stretches
+from voxpop.reading.users import Stretch, encode_users, identities, stretches
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 from voxpop.reading.words import merge_words
 
@@ -60,9 +63,18 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: "Users", kin
         pass
     codes, keys = users
     if pieces and pieces[0].ends is None:
-        grouped, user_start = _group_items(tokens, codes, keys.size)
+        # A row without an item belongs to no user.
+        held = tokens >= 0
+        tokens, codes = (tokens, codes) if held.all() else (tokens[held], codes[held])
+        ends = np.arange(tokens.size + 1)
     else:
-        grouped, user_start = _group_documents(tokens, _all_ends(pieces, places), codes, keys.size)
+        ends = _all_ends(pieces, places)
+    user_start = np.zeros(keys.size + 1, np.int64)
+    sizes_by_user(codes, ends, user_start)
+    grouped = tokens
+    if (codes[1:] < codes[:-1]).any():
+        grouped = np.empty_like(tokens)
+        gather_documents(tokens, codes, ends, user_start, grouped)
     return LocalCorpus(grouped, user_start, keys, vocabulary, kind)
 
 
@@ -81,33 +93,10 @@ def _all_ends(pieces: list[Piece], places: Int64s) -> Int64s:
     return np.concatenate([np.zeros(1, np.int64), *ends])
 
 
-def _group_documents(tokens: Int32s, ends: Int64s, codes: Int32s, users: int) -> tuple[Int32s, Int64s]:
-    user_start = np.zeros(users + 1, np.int64)
-    sizes_by_user(codes, ends, user_start)
-    if is_rising(codes):
-        return tokens, user_start
-    grouped = np.empty_like(tokens)
-    gather_documents(tokens, codes, ends, user_start, grouped)
-    return grouped, user_start
-
-
-def _group_items(items: Int32s, codes: Int32s, users: int) -> tuple[Int32s, Int64s]:
-    # A row without an item belongs to no user.
-    held = items >= 0
-    if not held.all():
-        items, codes = items[held], codes[held]
-    user_start = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=users))]).astype(np.int64)
-    if is_rising(codes):
-        return items, user_start
-    grouped = np.empty_like(items)
-    gather_items(items, codes, user_start, grouped)
-    return grouped, user_start
-
-
 # Within a memory limit, every stretch of rows becomes a small corpus on disk, and these are merged.
 #
-# The result equals the corpus that is read in memory: users by first appearance, their documents in the order of rows,
-# tokens by their rank in the sorted vocabulary. See docs/design/0009-spilling.md.
+# The result has the same users as the corpus that is read in memory, in another order: their documents in the order of
+# rows, tokens by their rank in the sorted vocabulary. See docs/design/0009-spilling.md.
 
 Encode = Callable[[Stretch], tuple[list[Piece], list[pa.Array]]]
 
@@ -154,36 +143,28 @@ def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[_Encoded]:
 class _Spill:
     """Small corpora, one behind the other on disk."""
 
-    __slots__ = ("_heads", "_kind", "_limit", "_rows", "_sizes", "_tokens", "_words")
+    __slots__ = ("_heads", "_kind", "_limit", "_sizes", "_tokens", "_words")
 
     def __init__(self, limit: MemoryLimit, kind: str) -> None:
         self._limit, self._kind = limit, kind
         self._tokens, self._heads = limit.file(), limit.file()
         self._words = WordRuns(limit)
         self._sizes: list[int] = []
-        self._rows = 0
 
     def take(self, stretch: _Encoded) -> None:
         """Group the tokens of a stretch by user, and keep the small corpus that this gives."""
         codes, keys = encode_users(stretch.users)
         corpus = build_corpus(stretch.pieces, stretch.words, (codes, keys), self._kind)
-        first = first_rows(codes)
-        self.add(corpus, identities(stretch.users, keys, first), first, codes.size)
-        # The caller still holds the stretch while the next is cut.
-        stretch.pieces, stretch.words, stretch.users = [], [], []
-        del corpus, codes, keys, first
-        release_unused()
-
-    def add(self, corpus: LocalCorpus, who: Uint64s, first: Int64s, rows: int) -> None:
-        """Keep one more corpus: whose its users' records are, and the row in which each of them first appears."""
-        heads = np.empty(corpus.user_key.size, HEAD)
-        heads["key"], heads["other"] = who[:, 0], who[:, 1]
-        heads["user"], heads["row"], heads["size"] = corpus.user_key, first + self._rows, np.diff(corpus.user_start)
+        who, heads = identities(stretch.users, keys, codes), np.zeros(keys.size, HEAD)
+        heads["key"], heads["other"], heads["user"], heads["size"] = *who.T, keys, np.diff(corpus.user_start)
         self._tokens.append(corpus.tokens)
         self._heads.append(heads)
         self._words.add(corpus.vocabulary)
         self._sizes.append(heads.size)
-        self._rows += rows
+        # The caller still holds the stretch while the next is cut.
+        stretch.pieces, stretch.words, stretch.users = [], [], []
+        del corpus, codes, keys, who, heads
+        release_unused()
 
     def merged(self) -> LocalCorpus:
         """Give every token its final name, and every user one place."""
@@ -191,15 +172,12 @@ class _Spill:
         vocabulary = self._words.merged()
         release_unused()
         expected = self._tokens.size + self._heads.size
-        by_user = Sorter(limit, most, expected)
+        sorter = Sorter(limit, most, expected)
         for heads, tokens in one_ahead(self._named_blocks(most // 4)):
-            by_user.add(heads, tokens)
+            sorter.add(heads, tokens)
         self._tokens.close()
         self._heads.close()
-        by_row = Sorter(limit, most, expected, 0, self._rows)
-        for heads, tokens in _with_first_row(one_ahead(by_user.blocks())):
-            by_row.add(heads, tokens)
-        mapped = in_key_order(by_row, limit)
+        mapped = in_key_order(sorter, limit)
         release_unused()
         return LocalCorpus(*mapped, vocabulary, self._kind, limit=limit)
 
@@ -211,42 +189,17 @@ class _Spill:
             heads = self._heads.read(place, users, HEAD)
             place += heads.nbytes
             ends = np.concatenate([[0], np.cumsum(heads["size"])])
-            first = 0
-            while first < users:
-                last = max(first + 1, int(np.searchsorted(ends, ends[first] + most // 4, side="right")) - 1)
+            for first, last in user_spans(ends, most // 4):
                 tokens = self._tokens.read(begin, int(ends[last] - ends[first]), np.int32)
                 begin += tokens.nbytes
                 rename(tokens, names, tokens)
                 yield heads[first:last], tokens
-                first = last
-
-
-def _with_first_row(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Give every record as its key the first row of its user; blocks hold all records of a user, or go on with it."""
-    seen: dict[tuple[int, int], int] = {}
-    for heads, tokens in blocks:
-        keys = heads["key"]
-        if keys[0] == keys[-1]:
-            seen = {who: row for who, row in seen.items() if who[0] == int(keys[0])}
-            rows = _rows_of_few(heads, seen)
-        else:
-            new = np.ones(keys.size, np.bool_)
-            new[1:] = (keys[1:] != keys[:-1]) | (heads["other"][1:] != heads["other"][:-1])
-            rows = heads["row"][new][np.cumsum(new) - 1]
-        heads["key"], heads["other"], heads["row"] = rows.view(np.uint64), 0, rows
-        yield heads, tokens
-
-
-def _rows_of_few(heads: Heads, seen: dict[tuple[int, int], int]) -> Int64s:
-    """Return the first row of each record's user, where one or a few users hold all of a block."""
-    key = int(heads["key"][0])
-    for other, row in zip(heads["other"][::-1].tolist(), heads["row"][::-1].tolist(), strict=True):
-        seen[key, other] = min(row, seen.get((key, other), row))
-    return np.array([seen[key, other] for other in heads["other"].tolist()], np.int64)
 
 
 ROWS_AT_ONCE = 1 << 15
 ITEMS_AT_ONCE = 1 << 20
+FINE: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
+"""Types of items whose values are often too fine to be shared."""
 DEFAULTS: Final = ReadOptions()
 FOUND: Final = CSV()
 
@@ -294,10 +247,17 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
     if keyed.doubtful:
         count = rounded(keyed.doubtful, exact=options.exact)
         tell(
-            f"{count} rows have a user that is spelled like a missing value, such as NULL or nan, and were kept. Leave "
-            'them out with missing_users="drop" (--drop-missing-users).',
+            f"{count} rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of "
+            'the column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
             options.progress,
         )
+    for each in keyed.keys.columns:
+        if FINE.match(each.kind) and each.name not in wanted.types:  # who declares a type knows it
+            tell(
+                f'the column "{each.name}" holds values of the type {each.kind}, which few users share. If nothing is '
+                "released, round numbers or truncate times first.",
+                options.progress,
+            )
     left_out = keyed.left_out + (0 if events is None else events.left_out)
     if left_out:
         count = rounded(left_out, exact=options.exact)

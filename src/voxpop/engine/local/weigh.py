@@ -190,15 +190,21 @@ def cut_to_limit(
 
 def _batches(holdings: Holdings) -> Iterator[Int64s]:
     """Yield the users in stored order, about that number of tokens and at most that number of users at a time."""
-    user_start, start = holdings.user_start, 0
     most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE
-    while start < user_start.size - 1:
-        stop = int(np.searchsorted(user_start, user_start[start] + most, side="right")) - 1
-        stop = min(max(start + 1, stop), start + most)
-        yield np.arange(start, stop)
-        forget_pages(user_start, 0, start)
-        forget_pages(holdings.user_key, 0, start)
-        start = stop
+    for first, stop in user_spans(holdings.user_start, most):
+        yield np.arange(first, stop)
+        forget_pages(holdings.user_start, 0, first)
+        forget_pages(holdings.user_key, 0, first)
+
+
+def user_spans(user_start: Int64s, most: int) -> Iterator[tuple[int, int]]:
+    """Yield (first user, end): whole users of up to `most` positions, at most as many of them, and at least one."""
+    first, users = 0, user_start.size - 1
+    while first < users:
+        stop = int(np.searchsorted(user_start, user_start[first] + most, side="right")) - 1
+        stop = min(max(stop, first + 1), first + most, users)
+        yield first, stop
+        first = stop
 
 
 # The weights of the items that at least one user holds: private.

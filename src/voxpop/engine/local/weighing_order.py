@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from voxpop.engine.contract import Draws, order_of
-from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
+from voxpop.engine.local.weigh import user_spans
+from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
@@ -30,11 +31,6 @@ def weighing_order(keys: Keys, secret: Draws, pass_name: str) -> Int64s:
     Users of one key, whose ids are strings with equal fixed 64-bit hashes, come in the order of their places. A user
     more changes the places of others, but not which of two comes first.
 
-    Sorting numbers is faster than sorting places by them, so the lowest bits of each hash make room for the place, and
-    users whose other bits agree, of whom there are few, are sorted anew by all bits. That takes 1.1 times as long as
-    comparing only 33 bits, which put 64 of 2^20 users elsewhere, and a fourth to an eighth of `np.lexsort` (at 2^23 and
-    2^20 users: 0.31 s and 25 ms on a busy machine, half the time of the draws).
-
     Args:
         keys: uint64 (users), a function of each user's id.
         secret: source of the hash.
@@ -44,31 +40,11 @@ def weighing_order(keys: Keys, secret: Draws, pass_name: str) -> Int64s:
         int64 (users), a permutation.
     """
     hashes = order_hashes(keys, secret, pass_name)
-    # As many low bits as places need: hash above, place below.
-    bits = np.uint64(max(keys.size - 1, 1).bit_length())
-    low = (np.uint64(1) << bits) - np.uint64(1)
-    packed = (hashes & ~low) | np.arange(keys.size, dtype=np.uint64)
-    packed.sort()
-    order = (packed & low).astype(np.int64)
-    # Neighbours that differ in nothing but their places agree in all bits that were compared.
-    _mend(order, (packed[1:] ^ packed[:-1]) <= low, hashes, keys)
+    order = np.argsort(hashes)
+    if (np.diff(hashes[order]) == 0).any():
+        # By hash, then key, then place: lexsort's last argument comes first, and it is stable.
+        order = np.lexsort((keys, hashes))
     return order
-
-
-def _mend(order: Int64s, same: Bools, hashes: Keys, keys: Keys) -> None:
-    """Sort users anew whose compared bits are those of the one before, by all bits and then by key.
-
-    The number of compared bits depends on the number of users. Nothing of that is left: users of one run keep the
-    places of the run, so sorting all of them together gives the order that comparing whole numbers would have given.
-    """
-    if not same.any():
-        return
-    in_run = np.zeros(order.size, np.bool_)
-    in_run[1:] = same
-    in_run[:-1] |= same
-    users = np.sort(order[in_run])
-    # By hash, then key: lexsort's last argument comes first.
-    order[in_run] = users[np.lexsort((keys[users], hashes[users]))]
 
 
 def in_weighing_order(
@@ -109,18 +85,7 @@ def user_blocks(user_start: Int64s, most: int) -> Iterator[tuple[int, int, int, 
 
     A user who holds more comes in several separate blocks.
     """
-    users = user_start.size - 1
-    first = 0
-    while first < users:
-        begin = int(user_start[first])
-        # The last user who ends within `most` positions.
-        last = int(np.searchsorted(user_start, begin + most, side="right")) - 1
-        last = min(last, first + most, users)
-        if last > first:
-            yield first, last, begin, int(user_start[last])
-            first = last
-        else:
-            end = int(user_start[first + 1])
-            for place in range(begin, end, most):
-                yield first, first + 1, place, min(place + most, end)
-            first += 1
+    for first, last in user_spans(user_start, most):
+        begin, end = int(user_start[first]), int(user_start[last])
+        for place in range(begin, max(end, begin + 1), most):
+            yield first, last, place, min(place + most, end)

@@ -4,21 +4,30 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from voxpop.engine.spark.frames import MESSAGES, Arrays, Holder, pieces, received, spread, texts_of, word_arrays
+from voxpop.engine.spark.frames import (
+    MESSAGES,
+    Arrays,
+    Holder,
+    pieces,
+    received,
+    spread,
+    texts_of,
+    word_arrays,
+)
 from voxpop.engine.spark.pools import SparkPools
-from voxpop.engine.spark.walks import SparkLengthWalk, SparkRoundWalk, SparkTreeWalk
+from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weighed_items
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
-from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
+from voxpop.reading.words import merge_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Engine, RestrictableDraws
+    from voxpop.engine.contract import Engine, RestrictableDraws, Shares
     from voxpop.engine.spark.frames import Answer, Batches
+    from voxpop.engine.spark.histogram import SparkHistogram
 
 
 # Users of many partitions in few groups: for weightings in which a user's contribution depends on other users.
@@ -55,14 +64,11 @@ def gather(batches: "Batches") -> "Answer":
 def joined(parts: list[Arrays]) -> Arrays:
     """Return the arrays of the users of all parts, with one vocabulary."""
     texts = [texts_of(part) for part in parts]
-    vocabulary = pc.unique(pa.chunked_array(texts, pa.large_string()))
-    tokens, starts, before = [], [np.zeros(1, np.int64)], 0
-    for part, words in zip(parts, texts, strict=True):
-        ranks = numbers_of(pc.index_in(words, value_set=vocabulary), missing=-1).astype(np.int32)
-        tokens.append(np.append(ranks, np.int32(-1))[part["tokens"]])  # -1, the end of a document, takes the last
-        starts.append(part["user_start"][1:] + before)
-        before += part["tokens"].size
-    users: Arrays = {"tokens": np.concatenate(tokens), "user_start": np.concatenate(starts)}
+    vocabulary, names = merge_words(texts, [np.ones(len(each), np.bool_) for each in texts])
+    # -1, the end of a document, takes the last name.
+    tokens = [np.append(own, np.int32(-1))[part["tokens"]] for part, own in zip(parts, names, strict=True)]
+    sizes = np.concatenate([np.diff(part["user_start"]) for part in parts])
+    users: Arrays = {"tokens": np.concatenate(tokens), "user_start": np.concatenate([[0], np.cumsum(sizes)])}
     users["user_key"] = np.concatenate([part["user_key"] for part in parts])
     return {**users, **word_arrays(vocabulary)}
 
@@ -89,9 +95,10 @@ class SparkCorpus:
         self._groups: DataFrame | None = None
         self._state = self._holder.hold(state, theirs=True)
 
-    def round_walk(self) -> SparkRoundWalk:
-        """Return the items, to be released in one round or several."""
-        return SparkRoundWalk(self._state, self._in_groups)
+    def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> "SparkHistogram":
+        """Let every user share its weight over at most `limit` distinct items."""
+        state = self._in_groups() if shares.sequential else self._state
+        return weighed_items(state, shares, limit, secret, pass_name, pass_name)
 
     def pools(self, secret: "RestrictableDraws") -> SparkPools:
         """Return every user's distinct items, to be released in adaptive rounds."""

@@ -243,8 +243,8 @@ def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "Dat
     from pyspark.sql import functions as sql
 
     missing = sql.lit(False)
-    for alias in wanted.aliases[: len(wanted.users)]:
-        spelled_so = sql.col(alias).cast("string").isin(*MISSING)
+    for alias, name in zip(wanted.aliases, wanted.users, strict=False):
+        spelled_so = sql.col(alias).cast("string").isin(*MISSING, name)
         missing = missing | sql.col(alias).isNull() | sql.coalesce(spelled_so, sql.lit(False))
     count = answer(rows.filter(missing).agg(sql.count(sql.lit(1)).alias("rows"))).column("rows")[0].as_py()
     if count:

@@ -115,21 +115,9 @@ def corpus_of(arrays: Arrays) -> "LocalCorpus":
 
 
 @on_state
-def weigh_remaining(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answer:
-    """Weigh the words of a partition, those left out that earlier rounds released."""
-    corpus = corpus_of(arrays)
-    left = np.ones(len(corpus.vocabulary), np.uint8)
-    if sent:
-        found = places_of(texts_of(sent), corpus.vocabulary)
-        left[found[found >= 0]] = 0
-    histogram = corpus.weigh(weighing.shares, weighing.limit, left, weighing.secret, weighing.pass_name)
-    yield from word_rows(histogram.words, histogram.weights)
-
-
-@on_state
-def weigh_words(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answer:
-    """Weigh the words of a partition, as the first length of a walk."""
-    histogram = corpus_of(arrays).length_walk().weigh(*weighing.given)
+def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str) -> Answer:
+    """Weigh the items of a partition, or the words at the first length of a walk."""
+    histogram = corpus_of(arrays).weigh(*weighing.given, order)
     yield from word_rows(histogram.words, histogram.weights)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxpop.engine.contract import ALL_LENGTHS, WORDS, no_order, order_of, sample_of
 from voxpop.engine.spark.frames import (
@@ -34,8 +33,7 @@ from voxpop.engine.spark.tasks import (
     keep_words,
     weigh_deferred,
     weigh_grams,
-    weigh_remaining,
-    weigh_words,
+    weigh_items,
 )
 from voxpop.engine.spark.worker import safely
 from voxpop.errors import InternalError
@@ -72,34 +70,12 @@ def weigh_by(state: "DataFrame", work: Task, public: Arrays, *, words: bool) -> 
     return SparkHistogram(run_with_public(state, work, public, schema), words=words)
 
 
-class SparkRoundWalk:
-    """What `MemoryRoundWalk` answers: `weigh` the remaining items, `leave_out` the released items."""
-
-    def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]") -> None:
-        """Take the encoded partitions, and how to get their users in groups; see `voxpop.engine.spark.corpus`."""
-        self._state = state
-        self._in_groups = in_groups
-        self._released: list[pa.LargeStringArray] = []
-        self._last: SparkHistogram | None = None
-
-    def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> SparkHistogram:
-        """Let every user share its weight over at most `limit` distinct items that are left."""
-        public = word_arrays(self.released())
-        weighing = restricted_weighing(shares, limit, secret, pass_name, order=pass_name)
-        state = self._in_groups() if shares.sequential else self._state
-        self._last = weigh_by(state, closure(weigh_remaining, weighing=weighing), public, words=True)
-        return self._last
-
-    def leave_out(self, ids: Int64s) -> None:
-        """Exclude the items that the last weighing released."""
-        if self._last is None:
-            raise InternalError("nothing was weighed before something was left out")
-        self._released.append(self._last.texts(ids))
-
-    def released(self) -> pa.LargeStringArray:
-        """Return the excluded items, in order of bytes."""
-        words = pa.concat_arrays([pa.array([], pa.large_string()), *self._released])
-        return words.take(pc.array_sort_indices(words.cast(pa.large_binary())))
+def weighed_items(
+    state: "DataFrame", shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, order: str
+) -> SparkHistogram:
+    """Let every user of all partitions share its weight over at most `limit` distinct items."""
+    weighing = restricted_weighing(shares, limit, secret, pass_name, order=order)
+    return weigh_by(state, closure(weigh_items, weighing=weighing, order=order), {}, words=True)
 
 
 class SparkLengthWalk:
@@ -152,8 +128,7 @@ class SparkLengthWalk:
                 raise InternalError("users were to pay for a pass before words were kept")
             if shares.sequential:
                 self._in_order(secret)
-            weighing = restricted_weighing(*given, order=ALL_LENGTHS)
-            self._words = weigh_by(self._state, closure(weigh_words, weighing=weighing), {}, words=True)
+            self._words = weighed_items(self._state, *given, ALL_LENGTHS)
             return self._words
         if shares.sequential and self._order is None:
             raise InternalError("a walk that began without an order of users cannot have one at a later length")

@@ -6,28 +6,28 @@ from typing import Any
 from voxpop.mechanisms.counts.constants import USUAL
 
 
-def describe_counts(plan: Mapping[str, Any], guarantee: str = "") -> str:
-    """Return the text of a plan of counts."""
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan of counts or of a ranking."""
+    title, *lines = (_about_top if plan["mechanism"] == "top" else _about_counts)(plan)
+    return "\n".join(filter(None, [title, guarantee, *lines]))
+
+
+def _about_counts(plan: Mapping[str, Any]) -> list[str]:
     limits = ", ".join(f"{limit:,}" for limit in plan["limits"]) or "none"
     menu = plan.get("menu")
     limit, error = f"{limits}{', chosen privately' if menu else ''}", f"{plan['error']:.4g}"
     if menu and not menu["chosen"]:
         limit, error = f"to be chosen privately, at most {limits}", f"at most {error}"
-    lines = [
+    return [
         "Counts of the users who hold each released gram, Gaussian noise",
-        guarantee,
         f"grams of each length for which a user counts in full: {limit}",
         f"standard error of a count: {error} users",
     ]
-    return "\n".join(filter(None, lines))
 
 
-def describe_top(plan: Mapping[str, Any], guarantee: str = "") -> str:
-    """Return the text of a plan of a ranking."""
-    lines = [
+def _about_top(plan: Mapping[str, Any]) -> list[str]:
+    return [
         f"The {plan['picks']:,} grams of {plan['among']:,} that most users hold, in order, Gumbel noise",
-        guarantee,
         f"standard error of the number of users behind the order: {plan['error']:.4g}",
         f"with probability {USUAL:g} no named gram has {plan['behind']:,.0f} users fewer than a gram after it",
     ]
-    return "\n".join(filter(None, lines))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.errors import InputError
 from voxpop.mechanisms.counts.constants import LIMITS, MOST_PLACES
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 
@@ -24,9 +23,8 @@ class Counts:
     docs/privacy/counts.md.
 
     Attributes:
-        limit: most released grams of one length for which a user counts in full: a number for words, which halves from
-            length to length, or a list with one number for each length. Noise grows with the root of their sum. By
-            default it is chosen privately, for the least mean error.
+        limit: most released words for which a user counts in full; it halves from length to length. Noise grows with
+            the root of the sum over lengths. By default it is chosen privately, for the least mean error.
 
     Raises:
         InputError: for a limit out of range.
@@ -42,26 +40,18 @@ class Counts:
         ['tea', 'milk']
     """
 
-    limit: int | Sequence[int] | None = None
+    limit: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the limit, and keep a list as a tuple."""
-        if self.limit is None:
-            return
-        limits = self.limit if isinstance(self.limit, Sequence) and not isinstance(self.limit, str) else [self.limit]
-        if not len(limits):
-            raise InputError("`limit` must be a number or a list with one for each length, got an empty list.")
-        for each in limits:
-            check_whole("limit", each, LARGEST_LIMIT, "the most grams of one length for which a user counts in full")
-        if isinstance(self.limit, Sequence):
-            object.__setattr__(self, "limit", tuple(self.limit))
+        """Check the limit."""
+        if self.limit is not None:
+            check_whole("limit", self.limit, LARGEST_LIMIT, "the most words for which a user counts in full")
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":
         """Fill in the noise for a budget and the grams of a release; no private data is needed.
 
         Raises:
             BudgetError: where the budget is out of range for Gaussian noise.
-            InputError: where there are not as many limits as lengths.
         """
         from voxpop.mechanisms.counts.plan import plan_counts
 
@@ -73,29 +63,15 @@ class Counts:
 
         Args:
             sizes: number of grams of each length.
-
-        Raises:
-            InputError: where a list has another number of entries.
         """
-        chosen = LIMITS if self.limit is None else [self.limit]
-        every = [_by_length(limit, len(sizes)) if isinstance(limit, int) else tuple(limit) for limit in chosen]
-        if len(every[0]) < len(sizes):
-            raise InputError(
-                f"`limit` has {len(every[0])} entries and the release has grams of up to {len(sizes)} tokens; give one "
-                "limit for each length, or one number."
-            )
-        # Limits above the number of grams are the same.
-        cut = (tuple(min(limit, size) for limit, size in zip(limits, sizes, strict=False)) for limits in every)
+        chosen = LIMITS if self.limit is None else (self.limit,)
+        # limit / 2^k, rounded up, for grams of k + 1 tokens. Limits above the number of grams are the same.
+        cut = (tuple(min(-(-limit // 2**k), size) for k, size in enumerate(sizes)) for limit in chosen)
         return tuple(dict.fromkeys(cut))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "counts", "limit": list(self.limit) if isinstance(self.limit, Sequence) else self.limit}
-
-
-def _by_length(limit: int, lengths: int) -> tuple[int, ...]:
-    """Return limit / 2^k, rounded up, for grams of k + 1 tokens."""
-    return tuple(max(1, -(-limit // 2**length)) for length in range(lengths))
+        return {"mechanism": "counts", "limit": self.limit}
 
 
 @final

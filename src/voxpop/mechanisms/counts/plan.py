@@ -114,9 +114,9 @@ class CountsPlan(Planned[Limits, "Corpus", "Tally"]):
 
     def __str__(self) -> str:
         """Return the plan as text."""
-        from voxpop.mechanisms.counts.describe import describe_counts
+        from voxpop.mechanisms.counts.describe import describe
 
-        return describe_counts(self.to_dict(), str(self.guarantee))
+        return describe(self.to_dict(), str(self.guarantee))
 
 
 def plan_counts(counts: Limits, budget: Budget, release: "Release") -> CountsPlan:
@@ -225,9 +225,9 @@ class TopPlan(Planned[Picks, "Corpus", "Ranking"]):
 
     def __str__(self) -> str:
         """Return the plan as text."""
-        from voxpop.mechanisms.counts.describe import describe_top
+        from voxpop.mechanisms.counts.describe import describe
 
-        return describe_top(self.to_dict(), str(self.guarantee))
+        return describe(self.to_dict(), str(self.guarantee))
 
 
 def plan_top(top: Picks, budget: Budget, release: "Release") -> TopPlan:

@@ -1,9 +1,11 @@
-"""The text of a plan of heavy hitters, from its public numbers."""
+"""The text of a plan of heavy hitters and the content of its report, from public numbers."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from voxpop.privacy.budget import Budget
+from voxpop.release.report.numbers import curve, plain, voting_chance, whole
+from voxpop.release.report.page import Grid, Story
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = None) -> str:
@@ -44,4 +46,41 @@ def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = 
             *(f"  {row['probability']:g}: {row['users']:,}" for row in plan["users_needed"]),
             "(a word of full length that shares no prefix with others; most need fewer)",
         ]
+    )
+
+
+def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+    """Return the content of a report from the numbers of a plan."""
+    needed = {row["probability"]: row["users"] for row in plan["users_needed"]}
+    rate, first, unit = f"{plain(100 * plan['sampling_rate'], 4)} %", plan["first_unit"], plan["unit"]
+    symbols = plain(unit) if unit == first else f"{first}, then {unit}"
+    return Story(
+        words="hitters.html",
+        noun=("phrase", "phrases") if plan["alphabet"] == "tokens" else ("word", "words"),
+        title="released",
+        kicker="Heavy hitters",
+        proof="docs/privacy/heavy-hitters.md",
+        values={
+            **{name: plan[name] for name in ("words", "theta", "rounds", "max_length", "alphabet")},
+            "rate": plain(100 * plan["sampling_rate"], 4),
+            "trust": plan.get("trust", ""),
+            "again": plain(100 * plan["again"], 3) if plan["again"] else "",
+        },
+        needed=Grid(
+            "Voters that a word needs",
+            ["found with probability", "users who vote for it"],
+            [[f"{100 * probability:g} %", whole(users)] for probability, users in needed.items()],
+            "The worst case: a word of full length that shares no prefix with others. Most need fewer.",
+        ),
+        about=(whole(needed[0.9]), "voters for 90 %, at worst"),
+        curves=[{"name": "full length", "points": curve(voting_chance(plan))}],
+        curves_note="The worst case: a word of full length that shares no prefix with others, for which its users vote "
+        "whenever they are asked.",
+        grids=[
+            Grid(
+                "What ran",
+                ["probability of being asked", "votes a prefix needs", "rounds at most", "symbols a round"],
+                [[rate, whole(plan["theta"]), whole(plan["rounds"]), symbols]],
+            )
+        ],
     )

@@ -14,15 +14,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import lru_cache
-from logging import INFO, WARNING
+from logging import INFO, WARNING, LogRecord, getLogger
 from typing import TYPE_CHECKING, Any, final
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.common.logger import log
+from flwr.common.logger import LOGGER_NAME, log
 from flwr.serverapp import Grid, ServerApp
 
-from voxpop.errors import InputError
+from voxpop.errors import InputError, VoxpopError
 from voxpop.mechanisms.heavy_hitters import federation
 from voxpop.mechanisms.heavy_hitters.federation import Domain, Sums, node_votes, read_trie, write_trie, write_votes
 from voxpop.mechanisms.heavy_hitters.masking import LEAST_NODES, Collector, Member
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 FIELDS = {"max-length": "max_length", "alphabet": "alphabet", "unit": "unit"}
 NO_SEED = -1
-PAUSE = 0.5
+PAUSE, PATIENCE = 0.5, 300.0
+"""Seconds between looks for nodes; and for everything that a busy machine must do within a stage of a round."""
 COLUMNS = ("text", "tokens", "items", "sequence")
 MEMBER, BALLOT, ANSWERED = "voxpop-secret", "voxpop-ballot", "voxpop-answered"
 """The records of a run in Flower's context on the node."""
@@ -110,7 +111,7 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
         Budget(float(config["epsilon"]), float(config["delta"])),
         seed=None if seed == NO_SEED else seed,
         nodes=nodes,
-        patience=float(config.get("patience", 60.0)),
+        patience=float(config.get("patience", PATIENCE)),
         output=str(config.get("output", "hitters")),
         secure=secure,
         symbols=federation.public_symbols(mechanism.alphabet, symbols) if secure else (),
@@ -265,6 +266,7 @@ def _corpus(config: tuple[tuple[str, str], ...]) -> "LocalCorpus":
 @server.main()
 def serve(grid: Grid, context: Context) -> None:
     """Run every round and save the release."""
+    getLogger(LOGGER_NAME).addFilter(_in_one_line)
     settings = settings_of(context.run_config)
     RELEASE.check_target(settings.output)
     _wait_for_nodes(grid, settings)
@@ -281,6 +283,14 @@ def serve(grid: Grid, context: Context) -> None:
     release = release_of(grams, plan, guarantee)
     release.save(settings.output)
     log(INFO, "voxpop: %s; saved to %s", release, settings.output)
+
+
+def _in_one_line(record: LogRecord) -> bool:
+    """Replace the traceback with which Flower logs an error of voxpop by its message."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, VoxpopError):
+        record.msg, record.args, record.exc_info = "voxpop: %s", (" ".join(str(error).split()),), None
+    return True
 
 
 def _open_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:

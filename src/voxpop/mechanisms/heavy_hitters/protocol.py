@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
-from voxpop.kernels.tries import copy_rows, hold_all, keep_most_frequent, measure_strings, number_rows
+from voxpop.kernels.tries import hold_all, keep_most_frequent, measure_strings
 from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import text_buffers
@@ -245,19 +245,20 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
-    rows = np.full((fitting.size, rules.longest), -1, np.int32)
-    copy_rows(corpus.tokens, starts[fitting], sizes[fitting], rows)
+    # int32 (documents, longest), the tokens of each; a document ends with -1, which fills up its row.
+    rows = corpus.tokens[np.minimum(starts[fitting, None] + np.arange(rules.longest), ends[fitting, None])]
     # lexsort's last key comes first: by the first token, then the second, with -1 (nothing) before all.
     order = np.lexsort(rows.T[::-1])
-    numbers, shared = np.empty(fitting.size, np.int32), np.empty(fitting.size, np.int32)
-    count = number_rows(rows, order, numbers, shared)
+    rows = rows[order]
+    # In this order: in which places, from the first on, each equals the one before.
+    alike = np.logical_and.accumulate(rows[1:] == rows[:-1], axis=1)
+    fresh, shared = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int32)
+    fresh[1:], shared[1:] = ~alike.all(axis=1), (alike & (rows[1:] >= 0)).sum(axis=1)
     said = np.full(ends.size, -1, np.int32)
     # By document: the number of its content, -1 where it does not fit.
-    said[fitting] = numbers
-    distinct = np.empty((count, rules.longest), np.int32)
-    distinct[numbers] = rows
-    lengths = (distinct >= 0).sum(axis=1, dtype=np.int32)
-    return Spelling(lengths, shared[:count], said, user_start, corpus.vocabulary, rows=distinct)
+    said[fitting[order]] = np.cumsum(fresh) - 1
+    lengths = (rows[fresh] >= 0).sum(axis=1, dtype=np.int32)
+    return Spelling(lengths, shared[fresh], said, user_start, corpus.vocabulary, rows=rows[fresh])
 
 
 def gram_of(word: Word, alphabet: str) -> list[str]:

@@ -13,7 +13,7 @@ PHRASES_OF_EACH = 10
 PROBABILITIES = (0.5, 0.9)
 
 
-def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of an extraction from its plan's numbers and the number of grams that each length released."""
     limits, spurious, single = _limits(plan), spurious_of(plan), single_user(plan, sizes)
     # Several rounds decide about length 1, so one noise scale and threshold do not give its probabilities.

@@ -8,6 +8,7 @@ The measurements are cheap and therefore coarse, often ten times coarser than th
 grams by their level in the vote and draws each measurement to the mean of its group (James and Stein 1961).
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import floor, log2
@@ -144,14 +145,8 @@ def pruned(
     level = forecast.level_of(least)
     if level == 0 and forecast.valid.count <= enough:
         return forecast.valid
-    if not low_enough(level):
-        too_low, high = level, MOST_LEVEL
-        # Invariant: too_low is not low enough; high is, or is the last level there is.
-        while high - too_low > 1:
-            middle = (too_low + high) // 2
-            too_low, high = (too_low, middle) if low_enough(middle) else (middle, high)
-        level = high
-    return forecast.candidates(level)
+    # The least level that is low enough, or the last level there is.
+    return forecast.candidates(level + bisect_left(range(level, MOST_LEVEL), True, key=low_enough))
 
 
 def breadth_after(length: int) -> int:

@@ -16,13 +16,8 @@ from voxpop.mechanisms.ngrams.charges import (
     allowance,
     first_share,
 )
-from voxpop.mechanisms.rounds.adaptive import (
-    AdaptiveRounds,
-    PlannedRounds,
-    round_rows,
-    rounds_spend,
-    total_delta,
-)
+from voxpop.mechanisms.rounds import adaptive
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget, too_large
@@ -112,7 +107,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         if isinstance(self.first, RoundPlan):
             spend = gaussian_spend([self.first.pair()], self.slack, rest=self.later)
         else:
-            spend = rounds_spend(self.first, self.slack, self.later)
+            spend = adaptive.rounds_spend(self.first, self.slack, self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     @property
@@ -168,7 +163,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         menu = {"menu": self.first.to_dict()} if isinstance(self.first, Menu) else {}
         rounds = self._rounds(self.first)
         chosen = None if isinstance(rounds, Menu) else rounds.shown.limit
-        return {"word_limit": chosen, **menu, "round_plans": round_rows(rounds.shown)}
+        return {"word_limit": chosen, **menu, "round_plans": adaptive.round_rows(rounds.shown)}
 
     def _length_row(self, each: LengthPlan) -> dict[str, Any]:
         return {
@@ -225,7 +220,7 @@ def plan_ngrams(
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
-    spent = total_delta(first, exact, rest=later)
+    spent = adaptive.total_delta(first, exact, rest=later)
     longer = _longer(ngrams, Charges(later, worths))
     plan = NGramsPlan(ngrams, budget, first, later, longer, slack, spent + slack, schedule, worths)
     return sealed(plan, plan.delta)

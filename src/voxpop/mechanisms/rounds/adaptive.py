@@ -43,7 +43,7 @@ from voxpop.privacy.secret import Secret
 from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, PoolWalk, RoundWalk, Weights
+    from voxpop.engine.contract import Engine, PoolWalk, Weights
     from voxpop.mechanisms.rounds.plan import RoundPlan
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.decisions import Rule
@@ -417,11 +417,11 @@ def _caps(
 
 
 def run_round(
-    round_plan: "RoundPlan", budget: "Budget", remaining: "RoundWalk", secret: Secret, pass_name: str
-) -> Int64s:
-    """Return the ids that one round releases; only items of bounded sets are candidates."""
-    histogram = remaining.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, pass_name)
-    return chosen(round_plan.rule(budget), histogram, secret, pass_name)
+    round_plan: "RoundPlan", budget: "Budget", corpus: "Engine", secret: Secret, pass_name: str
+) -> pa.LargeStringArray:
+    """Return the items that one round releases, in order of bytes; only items of bounded sets are candidates."""
+    histogram = corpus.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, pass_name)
+    return histogram.texts(chosen(round_plan.rule(budget), histogram, secret, pass_name))
 
 
 def chosen(rule: "Rule", histogram: "Weights", secret: Secret, pass_name: str) -> Int64s:

@@ -1,6 +1,5 @@
 """The constants by which adaptive rounds share a budget, and one round with its noise filled in."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, inf
@@ -109,32 +108,23 @@ def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: flo
     return CalibratedRule(weighting_rule, replace(setting, cutoff=units))
 
 
-def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0.0) -> float:
-    """Return the cost of rounds as they will run, slack for 128-bit decisions included.
+def round_delta(only: RoundPlan, epsilon: float, later: float = 0.0) -> float:
+    """Return the cost of a round as it will run, slack for 128-bit decisions included.
 
     Args:
-        rounds: with Gaussian or Laplace noise, all on one grid.
+        only: with Gaussian or Laplace noise.
         epsilon: of the guarantee.
         later: total mu^2 of Gaussian releases that follow, about items that are public by then.
 
     Returns:
         Delta, rounded up.
-
-    Raises:
-        InternalError: where rounds are on different grids, for which one bound does not hold.
     """
-    # Sensitivity and least share follow from limit, norm, grid and bound; the cutoff has no part in them.
-    settings = {replace(each.shares.setting, cutoff=0) for each in rounds}
-    noises = {each.noise for each in rounds}
-    if len(settings) != 1 or not noises <= {"gaussian", "laplace"} or len(noises) != 1:
-        raise InternalError("the rounds of a plan differ in grid or noise")
-    first = rounds[0]
     return total_delta(
-        [Scale(each.scale, each.threshold, 0.0) for each in rounds],
+        Scale(only.scale, only.threshold, 0.0),
         epsilon,
-        first.shares.novelty,
-        noise="laplace" if first.noise == "laplace" else "gaussian",
-        sensitivity=first.shares.sensitivity,
+        only.shares.novelty,
+        noise="laplace" if only.noise == "laplace" else "gaussian",
+        sensitivity=only.shares.sensitivity,
         # mu from mu^2; the factor is more than the root may lose.
         mu_rest=later**0.5 * (1.0 + 2.0**-50),
     )

@@ -58,17 +58,13 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
         model: to be signed off.
         checksums: of the files saved with the page.
     """
-    from voxpop.release.completing import GramTrie
-    from voxpop.release.report.page import MOST_SHOWN, page_of, payload_of
+    from voxpop.release.report.page import page_of
 
     end = _end_mark(set(model.alphabet))
     rows = rows_of(model, end)
     sizes, noise = _released(model)
-    shown = rows[:MOST_SHOWN]
-    trie = GramTrie.of(table_of_lists([gram for gram, *_ in shown]))
-    counts = np.minimum(np.array([count for _, count, _ in shown], np.int64), 2**32 - 1)
-    shape, packed = payload_of(trie, counts)
-    shape |= {"reading": "sequence", "shown": len(shown)}
+    grams = table_of_lists([gram for gram, *_ in rows])
+    counts = np.array([count for _, count, _ in rows], np.int64)
     plan = model.plan.to_dict()
     story = Story(
         words="sequences.html",
@@ -87,7 +83,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
         grids=[noise],
         completes=False,
     )
-    return page_of(story, model.guarantee, plan, sizes, (shape, packed), checksums, model.about)
+    return page_of(story, model.guarantee, plan, sizes, grams, "sequence", counts, checksums, model.about)
 
 
 def rows_of(model: "SequenceModel", end: str) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, final
@@ -18,7 +18,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import ABOUT, MODEL_RECORD, Kind, stated
+from voxpop.release.saving import ABOUT, MODEL, stated
 
 if TYPE_CHECKING:
     import polars as pl
@@ -207,9 +207,6 @@ class SequenceModel(Result):
         """Return the table of `to_polars` as a pyarrow table."""
         return self.to_polars().to_arrow()
 
-    def _with_about(self, about: About) -> "SequenceModel":
-        return replace(self, about=about)
-
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
 
         save_model(self, folder, overwrite=overwrite)
@@ -278,15 +275,7 @@ class SequenceModel(Result):
         return queries.ContextSampler.of(self.tree, self.max_length)
 
 
-COUNTS, ALPHABET = "grams.parquet", "alphabet.parquet"
-MODEL = Kind(
-    "sequence model",
-    MODEL_RECORD,
-    (COUNTS, ALPHABET),
-    "`model.save` or `voxpop sequences -o`",
-    ("synthetic.parquet",),
-    version=3,
-)
+COUNTS, ALPHABET = MODEL.tables
 
 
 def save_model(

@@ -7,16 +7,8 @@ from voxpop.mechanisms.rounds.adaptive import round_table
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
-from voxpop.release.report.numbers import (
-    Chance,
-    at_most,
-    curve,
-    optimal_chance,
-    plain,
-    threshold_chance,
-    users_for,
-    whole,
-)
+from voxpop.release.report import numbers
+from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story
 
 
@@ -32,7 +24,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
             *about_menu(plan, limit),
             *_data_sets(plan),
         ]
-        numbers = [] if limit is None else round_table(rounds)
+        shown = [] if limit is None else round_table(rounds)
     else:
         noise = "optimal selection by number of users" if rounds[-1]["noise"] == "optimal" else f"{plan['noise']} noise"
         accounting = f"{plan['accounting']} accounting" if "accounting" in plan else ""
@@ -40,12 +32,12 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
             f"Set union of at most {plan['limit']:,} items a user, {plan['weighting']} weighting, {noise}",
             *_joined(guarantee, accounting),
         ]
-        numbers = _classic_rows(plan)
+        shown = _classic_rows(plan)
     one_each = ["If users hold one item each, weighting=vp.weightings.Count() is the optimal mechanism"]
     lines = [
         *head,
         "",
-        *([*table(numbers), ""] if numbers else []),
+        *([*table(shown), ""] if shown else []),
         *_users_table(plan),
         *_promise_lines(plan),
         *(one_each if "pool" in plan and plan["limit"] == 1 else []),
@@ -74,17 +66,21 @@ def _classic_rows(plan: Mapping[str, Any]) -> list[list[str]]:
     return [*rows, [f"{plan['scale']:.6g}", f"{plan['threshold']:.6g}", cutoff]]
 
 
+def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
+    """Return the probabilities, and for each number of items of each user the users that an item needs."""
+    users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
+    sizes, probabilities = (sorted(set(each)) for each in zip(*users, strict=True))
+    return probabilities, [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
+
+
 def _users_table(plan: Mapping[str, Any]) -> list[str]:
-    needed = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
-    probabilities = sorted({probability for _, probability in needed})
-    rows = [["items of each", *(f"{probability:g}" for probability in probabilities)]]
-    for size in sorted({size for size, _ in needed}):
-        rows.append([f"{size:,}", *(_users(needed[size, probability]) for probability in probabilities)])
+    probabilities, rows = _users_rows(plan)
+    head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
     missed = plan["missing"]
     chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
     return [
         "Users who must hold an item for it to be released with probability",
-        *table(rows),
+        *table([head, *rows]),
         "(each row is for users who hold so many items each, none of them held by more people)",
         f"An item held by ten times the required number of users is missed with probability {chance}",
     ]
@@ -95,7 +91,7 @@ def _promise_lines(plan: Mapping[str, Any]) -> list[str]:
         return []
     rows = (plan["users_needed"], plan["users_needed_without_promise"])
     needed, before = ({row["items"]: row["users"] for row in each if row["probability"] == 0.5} for each in rows)
-    counts = [f"{_users(needed[items])} instead of {_users(before[items])}" for items in needed]
+    counts = [f"{whole(needed[items])} instead of {whole(before[items])}" for items in needed]
     return [
         f"An item of fewer than {plan['min_users']:,} users is released with probability at most "
         f"{plan['released_with_few']:.2g}; to be released every other time items need",
@@ -103,15 +99,11 @@ def _promise_lines(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _users(count: int | None) -> str:
-    return "never" if count is None else f"{count:,}"
-
-
 OTHERS = 10
 SHOWN = 12
 
 
-def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of a set union from its plan's numbers."""
     last = plan["round_plans"][-1]
     curves = [
@@ -142,17 +134,17 @@ def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
 
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
     """Return the probability of release by number of users, who hold `size` items each; empty if unknown."""
-    chance: Chance
+    chance: numbers.Chance
     if _adaptive(plan):
         return []
     if last["noise"] == "optimal":
-        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
+        chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
     else:
         share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
         if share is None:
             return []
-        chance = threshold_chance(last, share)
-    return curve(chance)
+        chance = numbers.threshold_chance(last, share)
+    return numbers.curve(chance)
 
 
 def _adaptive(plan: Mapping[str, Any]) -> bool:
@@ -171,13 +163,11 @@ def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
-    users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
-    probabilities = sorted({probability for _, probability in users})
-    sizes = sorted({size for size, _ in users})
+    probabilities, rows = _users_rows(plan)
     return Grid(
         "Users that an item needs",
         ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)],
-        [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes],
+        rows,
         "Each row is for users who hold so many items each, none of them held by more users."
         + _promise(plan)
         + _together(plan),
@@ -188,7 +178,7 @@ def _promise(plan: Mapping[str, Any]) -> str:
     """Return the bound for items of few users."""
     if "min_users" not in plan:
         return ""
-    chance = at_most(plan["released_with_few"])
+    chance = numbers.at_most(plan["released_with_few"])
     return f" An item of fewer than {whole(plan['min_users'])} users is released with probability at most {chance}."
 
 
@@ -203,8 +193,8 @@ def _together(plan: Mapping[str, Any]) -> str:
 def _rounds(plan: Mapping[str, Any]) -> Grid:
     last = plan["round_plans"][-1]
     if last["noise"] == "optimal":
-        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
-        likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
+        chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
+        likely = [(holders, chance(holders)) for holders in range(1, 1 + (numbers.users_for(chance, 0.999) or 0))]
         shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
         return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
@@ -225,6 +215,6 @@ def _adaptive_rounds(plan: Mapping[str, Any]) -> Grid:
     for number, each in enumerate(later, start=2):
         floor = each["drop_threshold"]
         released = plain(each["score_threshold"])
-        rows.append([str(number), plain(each["scale"]), released, "–" if floor is None else plain(floor)])
+        rows.append([str(number), plain(each["scale"]), released, plain(floor)])
     note = "Noise in units of weight; the rest in standard deviations of the noise in what the rounds saw together."
     return Grid("Noise and score", ["round", "sigma", "released from", "dropped below"], rows, note)

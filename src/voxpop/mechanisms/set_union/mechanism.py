@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
-from voxpop.errors import BudgetError, InputError
+from voxpop.errors import InputError
 from voxpop.mechanisms.set_union.constants import MOST_USERS, USUAL_LIMIT
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
@@ -95,14 +95,18 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         """Compute noise and threshold for a budget; this needs no data.
 
         Args:
-            budget: the budget. Returns:
-            The plan: the numbers that will run, the guarantee, and the users needed by an item. Raises:
+            budget: the budget.
+
+        Returns:
+            The plan: the numbers that will run, the guarantee, and the users needed by an item.
+
+        Raises:
             BudgetError: if no threshold can meet the budget.
         """
         from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic, plan_optimal
         from voxpop.mechanisms.weightings.rule import CustomRule
 
-        _check_spendable(budget)
+        check_budget(budget)
         if self.adaptive:
             return plan_adaptive(self, budget)
         rule = _rule_of(self.weighting)
@@ -117,7 +121,9 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
         Args:
             data_sets: their names.
-            budget: the budget of all of them together. Returns:
+            budget: the budget of all of them together.
+
+        Returns:
             The plan: its numbers are those of one data set, its guarantee covers all.
 
         Raises:
@@ -126,7 +132,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         """
         from voxpop.mechanisms.set_union.plan import plan_several
 
-        _check_spendable(budget)
+        check_budget(budget)
         if not self.adaptive:
             raise InputError(
                 "several data sets share a budget under adaptive rounds alone: leave `weighting` out, or release from "
@@ -180,15 +186,6 @@ def _rule_of(weighting: object) -> "WeightingRule":
         '`weighting` must be "adaptive", an object such as vp.weightings.PolicyGaussian(), or an object of a class '
         f"derived from vp.weightings.Weighting, got {weighting!r}."
     )
-
-
-def _check_spendable(budget: object) -> None:
-    check_budget(budget)
-    if isinstance(budget, Budget) and budget.delta <= 0.0:
-        raise BudgetError(
-            "set union needs a delta above 0, got 0: without it nothing unknown beforehand may be released. Choose "
-            "it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
-        )
 
 
 def _checked_names(data_sets: Sequence[str]) -> tuple[str, ...]:

@@ -10,27 +10,12 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.rounds.adaptive import (
-    AdaptiveRound,
-    AdaptiveRounds,
-    PlannedRounds,
-    round_rows,
-    rounds_spend,
-    total_delta,
-)
+from voxpop.mechanisms.rounds import adaptive
+from voxpop.mechanisms.rounds import users_needed as needed
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
-from voxpop.mechanisms.rounds.plan import RoundPlan, rounds_delta, with_cutoff
-from voxpop.mechanisms.rounds.users_needed import (
-    SIZES,
-    MinUsersBound,
-    adaptive_missing,
-    check_promise,
-    ever_released_with_few,
-    missing,
-    released_with_few,
-    users_needed,
-    users_needed_rows,
-)
+from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound
 from voxpop.mechanisms.weightings.builtin import Count
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget, budget_numbers, too_large
@@ -67,23 +52,28 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
 
     @property
     @abstractmethod
+    def shown(self) -> RoundPlan | AdaptiveRounds:
+        """The round, or the rounds, whose numbers the plan shows."""
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round; 0 if no noise is added."""
+        return self.scale
 
     @property
-    @abstractmethod
     def scale(self) -> float:
         """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
+        return self.shown.scale
 
     @property
-    @abstractmethod
     def threshold(self) -> float:
-        """Threshold of the last round, in units of weight."""
+        """Threshold of the last round, in units of weight: that of an item that no round dropped."""
+        return self.shown.threshold
 
     @property
-    @abstractmethod
     def cutoff(self) -> float | None:
         """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        return self.shown.cutoff
 
     @abstractmethod
     def missing(self) -> float:
@@ -119,7 +109,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "round_plans": self._round_rows(),
-            "users_needed": users_needed_rows(self.users_needed),
+            "users_needed": needed.users_needed_rows(self.users_needed),
             "missing": self.missing(),
             **self._promised(),
         }
@@ -131,7 +121,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "min_users": self.promise.users,
             "failure_probability": self.promise.beta,
             "released_with_few": self.released_with_few(),
-            "users_needed_without_promise": users_needed_rows(self._without_promise().users_needed),
+            "users_needed_without_promise": needed.users_needed_rows(self._without_promise().users_needed),
         }
 
     def __str__(self) -> str:
@@ -180,42 +170,32 @@ class ClassicPlan(UnionPlan):
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     @property
+    def shown(self) -> RoundPlan:
+        """The round."""
+        return self.round
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight; 0 if no noise is added."""
         # Laplace noise of scale b has the variance 2 b^2.
         return self.scale * 2.0**0.5 if self.round.noise == "laplace" else self.scale
 
-    @property
-    def scale(self) -> float:
-        """Scale of the noise: sigma of Gaussian noise, b of Laplace noise."""
-        return self.round.scale
-
-    @property
-    def threshold(self) -> float:
-        """The threshold, in units of weight."""
-        return self.round.threshold
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising; None for weightings without a cutoff."""
-        return self.round.cutoff
-
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        return users_needed(self.round, self.budget, probability, per_user)
+        return needed.users_needed(self.round, self.budget, probability, per_user)
 
     def missing(self) -> float:
         """Return the probability that an item held by ten times the required number of users is missed.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
-        return max(missing(self.round, self.budget, items) for items in SIZES)
+        return max(needed.missing(self.round, self.budget, items) for items in needed.SIZES)
 
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
         if self.promise is None:
             return 1.0
         # Optimal selection does not count so few users at all.
-        return 0.0 if self.round.noise == "optimal" else released_with_few(self.promise, (self.round,))
+        return 0.0 if self.round.noise == "optimal" else needed.released_with_few(self.promise, (self.round,))
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_classic
@@ -252,49 +232,34 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         return self.planned if self.ran is None else self.ran
 
     @property
+    def shown(self) -> AdaptiveRounds:
+        """The rounds that ran, or those of the largest limit that may be chosen."""
+        return self._now.shown
+
+    @property
     def limit(self) -> int:
         """Most items of one user in a round."""
-        return self._now.shown.limit
+        return self.shown.limit
 
     @property
     def pool(self) -> int:
         """Most items of one user in all rounds after the first."""
-        return self._now.shown.pool
+        return self.shown.pool
 
     @property
     def first_round(self) -> RoundPlan:
         """The first round, which only releases."""
-        return self._now.shown.first_round
+        return self.shown.first_round
 
     @property
     def rounds(self) -> tuple[AdaptiveRound, ...]:
         """The later rounds."""
-        return self._now.shown.rounds
+        return self.shown.rounds
 
     @property
     def score(self) -> CumulativeScore:
         """How later rounds are added up, and when items are released or dropped."""
-        return self._now.shown.score
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation of the noise on an item's weight, in the last round."""
-        return self.scale
-
-    @property
-    def scale(self) -> float:
-        """Scale of the noise in the last round."""
-        return self._now.shown.scale
-
-    @property
-    def threshold(self) -> float:
-        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
-        return self._now.shown.threshold
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising in the last round."""
-        return self._now.shown.cutoff
+        return self.shown.score
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return self._now.users_needed(probability, per_user)
@@ -304,7 +269,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
-        return max(adaptive_missing(self._now.shown, items) for items in SIZES)
+        return max(needed.adaptive_missing(self.shown, items) for items in needed.SIZES)
 
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
@@ -312,7 +277,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
             return 1.0
         if isinstance(self._now, Menu):
             return self.promise.beta  # every limit of the menu keeps it
-        return ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
+        return needed.ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
 
     def _sizes(self) -> dict[str, Any]:
         menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}
@@ -320,7 +285,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         return {"limit": self.limit if chosen else None, "pool": self.pool if chosen else None, **menu}
 
     def _round_rows(self) -> list[dict[str, Any]]:
-        return round_rows(self._now.shown)
+        return adaptive.round_rows(self.shown)
 
 
 @final
@@ -337,7 +302,7 @@ class AdaptivePlan(AdaptiveNumbers["Corpus", "Release"], UnionPlan):
 
     def _guaranteed(self) -> Guarantee:
         slack = planned_slack(self.budget.epsilon, self.mechanism.limit)
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=rounds_spend(self.planned, slack))
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=adaptive.rounds_spend(self.planned, slack))
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_adaptive
@@ -411,11 +376,6 @@ def plan_classic(
     setting = RuleSetting(limit, rule.norm, bits)
     # (|T|, w) of items that only one user holds, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
     novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
-    if novelty.least <= 0.0:
-        raise BudgetError(
-            f"limit {limit:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above rounding; use a "
-            "smaller limit."
-        )
     scale = calibrate(
         budget, novelty, noise=rule.noise, accounting=accounting, sensitivity=sensitivity, grid=2.0**-bits
     )
@@ -424,8 +384,8 @@ def plan_classic(
     only = RoundPlan(shares, rule.noise, scale.scale, threshold)
     # Both are computed from the round as it will run, not from the targets of the calibration.
     if promise is not None:
-        check_promise(promise, released_with_few(promise, (only,)))
-    delta = rounds_delta((only,), budget.epsilon)
+        needed.check_promise(promise, needed.released_with_few(promise, (only,)))
+    delta = round_delta(only, budget.epsilon)
     return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
 
 
@@ -434,8 +394,8 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
     if promise is None:
         return scale.threshold
     # One unit more than rounding up requires: the promise is checked again from the numbers that run.
-    needed = promise.threshold(CalibratedRule(rule, setting), rule.noise, scale.scale, 1)
-    return max(scale.threshold, (ceil(needed * setting.unit) + 1) / setting.unit)
+    least = promise.threshold(CalibratedRule(rule, setting), rule.noise, scale.scale, 1)
+    return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
 
 
 def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
@@ -481,4 +441,4 @@ def _planned(
             f"{budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
     planned = planned_rounds(budget.epsilon, budget.delta - slack, limit, data_sets=many, promise=promise)
-    return planned, total_delta(planned, budget, many) + slack
+    return planned, adaptive.total_delta(planned, budget, many) + slack

@@ -23,9 +23,8 @@ def release_classic(plan: "ClassicPlan", data: Corpus, seed: int | None) -> Rele
     corpus = check_engine(data)
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
-    walk = corpus.round_walk()
-    walk.leave_out(run_round(plan.round, plan.budget, walk, secret, "round 0/length 1"))
-    return Release.from_items(walk.released(), plan, guarantee, corpus.reading, corpus.keys)
+    words = run_round(plan.round, plan.budget, corpus, secret, "round 0/length 1")
+    return Release.from_items(words, plan, guarantee, corpus.reading, corpus.keys)
 
 
 def release_adaptive(plan: "AdaptiveNumbers[Any, Any]", data: Corpus, seed: int | None) -> Release:

@@ -14,21 +14,19 @@ any, also for one word: longer prefixes have fewer holders, but some who were lo
 sampled in the next. The other direction, the user removed, exchanges p and q. A silent user, or a prefix that survives
 in any case, leaves F unchanged.
 
-**Certified from above.** F falls, is convex in c, and F(0) = 1. So linear interpolation in c between nodes lies above
-it, also between 0 and the first node, and beyond the last node its value does. Nodes are evenly spaced in ln c, which
-makes c p / q one and the same shift for all of them. Numbers of holders with q or 1 - p below 1e-16 are left out: the
-expression there exceeds F(c) by at most 2e-16. That, and the rounding of sums next to 1, is paid for with 1e-15 a
-round; rounding of everything else with a factor.
+**Certified from above.** F falls, is convex in c, and F(0) = 1. So linear interpolation in c between nodes, of which 0
+is the first, lies above it, and beyond the last node its value does. Numbers of holders with q or 1 - p below 1e-16 are
+left out: the expression there exceeds F(c) by at most 2e-16. That, and the rounding of sums next to 1, is paid for with
+1e-15 a round; rounding of everything else with a factor.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from voxpop.errors import BudgetError
-from voxpop.kernels.arrays import Bools, Floats, Int64s
+from voxpop.kernels.arrays import Floats
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.curve import chances
 
@@ -104,88 +102,44 @@ _FURTHEST = 16.0
 _SAFETY = 1e-12  # shifts are rounded to the left, where F is larger, by much more than the error of a logarithm
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Grid:
-    """Nodes in c, evenly spaced in ln c, with one at c = 1, where F starts with a bend.
+def _grid(epsilon: float, rate: float, nodes: int) -> Floats:
+    """Return 0 and about so many values of c, evenly spaced in ln c, one of them 1, where F starts with a bend.
 
     Args:
-        points: c at every node, rising.
-        spacing: between logarithms.
+        epsilon: More than 0.
+        rate: The probability that a user is sampled.
+        nodes: The number of nodes.
     """
-
-    points: Floats
-    spacing: float
-
-    @staticmethod
-    def around(epsilon: float, rate: float, nodes: int) -> "_Grid":
-        """Return a grid of about `nodes` nodes.
-
-        Args:
-            epsilon: More than 0.
-            rate: The probability that a user is sampled.
-            nodes: The number of nodes.
-
-        Returns:
-            The grid.
-        """
-        more = -_STEPS * np.log1p(-rate)
-        wide, high = min(_LEFT * epsilon + more, _FURTHEST), _RIGHT * epsilon + more
-        spacing = (wide + high) / nodes
-        if epsilon > 2 * spacing:
-            spacing = epsilon / round(epsilon / spacing)  # puts a node at e^epsilon
-        left, right = int(wide / spacing), int(high / spacing) + 1
-        return _Grid(np.exp(spacing * np.arange(-left, right + 1)), spacing)
+    more = -_STEPS * np.log1p(-rate)
+    wide, high = min(_LEFT * epsilon + more, _FURTHEST), _RIGHT * epsilon + more
+    spacing = (wide + high) / nodes
+    if epsilon > 2 * spacing:
+        spacing = epsilon / round(epsilon / spacing)  # puts a node at e^epsilon
+    return np.append(0.0, np.exp(spacing * np.arange(-int(wide / spacing), int(high / spacing) + 2)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Shift:
-    """Where c goes from every node (a row) at every corner (a column): c times the ratio of two chances.
+    """Where c goes from every node (a row) at every corner (a column): c times the ratio of two chances."""
 
-    Args:
-        places: The node to the left.
-        weight: Of the next node, linear in c; 0 beyond the last node, where F is read off at the last.
-        outside: Where c falls left of the first node: there F lies below the straight line to F(0) = 1.
-        share: The position of c along that line, at `outside`.
-    """
-
-    places: Int64s
-    weight: Floats
-    outside: Bools
-    share: Floats
-
-    @staticmethod
-    def of(first: Floats, other: Floats, grid: _Grid) -> "_Shift":
-        """The shift from c to c times other / first.
+    def __init__(self, points: Floats, first: Floats, other: Floats) -> None:
+        """Place c times other / first between nodes.
 
         Args:
+            points: The nodes.
             first: A chance under the law that is held against the other, by corner; where it is 0 any shift will do.
             other: The chance under the other law.
-            grid: The nodes.
-
-        Returns:
-            The shift.
         """
         possible = first > 0
         ratio = np.where(possible, other, 1.0) / np.where(possible, first, 1.0) * (1 - _SAFETY)
-        with np.errstate(divide="ignore"):
-            # The shift of c in nodes, which are even in ln c. Between two of them the weight is linear in c itself.
-            exact = np.clip(np.log(ratio) / grid.spacing, -(2.0**40), 2.0**40)
-        whole = np.floor(exact)
-        fraction = np.expm1((exact - whole) * grid.spacing) / np.expm1(grid.spacing)
-        last = len(grid.points) - 1
-        rows = np.arange(last + 1)[:, None] + whole.astype(np.int64)
-        outside = rows < 0
-        weight = np.where((rows >= last) | outside, 0.0, fraction)
-        # c r / c_0: left of the first node F lies below the line from F(0) = 1 to F(c_0).
-        share = (grid.points[:, None] / grid.points[0] * ratio)[outside]
-        return _Shift(np.clip(rows, 0, last), weight, outside, share)
+        reached = np.outer(points, ratio)
+        # The node to the left, and the weight of the next one, linear in c; 1 beyond the last node.
+        self.places = np.minimum(np.searchsorted(points, reached, side="right"), len(points) - 1) - 1
+        below, above = points[self.places], points[self.places + 1]
+        self.weight = np.minimum((reached - below) / (above - below), 1.0)
 
     def read(self, values: Floats) -> Floats:
         """Return F where every node goes at every corner, from above: (nodes, corners), from F by node."""
-        rises = np.append(np.diff(values), 0.0)
-        result: Floats = values[self.places] + self.weight * rises[self.places]
-        result[self.outside] = 1 - self.share * (1 - values[0])
-        return result
+        return np.asarray(values[self.places] + self.weight * np.diff(values)[self.places])
 
 
 def direction_delta(
@@ -204,25 +158,22 @@ def direction_delta(
     """
     if words == "one" and not added and epsilon > -np.log1p(-rate) * (1 + 1e-12):
         return 0.0  # 1 - q >= (1 - s)(1 - p): without the user no outcome is e^epsilon times as likely
-    grid = _Grid.around(epsilon, rate, nodes)
+    points = _grid(epsilon, rate, nodes)
     # q against p where the user was added, p against q where it was removed; (corners,) each.
     other, lost_other, first, lost = corners if added else corners[[2, 3, 0, 1]]
-    surviving, losing = _Shift.of(first, other, grid), _Shift.of(lost, lost_other, grid)
+    surviving = _Shift(points, first, other)
+    losing = _Shift(points, lost, lost_other) if words == "many" else surviving
     # F at every node after the last round: max(0, 1 - c).
-    values = np.maximum(0.0, 1 - grid.points)
+    values = np.maximum(0.0, 1 - points)
     for _ in range(rounds):
         # q F(c p / q): float64 (nodes, corners).
         going_on = first * surviving.read(values)
-        if words == "one":
-            # max(0, (1 - q) - c (1 - p)): nothing more is heard of the word.
-            ending = np.maximum(0.0, lost - grid.points[:, None] * lost_other)
-        else:
-            # (1 - q) F(c (1 - p) / (1 - q)): another word may live on.
-            ending = lost * losing.read(values)
+        # One word: nothing more is heard of it once it is lost. Many words: another one may live on.
+        ending = np.maximum(0.0, lost - points[:, None] * lost_other) if words == "one" else lost * losing.read(values)
         # One round earlier: the largest value of all corners, and nowhere lower than before.
         values = np.maximum(values, (going_on + ending).max(axis=1))
     # F is convex in c, so a straight line between nodes lies above it.
-    return float(np.interp(np.exp(epsilon), grid.points, values))
+    return float(np.interp(np.exp(epsilon), points, values))
 
 
 def _check(epsilon: float, rounds: int, words: str) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from voxpop.errors import InternalError, MemoryLimitError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices, rename
-from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs, rename_range
+from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs
 from voxpop.kernels.threads import one_ahead
 from voxpop.reading import arrow as widths
 from voxpop.reading.arrow import check_width, text_buffers
@@ -33,7 +33,7 @@ Heads = NDArray[Any]
 Block = tuple[Heads, Int32s]
 
 HEAD = np.dtype([("key", np.uint64), ("other", np.uint64), ("user", np.uint64), ("row", np.int64), ("size", np.int64)])
-"""Sorted by key, then other; `row` distinguishes users where both agree; `size` is that of the slice."""
+"""Sorted by key, then other; `row` distinguishes users where both may agree; `size` is that of the slice."""
 SORTED_BY = ("key", "other")
 MOST_RANGES = 256
 SHARE_OF_SORTER = 8
@@ -219,7 +219,7 @@ def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int3
 def rename_all(ids: Int32s, ranks: Int32s) -> None:
     """Write `ranks[id]` for every id, in place; negative ids stay."""
     for begin, end in _spans(ids.size):
-        rename_range(ids, begin, end, ranks)
+        rename(ids[begin:end], ranks, ids[begin:end])
         forget_pages(ids, begin, end)
 
 
@@ -269,25 +269,22 @@ class UserFiles:
 
     def __init__(self, limit: MemoryLimit) -> None:
         self._tokens, self._starts, self._keys = limit.file(), limit.file(), limit.file()
-        self._last: int | None = None
+        self._last: Any = None
         self._end = 0
 
     def append(self, heads: Heads, tokens: Int32s) -> None:
-        """Write records in their order; those that follow each other with the same `row` are one user's.
-
-        Not those of the same key: two users may have one, and each of them is a separate user.
-        """
+        """Write records in their order; those that follow each other and agree in all but size are one user's."""
         if not heads.size:
             return
         self._tokens.append(tokens)
-        rows = heads["row"]
-        new = np.ones(rows.size, np.bool_)
-        new[1:] = rows[1:] != rows[:-1]
-        new[0] = self._last != int(rows[0])
+        who = heads[["key", "other", "user", "row"]]
+        new = np.ones(who.size, np.bool_)
+        new[1:] = who[1:] != who[:-1]
+        new[0] = self._last != who[0].item()
         ends = self._end + np.cumsum(heads["size"])
         self._starts.append((ends - heads["size"])[new].astype(np.int64))
         self._keys.append(heads["user"][new])
-        self._last, self._end = int(rows[-1]), int(ends[-1])
+        self._last, self._end = who[-1].item(), int(ends[-1])
 
     def mapped(self) -> Mapped:
         """Return the arrays: tokens, starts (one more than users) and keys."""

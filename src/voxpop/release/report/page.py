@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import jinja2
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.guarantee import (
     LARGE_DELTA,
     LARGE_EPSILON,
@@ -31,65 +32,52 @@ from voxpop.privacy.guarantee import (
     odds_after,
     people_covered,
 )
+from voxpop.reading.arrow import array_of, joined, numbers_of
 from voxpop.reading.segmenting import ANY_APOSTROPHE, URL, WORD
-from voxpop.release.completing import GramTrie
 from voxpop.release.registry import load, mechanism_called
 from voxpop.release.report import numbers
-from voxpop.release.report.numbers import curve, plain, voting_chance, whole
 from voxpop.release.result import NOTHING_SAID, About
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
 
 
-def payload_of(trie: "GramTrie", counts: Int64s | None = None) -> tuple[dict[str, Any], str]:
-    """Pack a tree.
-
-    The stream holds the bytes of all words, then arrays of whole numbers: the number of bytes of each word; for each
-    length the number of beginnings that extend each one of the length before, the step of each token from the one
-    before it under the same parent, and whether each is released. An array is four planes, the lowest bytes first, so
-    that deflate finds the high ones empty.
+def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
+    """Pack grams: the words, and for each length the tree of their beginnings, as deflated JSON in base64.
 
     Args:
-        trie: of the grams to be shown.
-        counts: a number for each beginning, in order of length, where some are released; else None.
-
-    Returns:
-        The parameters for unpacking it, ready for JSON, and the text.
+        grams: the table of a release.
+        counts: a number for each gram, at least 0; 0 for all by default.
     """
-    encoded = [word.encode() for word in trie.words]
-    parts = [b"".join(encoded), _planes(np.array([len(word) for word in encoded], np.int64))]
-    for depth in trie.depths:
-        parts += [_planes(np.diff(depth.starts)), _planes(_steps(depth.tokens, depth.starts))]
-        parts.append(_planes(depth.released.astype(np.int64)))
-    if counts is not None:
-        parts.append(_planes(counts))
-    stream = b"".join(parts)
-    shape = {
-        "words": len(trie.words),
-        "letters": len(parts[0]),
-        "depths": [int(depth.tokens.size) for depth in trie.depths],
-        "bytes": len(stream),
-        "counts": counts is not None,
-    }
-    return shape, b64encode(zlib.compress(stream, 9)).decode()
+    words, flat = _numbered(grams["gram"])
+    lengths = numbers_of(joined(grams["length"])).astype(np.int64)
+    first, numbers = np.cumsum(lengths) - lengths, np.zeros(lengths.size, np.int64) if counts is None else counts
+    # (grams,): the beginning of each gram, of the length before; all start at the root.
+    node, above, depths = np.zeros(lengths.size, np.int64), 1, []
+    for depth in range(int(lengths.max(initial=0))):
+        rows, ended = np.flatnonzero(lengths > depth), lengths == depth + 1
+        keys = node[rows] * len(words) + flat[first[rows] + depth]
+        distinct, node[rows] = np.unique(keys, return_inverse=True)
+        parents, tokens = np.divmod(distinct, len(words))
+        # -1 for beginnings that are no grams.
+        own = np.full(distinct.size, -1, np.int64)
+        own[node[ended]] = numbers[ended]
+        depths.append([np.bincount(parents, minlength=above).tolist(), tokens.tolist(), own.tolist()])
+        above = distinct.size
+    content = json.dumps({"words": words, "depths": depths}, separators=(",", ":"))
+    return b64encode(zlib.compress(content.encode(), 9)).decode()
 
 
-def _planes(numbers: NDArray[Any]) -> bytes:
-    columns = np.ascontiguousarray(numbers, "<u4").view(np.uint8).reshape(-1, PLANES)
-    return columns.T.tobytes()
+def _numbered(grams: Any) -> tuple[list[str], Int64s]:
+    """Return the distinct tokens in the order of their bytes, and every token's number."""
+    coded = joined(grams).flatten().dictionary_encode()
+    order = numbers_of(pc.array_sort_indices(coded.dictionary))
+    numbers = np.empty(order.size, np.int64)
+    numbers[order] = np.arange(order.size)
+    words: list[str] = coded.dictionary.take(array_of(order)).to_pylist()
+    return words, numbers[numbers_of(coded.indices)]
 
 
-def _steps(tokens: Int32s, starts: Int64s) -> Int64s:
-    """Return tokens less the one before, but whole at a parent's first child."""
-    whole = tokens.astype(np.int64)
-    steps: Int64s = whole - np.concatenate([np.zeros(1, np.int64), whole])[:-1]
-    firsts = starts[:-1][np.diff(starts) > 0]
-    steps[firsts] = tokens[firsts]
-    return steps
-
-
-PLANES = 4
 MOST_SHOWN = 500_000
 SURE_BEFORE = ((1e-6, "1 in 1,000,000"), (1e-4, "1 in 10,000"), (1e-2, "1 in 100"), (0.5, "1 in 2"))
 A_MILLION = 1_000_000
@@ -121,7 +109,9 @@ def page_of(
     guarantee: "Guarantee",
     plan: Mapping[str, Any],
     sizes: Mapping[int, int],
-    payload: tuple[dict[str, Any], str],
+    grams: pa.Table,
+    reading: str,
+    counts: Int64s | None,
     checksums: Mapping[str, str],
     about: About = NOTHING_SAID,
 ) -> bytes:
@@ -132,17 +122,20 @@ def page_of(
         guarantee: the privacy guarantee.
         plan: every number of the plan.
         sizes: number of grams of each length.
-        payload: the grams: the parameters for unpacking them, and the text.
+        grams: the table of the grams; the page lists the first 500,000 of them.
+        reading: how texts became tokens.
+        counts: a number for each gram, at least 0, where some are released; else None.
         checksums: of the other files in the folder.
         about: the operator's statements about the release.
     """
-    shape, packed = payload
+    shown = grams.slice(0, MOST_SHOWN)
     script, charts, style = _script(), _asset(CHARTS), _asset("template/style.css")
     facts = {
-        "grams": shape,
+        "grams": {"reading": reading, "shown": shown.num_rows, "counts": counts is not None},
         "nouns": story.noun,
         "statement": str(guarantee),
         "private": guarantee.private,
+        "keys": story.keys,
         "lengths": [{"length": length, "released": count} for length, count in sorted(sizes.items())],
         "curves": story.curves,
         "costs": story.costs,
@@ -155,8 +148,8 @@ def page_of(
             story=story,
             cards=story.cards if guarantee.private else (),
             total=sum(sizes.values()),
-            shown=shape["shown"],
-            counted=shape["counts"],
+            shown=shown.num_rows,
+            counted=counts is not None,
             sizes=sorted(sizes.items()),
             guarantee=guarantee,
             statement=str(guarantee),
@@ -170,7 +163,7 @@ def page_of(
             large_delta=LARGE_DELTA,
             odds=_odds(guarantee),
             facts=json_for_html(facts),
-            packed=packed,
+            packed=payload_of(shown, None if counts is None else counts[:MOST_SHOWN]),
             style=style,
             charts=charts,
             script=script,
@@ -315,6 +308,7 @@ class Story:
         sessions: data of the charts of sessions, from `voxpop.mechanisms.sequences.describe`, or nothing.
         grids: the numbers that ran.
         completes: whether the page completes phrases.
+        keys: names of the columns of composite keys, or nothing.
     """
 
     words: str
@@ -332,6 +326,7 @@ class Story:
     sessions: Mapping[str, Any] = field(default_factory=dict)
     grids: Sequence[Grid] = ()
     completes: bool = True
+    keys: Sequence[str] = ()
 
 
 Sizes = Mapping[int, int]
@@ -363,61 +358,3 @@ def general_story(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     single = max(sizes, default=1) == 1
     noun = ("item", "items") if single else ("phrase", "phrases")
     return Story("general.html", noun, "released", str(plan.get("mechanism", "Release")))
-
-
-def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
-    """Return the story of heavy hitters from their plan's numbers."""
-    tokens = plan["alphabet"] == "tokens"
-    needed = {row["probability"]: row["users"] for row in plan["users_needed"]}
-    return Story(
-        words="hitters.html",
-        noun=("phrase", "phrases") if tokens else ("word", "words"),
-        title="released",
-        kicker="Heavy hitters",
-        proof="docs/privacy/heavy-hitters.md",
-        values={
-            "words": plan["words"],
-            "rate": plain(100 * plan["sampling_rate"], 4),
-            "theta": plan["theta"],
-            "rounds": plan["rounds"],
-            "max_length": plan["max_length"],
-            "alphabet": plan["alphabet"],
-            "trust": plan.get("trust", ""),
-            "again": plain(100 * plan["again"], 3) if plan["again"] else "",
-        },
-        needed=Grid(
-            "Voters that a word needs",
-            ["found with probability", "users who vote for it"],
-            [[f"{100 * probability:g} %", whole(users)] for probability, users in needed.items()],
-            "The worst case: a word of full length that shares no prefix with others. Most need fewer.",
-        ),
-        about=(
-            whole(needed[0.9]),
-            "voters for 90 %, at worst",
-        ),
-        curves=[
-            {
-                "name": "full length",
-                "points": curve(voting_chance(plan)),
-            }
-        ],
-        curves_note="The worst case: a word of full length that shares no prefix with others, for which its users vote "
-        "whenever they are asked.",
-        grids=[
-            Grid(
-                "What ran",
-                ["probability of being asked", "votes a prefix needs", "rounds at most", "symbols a round"],
-                [
-                    [
-                        f"{plain(100 * plan['sampling_rate'], 4)} %",
-                        whole(plan["theta"]),
-                        whole(plan["rounds"]),
-                        plain(plan["unit"])
-                        if plan["unit"] == plan["first_unit"]
-                        else f"{plan['first_unit']}, then {plan['unit']}",
-                    ]
-                ],
-            )
-        ],
-        completes=True,
-    )

@@ -63,6 +63,11 @@ class Explorer {
 
   write(into, node, wanted = "") {
     const text = this.rows.text[node], search = this.rows.search[node];
+    if (FACTS.keys.length > 1) {
+      into.classList.add("cells");
+      for (const part of keyParts(text)) appendVisible(into.appendChild(element("bdi", "cell")), part);
+      return;
+    }
     if (this.rows.spaced) {
       this.rows.tokens(node).forEach((token, place) => {
         if (place) into.append(element("span", "gap", "·"));

@@ -1,3 +1,13 @@
+// The columns of a composite key, which bars separate; a backslash precedes bars and backslashes in values.
+const keyParts = (text) => {
+  const parts = [""];
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "|") parts.push("");
+    else parts[parts.length - 1] += text[at] === "\\" ? text[++at] : text[at];
+  }
+  return parts;
+};
+
 // The grams as rows: their texts, what matches a search, and in which order.
 class Rows {
   constructor(tree) {

@@ -33,15 +33,21 @@ function csvCell(text) {
 
 function csvOf(rows, nodes) {
   const { counts, length } = rows.tree;
-  const lines = [`phrase,length${counts ? ",count" : ""}`];
-  for (const node of nodes) lines.push(`${csvCell(rows.text[node])},${length[node]}${counts ? `,${counts[node]}` : ""}`);
+  const keyed = FACTS.keys.length > 1;
+  const head = keyed ? FACTS.keys.map(csvCell) : ["phrase", "length"];
+  const lines = [[...head, ...(counts ? ["count"] : [])].join(",")];
+  for (const node of nodes) {
+    const cells = keyed ? keyParts(rows.text[node]).map(csvCell) : [csvCell(rows.text[node]), length[node]];
+    lines.push([...cells, ...(counts ? [counts[node]] : [])].join(","));
+  }
   return `${lines.join("\r\n")}\r\n`;
 }
 
 function jsonOf(rows, nodes) {
   const { counts } = rows.tree;
+  const gram = (node) => (FACTS.keys.length > 1 ? keyParts(rows.text[node]) : rows.tokens(node));
   const lines = Array.from(nodes, (node) =>
-    JSON.stringify(counts ? { gram: rows.tokens(node), count: counts[node] } : rows.tokens(node)));
+    JSON.stringify(counts ? { gram: gram(node), count: counts[node] } : gram(node)));
   return `{"statement": ${JSON.stringify(FACTS.statement)},\n"grams": [\n${lines.join(",\n")}\n]}\n`;
 }
 

@@ -1,0 +1,6 @@
+"""Write the private table of the example, with one customer in a shop of their own."""
+
+import polars as pl
+
+rows = [(customer, f"shop {customer % 4}") for customer in range(2000)] + [(7, "the clinic")]
+pl.DataFrame(rows, schema=["customer", "shop"], orient="row").write_csv("seeds/sales.csv")

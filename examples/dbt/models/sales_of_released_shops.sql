@@ -1,0 +1,3 @@
+select shop, count(*) as sales
+from {{ voxpop_filter(ref('sales'), ref('released_shops'), ['shop']) }} as kept
+group by shop

@@ -1,0 +1,143 @@
+"""Check a saved folder: its files, and its plans and guarantees, which are planned again with the same settings."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from voxpop.errors import InputError, ReleaseError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import with_record
+from voxpop.reading.folder import folder_to_read
+from voxpop.release.keeping import kind_in
+from voxpop.release.loading import load
+from voxpop.release.registry import configuration, mechanism_called
+from voxpop.release.registry import load as imported
+from voxpop.release.release import Release
+from voxpop.release.saving import BESIDE, DAMAGED, SUMS, Kind, checksum
+
+PRECISION = 1e-9
+"""Relative difference that is taken for rounding of another machine."""
+RAN = frozenset({"ran", "second_chance", "trust"})
+"""Numbers that follow from released phrases, and a statement of a federation; the guarantee depends on neither."""
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """Check the files of a folder, and plan every result in it again.
+
+    Args:
+        folder: A folder that `save` wrote.
+
+    Returns:
+        The digest of the list of checksums, the names of the files, and for each result its mechanism and guarantee.
+
+    Raises:
+        ReleaseError: A file is missing, differs or was added, or a plan or guarantee is not what its settings give.
+    """
+    result = load(folder)
+    source = folder_to_read(folder)
+    files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
+    listed = files.pop(SUMS, b"").decode()
+    sums = {name: digest for digest, name in (line.split("  ", 1) for line in listed.splitlines())}
+    for name in sorted({*files, *sums}):
+        if name not in files or checksum(files[name]) != f"sha256:{sums.get(name)}":
+            state = "is missing" if name not in files else "differs" if name in sums else "was added"
+            raise ReleaseError(f"{folder / name} {state} since the folder was saved. {DAMAGED}")
+    kind = kind_in(folder)
+    kinds: list[Kind] = [*([] if kind is None else [kind]), *(each for each in BESIDE if each.is_in(folder))]
+    checked = []
+    for each in kinds:
+        record, _ = each.read(folder)
+        checked.append(_replanned(record, result if isinstance(result, Release) else None, folder / each.record))
+    return {"digest": checksum(listed.encode()), "files": sorted(files), "results": checked}
+
+
+def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) -> dict[str, Any]:
+    """Plan again, and return the mechanism and the guarantee.
+
+    Raises:
+        ReleaseError: A number differs.
+    """
+    numbers, stated = record["plan"], Guarantee.from_dict(record["guarantee"])
+    if mechanism_called(str(numbers.get("mechanism"))) is None:
+        raise ReleaseError(
+            f"{where}: this version of voxpop cannot plan {numbers.get('mechanism')!r} again. The files are as they "
+            f"were saved. Use voxpop {record.get('voxpop_version')}, or check the plan by hand."
+        )
+    try:
+        plan = min(
+            (_plan(numbers, release, each) for each in _settings(numbers)),
+            key=lambda each: len(_differing(each, numbers)),
+        )
+        wrong = _differing(plan, numbers)
+        guarantee = plan.guarantee if stated.private else replace(plan.guarantee, private=False)
+    except (InputError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED}") from error
+    seen = replace(stated, seen="")  # a federation's statement
+    if wrong or not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
+        raise ReleaseError(
+            f"{where}: {wrong[0] if wrong else 'the guarantee'} is not the one that the settings give in this version "
+            f"of voxpop. Use voxpop {record.get('voxpop_version')}, which made the release. If it differs there too, "
+            "do not rely on the guarantee."
+        )
+    return {"mechanism": str(numbers["mechanism"]), "statement": str(stated), "guarantee": stated.to_dict()}
+
+
+def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the settings of the mechanism that may have given these numbers."""
+    kind = configuration(str(numbers["mechanism"]))
+    found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
+    if "menu" in numbers:
+        found["limit"] = None
+    if "weighting" in found and found["weighting"] != "adaptive":
+        rules = imported("voxpop.mechanisms.weightings.builtin:WEIGHTINGS").values()
+        rule = next(each for each in rules if (each.name, each.noise) == (numbers["weighting"], numbers["noise"]))
+        found["weighting"] = replace(rule, alpha=numbers["alpha"]) if "alpha" in numbers else rule
+    if "alphabet_size" in numbers:
+        # The numbers do not depend on the symbols.
+        symbols = [str(symbol) for symbol in range(numbers["alphabet_size"] or 0)]
+        found["alphabet"] = "find" if "epsilon_to_find" in numbers else symbols
+    if "unit" in found:
+        return [{**found, "unit": unit} for unit in ("auto", numbers["unit"])]
+    return [found]
+
+
+def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping[str, Any]) -> Any:
+    """Return the plan of settings, with the choices that the release made."""
+    mechanism = configuration(str(numbers["mechanism"]))(**settings)
+    budget = Budget(numbers["epsilon"], numbers["delta"])
+    if "data_sets" in numbers:
+        plan = mechanism.plan_each(tuple(numbers["data_sets"]), budget)
+    elif numbers["mechanism"] in ("counts", "top"):
+        plan = mechanism.plan(budget, release)
+    else:
+        plan = mechanism.plan(budget)
+    if "epsilon_to_find" in numbers:
+        return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
+    if "menu" not in numbers:
+        return plan
+    if numbers["mechanism"] == "counts":
+        return with_record(plan, ran=plan.menu.index(tuple(numbers["limits"])))
+    if numbers["mechanism"] == "n-grams":
+        return with_record(plan, words=plan.first.entry(numbers["word_limit"]))
+    return with_record(plan, ran=plan.planned.entry(numbers["limit"]))
+
+
+def _differing(plan: Any, numbers: Mapping[str, Any]) -> list[str]:
+    """Return the names of numbers that differ from those of a plan."""
+    again = plan.to_dict()
+    names = sorted({*again, *numbers} - RAN)
+    return [name for name in names if not _same(again.get(name), numbers.get(name))]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two values of JSON agree up to rounding."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, float) and isinstance(other, int | float):
+        return isclose(one, other, rel_tol=PRECISION)
+    return bool(one == other)

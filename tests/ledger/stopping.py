@@ -1,0 +1,125 @@
+"""Stop a run at every step and repeat it: `python -m ledger.stopping FOLDER VARIANT` prints what is there each time."""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+import voxpop as vp
+import voxpop.release.report.page  # so that a forked process imports nothing
+from support.plans import planned
+from voxpop.ledger import ledger, runs
+from voxpop.release.result import StoredPlan
+
+ONCE = vp.Guarantee(1, 1e-8)
+BROKEN = ("finish first", "publish first", "repeat finished")
+
+
+def release(_: object = None) -> vp.Release:
+    """Return a release with a new identifier."""
+    return vp.Release.from_items(pa.array(["milk", "tea"]), StoredPlan({"sigma": 1.2}), ONCE)
+
+
+def finish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
+    """Broken: the entry is finished before the result is written."""
+    run.account.finish(entry, result)
+    runs.publish(runs.keep(result.save, run.folder, "broken"), run.folder)
+
+
+def publish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
+    """Broken: the result is published before the entry is finished."""
+    runs.publish(runs.keep(result.save, run.folder, f"broken{entry.attempt}"), run.folder, overwrite=True)
+    run.account.finish(entry, result)
+
+
+def repeat_finished(account: ledger.LedgerAccount, earlier: ledger.Entry, *_: object) -> ledger.Entry:
+    """Broken: a finished run runs again without a charge."""
+    return replace(earlier, attempt=earlier.attempt + 1, state="charged")
+
+
+def job(folder: Path, *, saving: bool) -> None:
+    """Run the job of the guide, and note the identifier that its caller sees."""
+    save_to = folder / "words" if saving else None
+    run = vp.Ledger(folder / "team.json").account("posts").run("monday", save_to=save_to, overwrite=True)
+    if not run.finished:
+        words = planned(ONCE, release).release(None, ledger=run)
+        with open(folder.parent / f"{folder.name}.seen", "a") as seen:
+            seen.write(f"{words.id}\n")
+
+
+def forked(work: object, *arguments: object, **options: object) -> bool:
+    """Run a function in a process, and return whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work(*arguments, **options)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def stopped(folder: Path, step: int, *, saving: bool) -> None:
+    """Run the job and kill this process before its step-th access to a file below the folder."""
+    steps = 0
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal steps
+        if event.startswith(("open", "os.", "shutil.")) and arguments and str(folder) in str(arguments[0]):
+            steps += 1
+            if steps == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    job(folder, saving=saving)
+
+
+def outcome(folder: Path) -> dict[str, object]:
+    """Return the charges, the states and everything that anyone may have seen."""
+    account = vp.Ledger(folder / "team.json").account("posts")
+    seen = folder.parent / f"{folder.name}.seen"
+    published = set(seen.read_text().split()) if seen.exists() else set()
+    saved = folder / "words" / "release.json"
+    if saved.exists():
+        published.add(json.loads(saved.read_text())["id"])
+    return {
+        "charges": len(account.entries),
+        "states": [entry.state for entry in account.entries],
+        "published": sorted(published),
+        "saved": saved.exists(),
+        "left": sorted(each for each in os.listdir(folder) if "voxpop-" in each),
+    }
+
+
+def main(root: Path, variant: str) -> None:
+    """Kill at each step until the job completes, and repeat it; end at the first harm of a broken variant."""
+    saving = variant not in ("not saved", "repeat finished")
+    if variant == "repeat finished":
+        ledger.LedgerAccount._repeated = repeat_finished
+        runs.LedgerRun.finished = property(lambda _: False)
+    elif variant.endswith("first"):
+        runs.LedgerRun.finish = {"finish first": finish_first, "publish first": publish_first}[variant]
+    killed, step = True, 0
+    while killed:
+        step += 4 if variant in BROKEN else 1
+        folder = root / f"step{step}"
+        folder.mkdir()
+        vp.Ledger(folder / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
+        killed = forked(stopped, folder, step, saving=saving)
+        first = outcome(folder)
+        forked(job, folder, saving=saving)
+        then = outcome(folder)
+        then["published"] = sorted({*first["published"], *then["published"]})
+        print(json.dumps(then), flush=True)
+        lost = saving and not then["saved"]
+        if variant in BROKEN and (then["charges"] != 1 or len(then["published"]) > 1 or lost):
+            return
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

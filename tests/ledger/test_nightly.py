@@ -1,0 +1,140 @@
+"""The examples of scheduled releases: stopped and started again by cron, Airflow and Dagster, and charged once."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "nightly"
+DAY = "2026-11-24"
+KILLED = """
+import os, signal, voxpop
+from voxpop.mechanisms.set_union import releasing
+def kill(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
+releasing.release_adaptive = kill
+"""
+"""Code that ends a release in the middle, as the end of a machine does."""
+AIRFLOW = """
+import pendulum
+from airflow.utils.state import DagRunState
+import airflow_dag
+run = airflow_dag.nightly.test(logical_date=pendulum.datetime(2026, 11, 24))
+assert run.state == DagRunState.SUCCESS, run.state
+"""
+DAGSTER = f"""
+import dagster as dg
+import dagster_words
+done = dg.materialize([dagster_words.words], partition_key="{DAY}")
+assert done.success
+assert dagster_words.definitions.resolve_schedule_def("nightly_schedule") is not None
+"""
+
+
+@pytest.fixture
+def nightly(tmp_path):
+    """The folder of the job: posts of one day, and a ledger for thirty days."""
+    (tmp_path / "posts").mkdir()
+    table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
+    table.write_parquet(tmp_path / "posts" / f"{DAY}.parquet")
+    vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
+    return tmp_path
+
+
+def python(nightly, code, interpreter=sys.executable, **more):
+    """Run code beside the examples."""
+    path = os.pathsep.join([str(EXAMPLES), str(Path(vp.__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": path, "NIGHTLY": str(nightly), "HOME": str(nightly / "home"), **more}
+    call = [interpreter, "-c", textwrap.dedent(code)]
+    return subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
+
+
+def interpreter_with(library):
+    """Return a Python that has a library: this one, or the one that VOXPOP_ORCHESTRATORS names."""
+    for each in (sys.executable, *os.environ.get("VOXPOP_ORCHESTRATORS", "").split(os.pathsep)):
+        found = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
+        if each and subprocess.run([each, "-c", found], check=False).returncode == 0:
+            return each
+    pytest.skip(f"{library} is not installed: name a Python that has it in VOXPOP_ORCHESTRATORS")
+
+
+def assert_charged_once(nightly, attempts):
+    """One charge, one release, and the same release after another start."""
+    (entry,) = vp.Ledger(nightly / "team.json").account("posts").entries
+    assert (entry.label, entry.state, entry.attempt) == (DAY, "finished", attempts)
+    assert vp.load(nightly / "words" / DAY).id == entry.release
+
+
+def test_the_job(nightly):
+    """Killed in the middle, started again, and started once more."""
+    call = f"import job; print(job.release_words('{DAY}'))"
+    assert python(nightly, KILLED + call).returncode < 0
+    assert vp.Ledger(nightly / "team.json").account("posts").entries[0].state == "charged"
+    for _ in range(2):
+        done = python(nightly, call)
+        assert done.stdout == f"{nightly / 'words' / DAY}\n", done.stderr
+        assert_charged_once(nightly, 2)
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs sh")
+def test_cron(nightly, tmp_path):
+    """The script runs as it is, with `voxpop` on the path."""
+    command = tmp_path / "bin" / "voxpop"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m voxpop.cli "$@"\n')
+    command.chmod(0o755)
+    environment = {
+        **os.environ,
+        "NIGHTLY": str(nightly),
+        "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(vp.__file__).parents[1]),
+    }
+    assert python(nightly, f"{KILLED}import job; job.release_words('{DAY}')").returncode < 0
+    for _ in range(2):
+        call = [str(EXAMPLES / "nightly.sh"), DAY]
+        done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f'Ledger: entry 1 of "posts", run "{DAY}".' in done.stdout
+        assert_charged_once(nightly, 2)
+
+
+@pytest.mark.slow
+def test_airflow(nightly):
+    """The task of the DAG, with its database: after a killed attempt, and again."""
+    airflow = interpreter_with("airflow")
+    more = {
+        "AIRFLOW_HOME": str(nightly / "airflow"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(EXAMPLES),
+    }
+    migrated = subprocess.run(
+        [airflow, "-m", "airflow", "db", "migrate"],
+        env={**os.environ, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert migrated.returncode == 0, migrated.stderr
+    assert python(nightly, f"{KILLED}import job; job.release_words('{DAY}')").returncode < 0
+    for _ in range(2):
+        done = python(nightly, AIRFLOW, airflow, **more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert_charged_once(nightly, 2)
+
+
+@pytest.mark.slow
+def test_dagster(nightly):
+    """The asset is materialised after a killed attempt, and again."""
+    dagster = interpreter_with("dagster")
+    (nightly / "dagster").mkdir()
+    assert python(nightly, f"{KILLED}import job; job.release_words('{DAY}')").returncode < 0
+    for _ in range(2):
+        done = python(nightly, DAGSTER, dagster, DAGSTER_HOME=str(nightly / "dagster"))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert_charged_once(nightly, 2)

@@ -1,0 +1,336 @@
+"""Runs: charged once however often they are started, published once, and saved where the disk allows."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import voxpop as vp
+from ledger import stopping
+from support.plans import planned
+from voxpop.errors import BudgetError, InputError, LedgerError, ReleaseError
+from voxpop.ledger import storage
+from voxpop.ledger.ledger import LedgerAccount
+from voxpop.release import keeping
+
+ONCE = stopping.ONCE
+
+
+@pytest.fixture
+def account(tmp_path):
+    """An account with nothing spent."""
+    return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home folder, where results are kept if there is no space beside their target."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def interrupt(_):
+    """End a release as a signal does."""
+    raise KeyboardInterrupt
+
+
+def interrupted(run, guarantee=ONCE):
+    """Start a run that is stopped from outside."""
+    with pytest.raises(KeyboardInterrupt):
+        planned(guarantee, interrupt).release(None, ledger=run)
+
+
+def outcomes(tmp_path, variant):
+    """Return what is there after each step at which a job was killed, and repeated."""
+    tests = Path(__file__).resolve().parent.parent
+    call = [sys.executable, "-m", "ledger.stopping", str(tmp_path), variant]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+    done = subprocess.run(call, cwd=tests, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("variant", ["none", "not saved"])
+def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
+    """Before each access to a file: one charge, one release that anyone saw, and nothing left behind."""
+    found = outcomes(tmp_path, variant)
+    saving = variant == "none"
+    assert len(found) > (40 if saving else 10)
+    for each in found:
+        assert (each["charges"], each["states"], each["left"]) == (1, ["finished"], [])
+        # A release that its caller saves itself is lost if the caller is killed before.
+        assert len(each["published"]) == 1 or (not saving and not each["published"])
+        assert each["saved"] is saving
+    assert found[-1]["published"]
+    record_property("figure", f"{len(found)} steps at which a run is killed")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("variant", stopping.BROKEN)
+def test_broken_orders_are_detected(tmp_path, variant):
+    """A result lost, or two releases for one charge."""
+    *_, harm = outcomes(tmp_path, variant)
+    assert harm["charges"] == 1
+    assert not harm["saved"] if variant == "finish first" else len(harm["published"]) == 2
+
+
+def test_an_interrupted_run_is_charged_once(account, tmp_path):
+    """Also with other data, since nobody saw a result; every attempt is recorded."""
+    for number in range(3):
+        interrupted(account.run("monday", save_to=tmp_path / "words"))
+        (entry,) = account.entries
+        assert (entry.label, entry.state, entry.attempt) == ("monday", "charged", number + 1)
+    run = account.run(" monday ", save_to=tmp_path / "words")
+    assert not run.finished
+    words = planned(ONCE, stopping.release).release("other data", ledger=run)
+    assert run.finished
+    assert vp.load(tmp_path / "words").id == words.id == account.entries[0].release
+    assert words.about.ledger == str(account.entries[0]) == 'entry 1 of "posts", run "monday"'
+    assert len(account.entries) == 1
+    assert account.entry("monday") == account.entries[0]
+    assert account.entry("tuesday") is None
+
+
+def test_a_finished_run_never_runs_again(account):
+    """Whether its result was saved or returned, an unknown person may have it."""
+    plan = planned(ONCE, stopping.release)
+    plan.release(None, ledger=account.run("monday"))
+    with pytest.raises(LedgerError, match=r'Run "monday" of "posts" is finished: its result was returned or saved'):
+        planned(ONCE, interrupt).release(None, ledger=account.run("monday"))
+    assert len(account.entries) == 1
+    plan.release(None, ledger=account.run("tuesday"))
+    assert [entry.label for entry in account.entries] == ["monday", "tuesday"]
+
+
+def test_an_error_of_the_release_ends_its_run(account, tmp_path):
+    """The reason may depend on the noise: repeating until there is none would be a choice among releases."""
+
+    def fail(_):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        planned(ONCE, fail).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
+    with pytest.raises(LedgerError, match="failed with an error, whose reason can depend on the noise"):
+        planned(ONCE, stopping.release).release(None, ledger=account.run("monday"))
+    assert [entry.state for entry in account.entries] == ["failed"]
+
+
+@pytest.mark.parametrize("other", [vp.Guarantee(2, 1e-8), vp.Guarantee(1, 1e-9), vp.Guarantee(0.5, 1e-8)])
+def test_a_repeated_run_has_the_same_budget(account, other):
+    """Otherwise it is another release."""
+    interrupted(account.run("monday"))
+    with pytest.raises(InputError, match=r"was charged for test with \(1, 1e-08\)-DP"):
+        planned(other, interrupt).release(None, ledger=account.run("monday"))
+    with pytest.raises(InputError, match="was charged for test"):
+        account.charge(ONCE, "sums", "monday")
+    assert [entry.attempt for entry in account.entries] == [1]
+
+
+def test_two_at_once_publish_one(account, tmp_path):
+    """The attempt that was started last finishes; the result of the other is discarded unseen."""
+    folder, inner = tmp_path / "words", []
+
+    def start_another(_):
+        inner.append(planned(ONCE, stopping.release).release(None, ledger=account.run("monday", save_to=folder)))
+        return stopping.release()
+
+    with pytest.raises(LedgerError, match=r"started entry 1 .* again, so this result was discarded"):
+        planned(ONCE, start_another).release(None, ledger=account.run("monday", save_to=folder))
+    assert vp.load(folder).id == inner[0].id
+    assert len(account.entries) == 1
+    assert sorted(each.name for each in tmp_path.iterdir() if "kept" in each.name) == []
+
+
+def test_the_first_of_two_attempts_cannot_finish(account):
+    """Also if it ends before the second."""
+    first, second = (account.run("monday").charge(ONCE, "test") for _ in range(2))
+    with pytest.raises(LedgerError, match="again"):
+        account.finish(first)
+    with pytest.raises(LedgerError, match="again"):
+        account.fail(first)
+    account.finish(second)
+    with pytest.raises(LedgerError, match="again"):
+        account.finish(second)
+
+
+def test_two_at_once_without_the_check_publish_two(account, monkeypatch):
+    """Broken: an attempt finishes although another was started."""
+
+    def end(self, entry, **ended):
+        with storage.held(self.path):
+            self._write(storage.read_ledger(self.path), replace(entry, **ended))
+
+    def start_another(_):
+        inner.append(plan.release(None, ledger=account.run("monday")))
+        return stopping.release()
+
+    monkeypatch.setattr(LedgerAccount, "_end", end)
+    inner, plan = [], planned(ONCE, stopping.release)
+    outer = planned(ONCE, start_another).release(None, ledger=account.run("monday"))
+    assert outer.id != inner[0].id
+    assert len(account.entries) == 1
+
+
+def test_labels(account):
+    """One line, and not empty."""
+    for label in ("", " ", 3, "a\nb", "x" * 201):
+        with pytest.raises(InputError, match="label"):
+            account.run(label)
+    with pytest.raises(InputError, match="label"):
+        account.charge(ONCE, "sums", "a\nb")
+    account.charge(ONCE, "sums", "a  b")
+    assert account.entries[0].label == "a b"
+
+
+def test_counts_are_saved_beside_their_release(account, tmp_path):
+    """The kept copy holds both; a ranking that was saved meanwhile stays."""
+    import polars as pl
+
+    corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
+    words = vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8))
+    words.save(tmp_path / "words")
+    words.top(1, corpus, vp.Budget(0.5, 1e-8), ledger=account.run("top", save_to=tmp_path / "words"))
+    words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("counts", save_to=tmp_path / "words"))
+    assert len(vp.load(tmp_path / "words", vp.Tally)) == 2
+    assert len(vp.load(tmp_path / "words", vp.Ranking)) == 1
+    with pytest.raises(ReleaseError, match="already holds"):
+        words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("again", save_to=tmp_path / "words"))
+    assert [entry.release for entry in account.entries] == [words.id, words.id]
+
+
+def test_several_data_sets_are_not_saved_to_one_folder(account, tmp_path):
+    """The run may be repeated without the folder."""
+    plan = planned(ONCE, lambda _: {"a": stopping.release(), "b": stopping.release()})
+    with pytest.raises(InputError, match="Leave out `save_to`"):
+        plan.release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
+    both = plan.release(None, ledger=account.run("monday"))
+    assert account.entries[0].release == ", ".join(each.id for each in both.values())
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of 80 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    call = ["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(folder)]
+    if sys.platform != "linux" or subprocess.run(call, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(disk):
+    """Take all space."""
+    with open(disk / "filler", "wb") as file:
+        while True:
+            try:
+                file.write(bytes(1 << 16))
+                file.flush()
+            except OSError:
+                return
+
+
+def test_space_is_checked_before_anything_is_charged(account, disk):
+    """Nothing runs with too little free space."""
+    fill(disk)
+    with pytest.raises(ReleaseError, match=r"less than 64 MiB of free space\. Nothing ran and nothing was charged"):
+        planned(ONCE, interrupt).release(None, ledger=account.run("monday", save_to=disk / "words"))
+    assert account.entries == []
+
+
+def test_a_disk_that_fills_up_meanwhile_loses_nothing(account, disk, home, capsys):
+    """The result is kept elsewhere, for its owner only, and is saved later."""
+    from voxpop.cli import main
+
+    def release(_):
+        fill(disk)
+        return stopping.release()
+
+    with pytest.raises(ReleaseError, match=r"it is kept in .*voxpop resume") as found:
+        planned(ONCE, release).release(None, ledger=account.run("monday", save_to=disk / "words"))
+    (entry,) = account.entries
+    kept = Path(entry.kept)
+    assert entry.state == "finished"
+    assert f"voxpop resume {kept} -o FOLDER" in str(found.value)
+    assert kept.is_relative_to(home)
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+    assert not (disk / "words").exists()
+    assert main(["resume", str(kept), "-o", str(disk / "words")]) == 2
+    (disk / "filler").unlink()
+    assert main(["resume", str(kept), "-o", str(disk / "words")]) == 0
+    capsys.readouterr()
+    assert vp.load(disk / "words").id == entry.release
+    assert not kept.parent.exists()
+
+
+def test_a_repeated_job_saves_the_kept_result(account, disk, home):
+    """As soon as there is space."""
+
+    def release(_):
+        fill(disk)
+        return stopping.release()
+
+    with pytest.raises(ReleaseError, match="kept in"):
+        planned(ONCE, release).release(None, ledger=account.run("monday", save_to=disk / "words"))
+    with pytest.raises(ReleaseError, match="kept in"):
+        account.run("monday", save_to=disk / "words")
+    (disk / "filler").unlink()
+    assert account.run("monday", save_to=disk / "words").finished
+    assert vp.load(disk / "words").id == account.entries[0].release
+
+
+def test_a_result_that_no_disk_can_keep_is_lost(account, tmp_path, monkeypatch):
+    """Its size may depend on the noise, so the run does not start again."""
+
+    def full(folder, **_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(vp.Release, "save", lambda *_, **__: full(None))
+    with pytest.raises(ReleaseError, match="No other folder could keep the result, so it is lost"):
+        planned(ONCE, stopping.release).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
+    assert [entry.state for entry in account.entries] == ["failed"]
+    assert sorted(each.name for each in tmp_path.iterdir() if "kept" in each.name) == []
+
+
+def test_an_output_that_appears_meanwhile(account, tmp_path):
+    """Nothing is replaced unasked; the result is kept, and nothing but a kept result is removed by resume."""
+
+    def release(_):
+        stopping.release().save(tmp_path / "words")
+        return stopping.release()
+
+    with pytest.raises(ReleaseError, match=r"already holds a release.* kept in"):
+        planned(ONCE, release).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
+    (entry,) = account.entries
+    keeping.publish(Path(entry.kept), tmp_path / "others")
+    assert vp.load(tmp_path / "others").id == entry.release
+    with pytest.raises(ReleaseError, match="is not a kept result"):
+        keeping.publish(tmp_path / "words", tmp_path / "more")
+    assert (tmp_path / "words").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
+def test_a_folder_that_cannot_be_written_is_refused_first(account):
+    """Before anything is charged."""
+    with pytest.raises(ReleaseError, match="/proc"):
+        planned(ONCE, interrupt).release(None, ledger=account.run("monday", save_to="/proc/nowhere/words"))
+    assert account.entries == []
+
+
+def test_the_largest_epsilon_fits_and_a_larger_one_does_not(account):
+    """For every mechanism, before and after charges."""
+    for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
+        delta = 0.0 if isinstance(mechanism, vp.Sequences) else 1e-8
+        most = account.largest_epsilon(mechanism, delta)
+        assert account.fits(mechanism.plan(vp.Budget(most, delta)).guarantee)
+        assert not account.fits(mechanism.plan(vp.Budget(round(most + 0.01, 2), delta)).guarantee)
+    account.charge(vp.Guarantee(2.5, 1e-8), "sums")
+    assert account.largest_epsilon(vp.SetUnion(), 1e-8) == 0.5
+    assert account.largest_epsilon(vp.SetUnion(), 4e-7) == 0
+    with pytest.raises(BudgetError, match=r"2\.5 of 3 spent, 0\.5 left, 1 requested.*--for items --delta 1e-08"):
+        account.check(ONCE)

@@ -1,0 +1,146 @@
+"""`voxpop verify`: unchanged files, and plans and guarantees that follow from their settings."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.cli import main
+from voxpop.errors import ReleaseError
+from voxpop.release.registry import MECHANISMS
+from voxpop.release.verifying import verify
+
+BUDGET = vp.Budget(4, 1e-7)
+WORDS = {
+    "default": vp.SetUnion(),
+    "limit": vp.SetUnion(limit=20),
+    "few users": vp.SetUnion(min_users=20),
+    "classic": vp.SetUnion(limit=20, weighting=vp.weightings.PolicyGaussian(alpha=4)),
+    "laplace": vp.SetUnion(limit=3, weighting=vp.weightings.Weighted("laplace")),
+    "optimal": vp.SetUnion(limit=1, weighting=vp.weightings.Count()),
+    "phrases": vp.NGrams(),
+    "values": vp.NGrams(max_length=3, values=[1, 2, 3], limit=50, eta=0.001),
+    "hitters": vp.HeavyHitters(),
+    "unit": vp.HeavyHitters(unit=1),
+}
+SEQUENCES = {"alphabet": vp.Sequences(alphabet=["a", "b", "c"]), "found": vp.Sequences(alphabet="find", max_gram=3)}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A saved result of every mechanism and several settings; counts and a ranking beside the first."""
+    home = tmp_path_factory.mktemp("verified")
+    table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})
+    visits = pl.DataFrame({"who": range(3000), "to": [["a", "b"], ["a"], ["b", "a", "c"]] * 1000})
+    posts, paths = vp.read(table, user="who", text="what"), vp.read(visits, user="who", sequence="to")
+    for name, mechanism in WORDS.items():
+        mechanism.release(posts, BUDGET).save(home / name)
+    for name, mechanism in SEQUENCES.items():
+        mechanism.release(paths, BUDGET).save(home / name)
+    words = vp.load(home / "default", vp.Release)
+    words.count(posts, BUDGET).save(home / "default")
+    words.top(3, posts, BUDGET).save(home / "default")
+    vp.SetUnion().release(posts, BUDGET, seed=1).save(home / "seeded")
+    for name, release in vp.SetUnion().release_each({"one": posts, "two": posts}, BUDGET).items():
+        release.save(home / name)
+    return home
+
+
+ALL = [*WORDS, *SEQUENCES, "seeded", "one", "two"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_setting_is_planned_again(folders, name):
+    """The numbers and the guarantee of the record follow from its settings."""
+    found = verify(folders / name)
+    assert (
+        found["results"][0]["guarantee"]
+        == json.loads(next((folders / name).glob("[rm]*.json")).read_text())["guarantee"]
+    )
+    listed = (folders / name / "SHA256SUMS").read_bytes()
+    assert found["digest"] == f"sha256:{hashlib.sha256(listed).hexdigest()}"
+
+
+def test_all_mechanisms_are_covered(folders):
+    """Each of the registry."""
+    found = {each["mechanism"] for name in ALL for each in verify(folders / name)["results"]}
+    assert found == {each.name for each in MECHANISMS}
+
+
+def test_the_command(folders, capsys):
+    """Text and JSON."""
+    assert main(["verify", str(folders / "default")]) == 0
+    text = capsys.readouterr().out
+    assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text
+    assert text.count("planned again with the same settings, all numbers agree: (4, 1e-07)-DP") == 3
+    assert main(["verify", str(folders / "default"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["results"]) == 3
+
+
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="needs sha256sum")
+def test_sha256sum_reads_the_list(folders):
+    """All files of the folder, the report included."""
+    done = subprocess.run(
+        ["sha256sum", "--check", "SHA256SUMS"], cwd=folders / "default", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "report.html: OK" in done.stdout
+
+
+@pytest.fixture
+def copy(folders, tmp_path):
+    """A folder to change."""
+    shutil.copytree(folders / "default", tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def resummed(folder):
+    """Write the checksums again, as a forger would."""
+    lines = [
+        f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n"
+        for each in sorted(folder.iterdir())
+        if each.name != "SHA256SUMS"
+    ]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+@pytest.mark.parametrize("change", ["report", "added", "missing", "list"])
+def test_changed_files_are_found(copy, change):
+    """The report, which the record does not cover; new and lost files; a lost list."""
+    if change == "report":
+        (copy / "report.html").write_text((copy / "report.html").read_text().replace("at most 54.6", "at most 1.6"))
+    elif change == "added":
+        (copy / "more.txt").write_text("x")
+    else:
+        (copy / ("SHA256SUMS" if change == "list" else "report.html")).unlink()
+    with pytest.raises(ReleaseError, match=r"differs since|was added since|is missing since"):
+        verify(copy)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("release.json", lambda record: record["guarantee"].update(epsilon=1.0)),
+        ("release.json", lambda record: record["guarantee"]["spend"].update(mu=0.1)),
+        ("release.json", lambda record: record["plan"].update(epsilon=1.0)),
+        ("release.json", lambda record: record["plan"].update(threshold=1.0)),
+        ("release.json", lambda record: record["plan"].update(limit=200)),
+        ("release.json", lambda record: record["plan"].update(limit="many")),
+        ("release.json", lambda record: record["plan"]["round_plans"][3].update(scale=0.5)),
+        ("release.json", lambda record: record["plan"].update(mechanism="a mechanism")),
+        ("counts.json", lambda record: record["plan"].update(sigma=0.1)),
+        ("top.json", lambda record: record["guarantee"].update(delta=1e-12)),
+    ],
+)
+def test_forged_numbers_are_found(copy, name, change):
+    """Also where the checksums were made again."""
+    record = json.loads((copy / name).read_text())
+    change(record)
+    (copy / name).write_text(json.dumps(record))
+    resummed(copy)
+    with pytest.raises(ReleaseError):
+        verify(copy)
