@@ -21,6 +21,7 @@ from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
     STEPS,
     Caps,
@@ -31,7 +32,6 @@ from voxpop.privacy.cumulative import (
     novel_release,
     whole,
 )
-from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import lowest_threshold

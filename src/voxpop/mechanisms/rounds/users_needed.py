@@ -158,7 +158,9 @@ def _never(plan: "AdaptiveRounds", means: Floats) -> float:
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
         # Who is near the threshold gets only the weight that brings it a little above.
-        enough = int(np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1))
+        enough = int(
+            np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1)
+        )
         law[enough] += law[enough + 1 :].sum()
         law[enough + 1 :] = 0.0
         # The law of the sum of noises so far: one convolution a round.
