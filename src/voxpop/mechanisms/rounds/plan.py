@@ -238,7 +238,7 @@ ROUNDS: Final = 20
 FIRST_ROUND: Final = 0.7
 """Share of the first round in mu, where the steps have 1.7 to 3.2: 0.5 released 19,139 and 1,615 words, 0.7 19,179 and
 1,626, and 1.2 half a percent fewer. At 20 rounds 0.9 is half a percent more of the chat and nothing on posts."""
-RELIEF: Final = 2.2
+RELIEF: Final = 1.2
 """Reduction of the first drop threshold up to the low limit, in standard deviations; in inverse proportion to limits
 above it: if users draw one or two items a round, the cumulative score grows slowly."""
 LOW_LIMIT: Final = 2
