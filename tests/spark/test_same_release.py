@@ -109,8 +109,8 @@ def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
     """Noise is drawn block by block of contexts."""
     monkeypatch.setattr("voxpop.engine.spark.walks.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
-    pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(1500)]
-    table = pl.DataFrame({"who": range(1500), "what": pages})
+    pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(3000)]
+    table = pl.DataFrame({"who": range(3000), "what": pages})
     local, spread = read_both(table, sequence="what")
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=[str(number) for number in range(2000)])
     one, other = (sequences.release(corpus, vp.Budget(40), seed=3).tree for corpus in (local, spread))
