@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.mechanisms.sequences.path_budget import PathBudget
+from voxpop.mechanisms.sequences.releasing import part_of_distinct, part_of_lengths
 from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.mechanisms.weightings.rule import WeightingRule
@@ -256,9 +257,13 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
     assert plan.scale == pytest.approx(longest * gram / epsilon)
     assert plan.threshold >= 0
     contexts = vp.Sequences(longest, gram, ["a", "b", "c"]).plan(vp.Budget(epsilon))
-    paths = PathBudget(Limits(Fraction(epsilon), 3, longest, gram))
-    part = Fraction(1, 20) if gram > 1 else Fraction(1)
-    assert contexts.scale == paths.scale(paths.spend(0, part))
+    lengths, distinct = part_of_lengths(Fraction(epsilon)), part_of_distinct(Fraction(epsilon), 0)
+    assert 0 < lengths < 1
+    assert 0 < distinct < 1
+    # Two statistics of users come before the root, which spends a part of the rest; without children all of it.
+    rest = (1 - lengths) * (1 - distinct)
+    root = rest * (Fraction(1, 20) if gram > 1 else 1)
+    assert contexts.scale == float(longest / (Fraction(epsilon) * root))
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 50.0])
