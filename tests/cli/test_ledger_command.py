@@ -1,10 +1,15 @@
 """Ledgers from the shell: what is left, what still fits, runs that are repeated, and results that are kept."""
 
+from typing import get_args
+
 import polars as pl
 import pytest
 
 import voxpop as vp
 from faults import crashes
+from voxpop.cli.ledger import Planned
+from voxpop.release.keeping import KINDS
+from voxpop.release.registry import MECHANISMS
 
 BUDGET = ["--delta", "1e-8"]
 COLUMNS = ["--user", "author", "--text", "body"]
@@ -89,3 +94,10 @@ def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
     assert vp.load("words") == crashes.release_of("old") != vp.load("others")
     assert "is not a kept result" in voxpop("resume", kept, "-o", "more").complaint
     assert "is not a kept result" in voxpop("resume", "words", "-o", "more").complaint
+
+
+def test_lists_of_mechanisms_follow_the_registry():
+    """Counts and rankings are planned for a release, so no epsilon follows from a budget alone."""
+    alone = tuple(each.command for each in MECHANISMS if each.command not in {"count", "top"})
+    assert get_args(Planned) == alone
+    assert set(KINDS) < {each.name for each in MECHANISMS}

@@ -42,7 +42,7 @@ def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> No
     nearest = next(each for each in (target, *target.parents) if each.exists())
     if shutil.disk_usage(nearest).free < SPACE:
         raise ReleaseError(
-            f"{folder} may not be saved: its disk has less than {SPACE >> 20} MiB of free space. Nothing ran and "
+            f"{folder} cannot be saved: its disk has less than {SPACE >> 20} MiB of free space. Nothing ran and "
             "nothing was charged. Free some space, or give a folder on another disk."
         )
 

@@ -138,7 +138,7 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     noisy = float(profile.distinct)
     if bootstrap is not None:
         noisy += profile.scales[1] * float(laplace(bootstrap, "settling/distinct", 1)[0])
-    # The noisy sum and what is usual, by precision.
+    # The mean of the noisy sum and the usual sum, weighted by precision.
     (share, spread), noise = USUAL_DISTINCT, 2.0 * profile.scales[1] ** 2
     usual = (spread * plain) ** 2
     aim = (noisy * usual + share * plain * noise) / (usual + noise) / number
