@@ -9,6 +9,7 @@ users in a case is the one at which one more user changes the probability of the
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from math import exp
@@ -28,6 +29,7 @@ from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.mechanisms.rounds.users_needed import released
 from voxpop.mechanisms.sequences.mechanism import Sequences
+from voxpop.mechanisms.sequences.releasing import part_after_statistics
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -150,8 +152,9 @@ def sequences(budget: Budget = PURE) -> Case:
         sensitivity.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)
     )
-    scale = length / budget.epsilon
-    exact = laplace_tail(0, scale), laplace_tail(length, scale)
+    # The noisy number of sequences is far above the number at which this part changes.
+    epsilon = float(part_after_statistics(Fraction(budget.epsilon), others * symbols)) * budget.epsilon
+    exact = laplace_tail(0, length / epsilon), laplace_tail(length, length / epsilon)
     return case_of(("sequences", "every symbol the same"), plan, corpora, symbols, high, exact)
 
 

@@ -128,12 +128,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     def _root(self) -> tuple[PathBudget, int]:
         """Return the accounts of the smallest share of the root."""
-        from voxpop.mechanisms.sequences.releasing import part_of_distinct, part_of_lengths
+        from voxpop.mechanisms.sequences.releasing import part_after_statistics
 
         paths = PathBudget(self._limits(len(self.alphabet or ())))
-        lengths = paths.spend(0, part_of_lengths(paths.limits.epsilon))
-        distinct = paths.spend(lengths, part_of_distinct(paths.limits.epsilon, 0))
-        return paths, paths.spend(distinct, PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
+        spent = paths.spend(0, 1 - part_after_statistics(paths.limits.epsilon, 0))
+        return paths, paths.spend(spent, PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
 
     def _run(self, data: "Corpus", seed: int | None) -> "SequenceModel":
         from voxpop.engine.contract import check_engine

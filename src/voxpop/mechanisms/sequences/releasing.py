@@ -181,6 +181,11 @@ def part_of_distinct(epsilon: Fraction, sequences: int) -> Fraction:
     return Fraction(min(max(ceil(FOR_DISTINCT / (epsilon * max(sequences, 1))), 1), 4), 40)
 
 
+def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
+    """Return the part of epsilon that the statistics of users leave, from a noisy number of sequences."""
+    return (1 - part_of_lengths(epsilon)) * (1 - part_of_distinct(epsilon, sequences))
+
+
 def _part_of_root(limits: Limits, profile: Profile) -> Fraction:
     """Return the part of the rest of epsilon that the root spends, from noisy lengths; 1 if it is not split."""
     # The noise of all of epsilon as a part of the mean count of a symbol.
