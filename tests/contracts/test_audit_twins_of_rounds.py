@@ -106,8 +106,8 @@ def test_rounds_that_forget_the_promise(monkeypatch):
 
 
 def test_data_sets_that_spend_the_whole_budget_each():
-    """Six data sets, each with the rounds of one alone: found without a look at what was planned."""
-    names = (*DATA_SETS, "friends", "songs", "books")
+    """Eight data sets, each with the rounds of one alone: found without a look at what was planned."""
+    names = (*DATA_SETS, "friends", "songs", "books", "films", "games")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
     assert examine(near_several(together), FEW).passed
     case = near_several(passed_off(together, planned=alone.planned))

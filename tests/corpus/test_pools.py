@@ -12,6 +12,7 @@ import voxpop as vp
 from naive.pools import naive_undecided
 from support.look import read_engine
 from voxpop.kernels.weigh import keep_undecided
+from voxpop.privacy.cumulative import DROPPED, RELEASED, UNDECIDED
 from voxpop.privacy.secret import Secret
 from voxpop.reading.limited.memory import MemoryLimit
 
@@ -19,28 +20,34 @@ MEMORY = ("all of it", "a limit")
 
 
 class Recorded:
-    """Shares that give every drawn item one unit, and remember the sets."""
+    """Shares that give every drawn item one unit, and remember the sets and the numbers of items."""
 
-    sequential = True
+    sequential, draws = True, False
 
-    def __init__(self):
-        self.sets = []
+    def __init__(self, limit=1):
+        self.limit, self.sets, self.counts = limit, [], []
 
-    def add(self, histogram, items, starts):
+    def given(self, undecided, dropped, bits):
+        assert bits is None
+        self.counts += zip(undecided.tolist(), dropped.tolist(), strict=True)
+        return undecided + dropped
+
+    def add(self, histogram, items, starts, states=None, given=None):
+        assert given is None or (given.size == starts.size - 1 and (states[items] > 1).all())
         for begin, end in itertools.pairwise(starts):
             self.sets.append(tuple(sorted(items[begin:end].tolist())))
         np.add.at(histogram, items, 1)
 
 
 class Step:
-    """A round that releases and drops by a rule of its own, and remembers what it was asked."""
+    """A round that decides by a rule of its own, and remembers what it was asked."""
 
-    def __init__(self, drops=lambda names: np.zeros(len(names), bool)):
-        self.drops, self.asked = drops, []
+    def __init__(self, states=lambda names: np.full(len(names), UNDECIDED)):
+        self.states, self.asked = states, []
 
     def __call__(self, weights, names, score):
         self.asked.append((weights.copy(), [tuple(name) for name in names.tolist()]))
-        return score, np.zeros(weights.size, bool), self.drops(names)
+        return score, self.states(names).astype(np.uint8)
 
 
 def nothing(weights, names, texts):
@@ -64,8 +71,8 @@ def run(corpus, size, limit, rounds, step=None, seed=5):
     pools.draw(size, "pool")
     sets = []
     for number in range(rounds):
-        shares = Recorded()
-        pools.advance(shares, limit, step, f"round {number + 1}")
+        shares = Recorded(limit)
+        pools.advance(shares, step, f"round {number + 1}")
         sets.append(shares.sets)
     return sets, step
 
@@ -89,9 +96,9 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
     sets, step = run(corpus, size=7, limit=1, rounds=1)
     pools = corpus.pools(Secret.from_seed(5))
     pools.first_round(Recorded(), 1, nothing, "round 0")
-    whole = Recorded()
+    whole = Recorded(7)
     pools.draw(7, "pool")
-    pools.advance(whole, 7, Step(), "another round")  # draws all of each pool
+    pools.advance(whole, Step(), "another round")  # draws all of each pool
     pooled = set().union(*whole.sets)
     ((weights, names),) = step.asked
     assert len(names) == len(set(names)) == len(pooled) > len(set().union(*sets[0]))
@@ -101,11 +108,30 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
 def test_what_was_dropped_is_drawn_no_more():
     """By nobody, in any later round; those who hold less than the limit draw all that is left."""
     corpus = corpus_of(crowd())
-    sets, step = run(corpus, size=12, limit=12, rounds=2, step=Step(drops=lambda names: names[:, 0] % 2 == 0))
+    sets, step = run(
+        corpus, size=12, limit=12, rounds=2, step=Step(lambda names: np.where(names[:, 0] % 2, UNDECIDED, DROPPED))
+    )
     dropped = {name for name in step.asked[0][1] if name[0] % 2 == 0}
     assert dropped
     assert not dropped & set(step.asked[1][1])
     assert sum(map(len, sets[1])) < sum(map(len, sets[0]))
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+def test_dropped_items_of_the_pool_are_counted_and_released_ones_are_not(memory):
+    """Over two rounds that decide: caps follow the number of all items of the pool that are not released."""
+    states = np.array([RELEASED, DROPPED, UNDECIDED])
+    corpus = corpus_of(crowd(), memory)
+    pools, step = corpus.pools(Secret.from_seed(5)), Step(lambda names: states[names[:, 0] % 3])
+    pools.draw(7, "pool")
+    first, second = Recorded(7), Recorded(7)
+    pools.advance(first, step, "round 1")
+    pools.advance(second, step, "round 2")
+    names = dict(zip(sorted(set().union(*first.sets)), (name for name, _ in step.asked[0][1]), strict=True))
+    fates = [[int(states[names[item] % 3]) for item in one] for one in first.sets]
+    assert first.counts == [(7, 0)] * 30
+    # Those without an undecided item are gone.
+    assert second.counts == [(each.count(UNDECIDED), each.count(DROPPED)) for each in fates if UNDECIDED in each]
 
 
 @pytest.mark.parametrize("memory", MEMORY)
@@ -133,7 +159,7 @@ def test_draws_do_not_look_at_evidence():
 
     class Loud(Step):
         def __call__(self, weights, names, score):
-            return score + names[:, 0].astype(float), np.zeros(weights.size, bool), np.zeros(weights.size, bool)
+            return score + names[:, 0].astype(float), np.full(weights.size, UNDECIDED, np.uint8)
 
     assert run(corpus, 7, 2, 5)[0] == run(corpus, 7, 2, 5, step=Loud())[0]
 
@@ -152,16 +178,19 @@ def test_draws_are_uniform():
 users = st.lists(st.lists(st.integers(0, 9), unique=True, min_size=1), max_size=8)
 
 
-@given(users, st.lists(st.booleans(), min_size=10, max_size=10))
-def test_keeping_undecided_items_is_the_naive_way(sets, undecided):
+@given(users, st.lists(st.sampled_from([RELEASED, DROPPED, 2, UNDECIDED]), min_size=10, max_size=10))
+def test_keeping_undecided_items_is_the_naive_way(sets, states):
     items = np.array([item for each in sets for item in each], np.int32)
     starts = np.cumsum([0, *map(len, sets)]).astype(np.int64)
     keys = np.arange(len(sets), dtype=np.uint64)
-    kept, left = keep_undecided(items, starts, keys, np.array(undecided, np.uint8))
-    expected = naive_undecided(dict(enumerate(sets)), undecided)
-    found = {int(key): items[starts[j] : starts[j + 1]].tolist() for j, key in enumerate(keys[:left])}
+    dropped = np.zeros(keys.size, np.int64)
+    kept, left = keep_undecided(items, starts, keys, dropped, np.array(states, np.uint8))
+    expected = naive_undecided(dict(enumerate(sets)), states)
+    found = {
+        int(key): (items[starts[j] : starts[j + 1]].tolist(), int(dropped[j])) for j, key in enumerate(keys[:left])
+    }
     assert found == expected
-    assert kept == sum(map(len, expected.values()))
+    assert kept == sum(len(items) for items, _ in expected.values())
 
 
 def test_a_limit_gives_the_same_release():

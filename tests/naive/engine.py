@@ -83,10 +83,7 @@ def weighed(
     ranks = range(1 + max((item for _, held in users for item in held), default=0)) if kept else range(0)
     for key, held in users:
         items = list(dict.fromkeys(held))
-        if len(items) > limit:
-            priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
-            lowest = set(sorted(items, key=priority.__getitem__)[:limit])
-            items = [item for item in items if item in lowest]
+        items = smallest(items, name_of, limit, secret, pass_name, key)
         # What is kept goes by its rank, in a histogram of all ranks; everything else by any number.
         ids, names = (items, ranks) if kept else (range(len(items)), items)
         mine = np.array([weights.get(name, 0) for name in names] or [0], np.int64)
@@ -94,6 +91,13 @@ def weighed(
         shares.add(mine, np.array(ids, np.int32), np.array([0, len(items)]), *given)
         weights.update(zip(names, mine.tolist(), strict=False))
     return {item: weight for item, weight in weights.items() if weight}
+
+
+def smallest(items, name_of, limit, secret, pass_name, key):
+    """Return at most `limit` items of a user, those of the smallest draws, in their order."""
+    priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
+    lowest = set(sorted(items, key=priority.__getitem__)[:limit])
+    return [item for item in items if item in lowest]
 
 
 @dataclass
@@ -141,7 +145,7 @@ class NaivePools:
     """Items in adaptive rounds: what is undecided, by user, and the score of each item."""
 
     def __init__(self, engine: NaiveEngine, secret):
-        self.secret, self.found, self.score = secret, set(), {}
+        self.secret, self.found, self.score, self.states = secret, set(), {}, {}
         self.users = []
         for key, documents in engine.in_order(Sequential(), secret, "adaptive rounds/length 1"):
             self.users.append((key, list(dict.fromkeys(token for document in documents for token in document))))
@@ -166,16 +170,28 @@ class NaivePools:
             drawn.append((key, [item for item in items if item in first[:size]]))
         self.users = drawn
 
-    def advance(self, shares, limit, step, pass_name):
-        weights = weighed(self.users, self.name, shares, limit, self.secret, pass_name)
-        for item in {item for _, items in self.users for item in items}:
+    def advance(self, shares, step, pass_name):
+        weights = {}
+        for key, pool in self.users:
+            items = self.undecided(pool)
+            counts = np.array([len(items)]), np.array([sum(self.states.get(item) == 1 for item in pool)])
+            bits = np.array([draw(self.secret, f"part/{pass_name}", key, 0)], np.uint64) if shares.draws else None
+            given = shares.given(*counts, bits)
+            items = smallest(items, self.name, shares.limit, self.secret, pass_name, key)
+            mine = np.array([weights.get(item, 0) for item in items] or [0], np.int64)
+            states = np.array([self.states.get(item, 255) for item in items] or [0], np.uint8)
+            shares.add(mine, np.arange(len(items), dtype=np.int32), np.array([0, len(items)]), states, given)
+            weights.update(zip(items, mine.tolist(), strict=False))
+        for item in {item for _, pool in self.users for item in self.undecided(pool)}:
             content = np.frombuffer(item.encode(), np.uint8)
             name = self.secret.text_draws("words", content, np.array([0, content.size]))
             before = np.array([self.score.get(item, 0.0)])
-            after, released, dropped = step(np.array([weights.get(item, 0)]), name, before)
-            self.score[item] = float(after[0])
-            if released[0] or dropped[0]:
-                self.decide({item}, released=bool(released[0]))
+            after, state = step(np.array([weights.get(item, 0)]), name, before)
+            self.score[item], self.states[item] = float(after[0]), int(state[0])
+            self.found |= {item} if state[0] == 0 else set()
+
+    def undecided(self, pool):
+        return [item for item in pool if self.states.get(item, 255) > 1]
 
     def decide(self, items, *, released):
         self.found |= items if released else set()

@@ -75,6 +75,24 @@ def weigh_l2_descent(users: Iterable[Items], cutoff: float) -> Weights:
     return histogram
 
 
+def weigh_capped_descent(users: Iterable[Items], cutoffs: dict[Hashable, float], caps: Sequence[float]) -> Weights:
+    """The projection of the gaps onto the unit ball and a box, by bisection for the factor."""
+    histogram: Weights = {}
+    for items, cap in zip(users, caps, strict=True):
+        gaps = {item: cutoffs[item] - histogram.get(item, 0.0) for item in items}
+
+        def norm(factor: float, gaps: Weights = gaps, cap: float = cap) -> float:
+            return sum(min(factor * gap, cap) ** 2 for gap in gaps.values())
+
+        low, high = 0.0, 1.0
+        for _ in range(200 if norm(1.0) > 1.0 else 0):
+            middle = (low + high) / 2
+            low, high = (middle, high) if norm(middle) <= 1.0 else (low, middle)
+        for item in items:
+            histogram[item] = histogram.get(item, 0.0) + min(high * gaps[item], cap)
+    return histogram
+
+
 def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | None = None) -> Weights:
     """DPSU Algorithm 8: NOT private as claimed; here to show why it is refused."""
     histogram: Weights = dict(start or {})

@@ -161,7 +161,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
     gaussian = below(mu / 2 - exact / mu) - mp.exp(exact) * below(-mu / 2 - exact / mu)
     shares = first.shares
     hit = release_probability(shares.novelty, "gaussian", first.scale, first.threshold, shares.sensitivity)
-    assert gaussian + hit + novel_release(plan.score, plan.limit, plan.pool) <= delta
+    assert gaussian + hit + novel_release(plan.score, plan.rounds[0].shares.caps) <= delta
 
 
 @pytest.mark.parametrize("limit", [1, 100, 10**7])

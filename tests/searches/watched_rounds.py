@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.kernels.arrays import Bools, Floats, Int64s, Texts, Uint64s
-from voxpop.privacy.cumulative import Outcome
+from voxpop.kernels.arrays import Bools, Bytes, Floats, Int64s, Texts, Uint64s
+from voxpop.privacy.cumulative import RELEASED
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Round:
         unit: units of the grid in a weight of 1.
         sigma: of the noise that ran, in weight.
         weights: by item that was asked about: private.
-        outcomes: by the same item, what came of it: score (in the opening none), released, dropped.
+        outcomes: by the same item, what came of it: score (in the opening none) and state.
         answer: of the choice of a limit, the noisy counts.
     """
 
@@ -33,7 +33,7 @@ class Round:
     unit: int
     sigma: float
     weights: dict[Hashable, int] = field(default_factory=dict)
-    outcomes: dict[Hashable, tuple[float, bool, bool]] = field(default_factory=dict)
+    outcomes: dict[Hashable, tuple[float, int]] = field(default_factory=dict)
     answer: list[int] = field(default_factory=list)
 
     def apart(self, other: "Round") -> float:
@@ -44,7 +44,7 @@ class Round:
 
     def released(self) -> set[Hashable]:
         """Return the items that came out."""
-        return {item for item, (_, released, _) in self.outcomes.items() if released}
+        return {item for item, (_, state) in self.outcomes.items() if state == RELEASED}
 
 
 class WatchedPools:
@@ -74,23 +74,24 @@ class WatchedPools:
 
         def decide(weights: Int64s, ids: Int64s, texts: Texts | None) -> Bools:
             released = decision(weights, ids, texts)
-            own = [(0.0, bool(each), False) for each in released]
-            return np.array([each for _, each, _ in _shown(kept, before, _texts(texts), weights, own)], np.bool_)
+            own = [(0.0, RELEASED if each else 2) for each in released]
+            shown = _shown(kept, before, _texts(texts), weights, own)
+            return np.array([state == RELEASED for _, state in shown], np.bool_)
 
         self._pools.first_round(shares, limit, decide, pass_name)
 
-    def advance(self, shares: Any, limit: int, step: Any, pass_name: str) -> None:
+    def advance(self, shares: Any, step: Any, pass_name: str) -> None:
         """Weigh, keep it, and answer."""
         kept, before = self._begin(pass_name, shares, step.sigma)
 
-        def advanced(weights: Int64s, names: Uint64s, score: Floats) -> Outcome:
+        def advanced(weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
             columns = (each.tolist() for each in step(weights, names, score))
             own = list(zip(*columns, strict=True))
             shown = _shown(kept, before, [tuple(name) for name in names.tolist()], weights, own)
-            found, released, dropped = (np.array(each) for each in zip(*shown, strict=True)) if shown else ([], [], [])
-            return np.asarray(found, np.float64), np.asarray(released, np.bool_), np.asarray(dropped, np.bool_)
+            found, states = (np.array(each) for each in zip(*shown, strict=True)) if shown else ([], [])
+            return np.asarray(found, np.float64), np.asarray(states, np.uint8)
 
-        self._pools.advance(shares, limit, advanced, pass_name)
+        self._pools.advance(shares, advanced, pass_name)
 
     def _begin(self, pass_name: str, shares: Any, sigma: float) -> tuple[Round, Round | None]:
         self._passes.append(Round(pass_name, shares.setting.unit, sigma))
@@ -140,8 +141,8 @@ def hit(larger: list[Round], smaller: list[Round]) -> bool:
 
 
 def _shown(
-    kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[float, bool, bool]]
-) -> list[tuple[float, bool, bool]]:
+    kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[float, int]]
+) -> list[tuple[float, int]]:
     """Keep what was asked, and return the outcomes that count."""
     known = {} if before is None else before.outcomes
     outcomes = [known.get(item, each) for item, each in zip(items, own, strict=True)]

@@ -117,10 +117,10 @@ class PlacedPools:
             place: pool_tasks.register(rows) for place, rows in grouped(told.filter(pc.invert(of_users))).items()
         }
 
-    def advance(self, shares, limit, step, pass_name):
+    def advance(self, shares, step, pass_name):
         """Run a round."""
-        weighing = tasks.Weighing(shares, limit, self.secret, pass_name)
-        weigh = partial(pool_tasks.weigh_pools, weighing=weighing, reducers=self.reducers)
+        given = {"shares": shares, "secret": self.secret, "pass_name": pass_name, "reducers": self.reducers}
+        weigh = partial(pool_tasks.weigh_pools, **given)
         advance = partial(pool_tasks.advance_items, step=step, places=len(self.states))
         self.news = met(self.items, met(self.users, self.news, weigh), advance)
 

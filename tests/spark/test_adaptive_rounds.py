@@ -21,9 +21,11 @@ from voxpop.engine.spark import pools as pool_tasks
 from voxpop.engine.spark.frames import spread
 from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.kernels.arrays import ONE_CAP
+from voxpop.mechanisms.rounds.capped import CappedDescent, lattice
+from voxpop.mechanisms.weightings.builtin import Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
-from voxpop.privacy.cumulative import ScoreStep
+from voxpop.privacy.cumulative import UNDECIDED, Caps, ScoreStep
 from voxpop.privacy.secret import Secret
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
@@ -35,10 +37,17 @@ def shares_of(weighting_rule, limit):
     return CalibratedRule(weighting_rule, RuleSetting(limit, 2, BITS, 2 << BITS if weighting_rule.sequential else 0))
 
 
-def step_of(number, secret):
+def capped(limit, size, chance=1.0):
+    """Return a weighting of rounds under caps: half of the usual weight, or by chance, for a user of a whole pool."""
+    weights = ((ONE_CAP,), (lattice(0.5),))
+    setting = RuleSetting(limit, 2, BITS, 2 << BITS)
+    return CappedDescent(setting, Caps((size - 1, size), weights, (1.0, chance)), 0)
+
+
+def step_of(number, secret, threshold=2.5, floor=-0.8):
     """Return a step that releases some items and drops some."""
     pass_name = f"noise/{number}"
-    return ScoreStep(0.7, 1 << BITS, 1 << 10, 1.0, 2.5, -0.8, secret, pass_name)
+    return ScoreStep(0.7, 1 << BITS, 1 << 10, 1.0, threshold, floor, 3.0, 60.0, secret, pass_name)
 
 
 @dataclass
@@ -50,41 +59,56 @@ class Recording:
 
     def __call__(self, weights, names, score):
         score = np.array(score)
-        new, released, dropped = self.step(weights, names, score)
+        new, states = self.step(weights, names, score)
         for row in zip(map(tuple, names.tolist()), weights.tolist(), score.tolist(), strict=True):
             assert row[0] not in self.asked
             self.asked[row[0]] = row[1:]
-        return new, released, dropped
+        return new, states
 
 
 @given(
     users=written_users("abcdefgh", users=9),
     data=st.data(),
-    weighting_rule=st.sampled_from([Weighted(), PolicyGaussian()]),
+    additive=st.booleans(),
     limit=st.integers(1, 3),
     size=st.integers(3, 6),
     released=st.sets(st.sampled_from("abc")),
     reducers=st.integers(1, 4),
+    chance=st.sampled_from([0.4, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_rounds_are_those_of_the_local_engine(users, data, weighting_rule, limit, size, released, reducers):
+def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size, released, reducers, chance):
     """Weights, score so far and names of every item in every round; anywhere if additive, in one place if not."""
     keys = list(range(7, 7 + len(users)))
-    most = 0 if weighting_rule.sequential else 3
+    most = 3 if additive else 0
     places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
-    secret, corpus, shares = Secret.from_seed(4), corpus_of(users, keys), shares_of(weighting_rule, limit)
+    secret, corpus, shares = Secret.from_seed(4), corpus_of(users, keys), capped(limit, size, chance)
+    shares = Additive(shares) if additive else shares
     local = Pools(corpus, secret)
-    local.first_round(shares, limit, Chosen(released), "opening")
+    local.first_round(shares_of(Weighted(), limit), limit, Chosen(released), "opening")
     local.draw(size, "pool")
     spread_out = PlacedPools(states_of(users, keys, places), secret, reducers)
     opened = local.released().to_pylist()
     spread_out.draw(opened, size, "pool")
     for number in range(ROUNDS):
         one, other = (Recording(step_of(number, secret)) for _ in range(2))
-        local.advance(shares, limit, one, f"round {number}")
-        spread_out.advance(shares, limit, other, f"round {number}")
+        local.advance(shares, one, f"round {number}")
+        spread_out.advance(shares, other, f"round {number}")
         assert one.asked == other.asked
     assert sorted([*opened, *spread_out.released()]) == local.released().to_pylist()
+
+
+@dataclass
+class Additive:
+    """The same, but that weights do not depend on those of earlier users."""
+
+    shares: CappedDescent
+
+    def __getattr__(self, name):
+        return getattr(self.shares, name)
+
+    def add(self, histogram, items, starts, states, given):
+        np.add.at(histogram, items, np.repeat(given, np.diff(starts)) + states[items])
 
 
 @dataclass
@@ -105,8 +129,8 @@ def test_every_undecided_item_of_a_pool_gets_noise():
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
     pools.draw([], 6, "pool")
-    step = Recording(ScoreStep(0.7, 1 << BITS, 1 << 10, 1.0, np.inf, -np.inf, secret, "noise/x"))
-    pools.advance(shares_of(Weighted(), 1), 1, step, "round 0")
+    step = Recording(step_of(0, secret, np.inf, -np.inf))
+    pools.advance(capped(1, 7), step, "round 0")
     weights = [weight for weight, _ in step.asked.values()]
     names = item_names(pa.array(list("abcdef"), pa.large_string()), secret)
     assert set(step.asked) == set(map(tuple, names.tolist()))
@@ -122,7 +146,7 @@ def test_weights_that_are_missing_are_an_error():
     pools.draw([], 6, "pool")
     del pools.users[next(iter(pools.users))]
     with pytest.raises(InternalError, match="do not fit"):
-        pools.advance(shares_of(Weighted(), 1), 1, step_of(0, secret), "round 0")
+        pools.advance(capped(1, 7), step_of(0, secret), "round 0")
 
 
 def test_sums_of_large_weights_do_not_overflow():
@@ -130,7 +154,7 @@ def test_sums_of_large_weights_do_not_overflow():
     most = pool_tasks.MOST_WEIGHT
     arrays = {"senders": np.arange(7), "held_starts": np.arange(8), "held": np.zeros(7, np.int32)}
     sent = {sender: {"weights": np.array([most])} for sender in range(7)}
-    assert pool_tasks._summed(arrays, np.zeros(1, np.uint8), sent).tolist() == [most]
+    assert pool_tasks._summed(arrays, np.full(1, UNDECIDED, np.uint8), sent).tolist() == [most]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 200])
@@ -202,9 +226,8 @@ def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd):
         secret = Secret.from_seed(3)
         pools: SparkPools = spread_out.pools(secret)
         pools.draw(60, "pool")
-        shares = shares_of(PolicyGaussian(), 3)
-        pools.advance(shares, 3, DiesAtFirst(step_of(0, secret), dies), "round 0")
-        pools.advance(shares, 3, DiesAtFirst(step_of(1, secret), False), "round 1")
+        pools.advance(capped(3, 60), DiesAtFirst(step_of(0, secret), dies), "round 0")
+        pools.advance(capped(3, 60), DiesAtFirst(step_of(1, secret), False), "round 1")
         releases.append(pools.released().to_pylist())
     assert releases[0] == releases[1]
     assert len(releases[0]) > 5
@@ -215,4 +238,4 @@ def test_rounds_come_after_a_draw(read_both, crowd):
     _, spread_out = read_both(crowd, 2, items="what")
     secret = Secret.from_seed(3)
     with pytest.raises(InternalError, match="before pools were drawn"):
-        spread_out.pools(secret).advance(shares_of(PolicyGaussian(), 3), 3, step_of(0, secret), "round 0")
+        spread_out.pools(secret).advance(capped(3, 60), step_of(0, secret), "round 0")

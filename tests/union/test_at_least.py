@@ -16,7 +16,7 @@ from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise
 from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release
+from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release, whole
 
 FALSE_ALARM = 1e-9
 FEW, BETA, ITEMS = 6, 0.02, 3_000
@@ -145,7 +145,7 @@ def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
     """So it may take its place."""
     count = len(mus)
     rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
-    assert any_release(rounds, pool) >= novel_release(rounds, min(3, pool), pool) / 1.05
+    assert any_release(rounds, pool) >= novel_release(rounds, whole(count, pool)) / 1.05
 
 
 def test_a_plan_that_breaks_its_promise_is_refused():

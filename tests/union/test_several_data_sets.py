@@ -31,7 +31,7 @@ def test_all_data_sets_together_keep_the_budget(plan, budget):
     """Chances of novel items add up, squares of mu add up: computed again from the numbers that run."""
     mu = np.hypot.reduce([1 / plan.first_round.scale, *(1 / each.sigma for each in plan.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
-    novel = 3 * novel_release(plan.score, 20, 60)
+    novel = 3 * novel_release(plan.score, plan.planned.caps)
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
 
 

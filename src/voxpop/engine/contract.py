@@ -56,8 +56,9 @@ def order_of(pass_name: str) -> str:
     return f"order/{pass_name}"
 
 
-Outcome = tuple[Floats, Bools, Bools]
-"""New score, and which items are released and which dropped."""
+def part_of(pass_name: str) -> str:
+    """Return the purpose of the draws by which users take part in one round."""
+    return f"part/{pass_name}"
 
 
 class RestrictableDraws(Draws, Protocol):
@@ -84,6 +85,38 @@ class Shares(Protocol):
             starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
             bounds: int64 (users), the contribution bound of each user to the histogram, as `Charge.bounds` gave it;
                 None: by 1.
+        """
+
+
+class PoolShares(Protocol):
+    """How a user shares its weight over the undecided items of its pool in one adaptive round."""
+
+    @property
+    def limit(self) -> int:
+        """Most items of one user."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether users take part by chance."""
+
+    def given(self, undecided: Int64s, dropped: Int64s, bits: Uint64s | None) -> Int64s:
+        """Return what each user gives, to be handed to `add`.
+
+        Args:
+            undecided: int64 (users), the number of undecided items of the user's pool.
+            dropped: int64 (users), the number of dropped ones.
+            bits: uint64 (users), the first of the draws by which users take part; None where all do.
+        """
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, states: Bytes, given: Int64s) -> None:
+        """Add bounded sets to the histogram, in order and in place, as `Shares.add` does.
+
+        Args:
+            histogram: int64 (ids), weight by id.
+            items: int32, distinct undecided ids of one user after the other.
+            starts: int64 (users + 1).
+            states: uint8 (ids), the state of each item, 255 before the first round.
+            given: int64 (users).
         """
 
 
@@ -169,10 +202,10 @@ class Weights(Protocol):
 
 
 class ScoreStep(Protocol):
-    """The step from weights to decisions: noise, added to the score so far, and the fate of each item."""
+    """The step from weights to decisions: noise, added to the score so far, and the state of each item."""
 
-    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> Outcome:
-        """Return the new score, which items are released, and which are dropped.
+    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
+        """Return the new score, and the state: 0 for released, 1 for dropped, more for undecided.
 
         Args:
             weights: int64 (items), 0 for undecided items that no user drew this time.
@@ -208,10 +241,11 @@ class PoolWalk(Protocol):
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
 
-    def advance(self, shares: Shares, limit: int, step: ScoreStep, pass_name: str) -> None:
-        """Let every user weigh at most `limit` undecided items of its pool, drawn afresh; then decide.
+    def advance(self, shares: PoolShares, step: ScoreStep, pass_name: str) -> None:
+        """Let every user weigh undecided items of its pool, at most the limit of them, drawn afresh; then decide.
 
-        The step is applied to every undecided item of every pool, drawn or not: the proof needs its noise.
+        Where users take part by chance, the draw is "part/PASS" by the user's key and 0. The step is applied to every
+        undecided item of every pool, drawn or not: the proof needs its noise.
         """
 
     def released(self) -> pa.LargeStringArray:

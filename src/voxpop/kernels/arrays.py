@@ -13,3 +13,6 @@ Floats = NDArray[np.float64]
 
 Texts = tuple[Bytes, Int64s]
 """The bytes of strings, one after the other, and where each begins (one more)."""
+
+ONE_CAP = 2**30
+"""Caps are whole multiples of 2^-30: the squares of those that fit into 1 add up exactly in 64 bits."""

@@ -6,7 +6,7 @@ A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Wei
 import numpy as np
 
 from voxpop.kernels._jit import jit
-from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import ONE_CAP, Bytes, Int32s, Int64s, Uint64s
 
 # Contribution bounds: distinct items first, then at most `limit` of them.
 
@@ -172,14 +172,15 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
 
 
 @jit
-def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, undecided: Bytes) -> tuple[int, int]:
+def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes) -> tuple[int, int]:
     """Remove decided items, and users without undecided items, in place and in order.
 
     Args:
         items: int32, user j holds `items[starts[j]:starts[j + 1]]`; overwritten from the front.
         starts: int64 (users + 1), the first 0; overwritten from the front.
         keys: uint64 (users), overwritten from the front.
-        undecided: uint8 (vocabulary), nonzero for items that stay.
+        dropped: int64 (users), the number of removed items that were dropped; overwritten from the front.
+        states: uint8 (vocabulary), 0 for released items, 1 for dropped ones, more for undecided ones, which stay.
 
     Returns:
         The numbers of remaining items and users.
@@ -189,14 +190,19 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, undecided: Byte
     for j in range(keys.size):
         stop = starts[j + 1]
         first = end
+        many = dropped[j]
         # `end` never passes `position`: overwritten values have been read.
         for position in range(begin, stop):
             item = items[position]
-            if undecided[item]:
+            state = states[item]
+            if state > 1:
                 items[end] = item
                 end += 1
+            else:
+                many += state
         if end > first:
             keys[users] = keys[j]
+            dropped[users] = many
             starts[users] = first
             users += 1
         begin = stop
@@ -319,3 +325,84 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
                 histogram[item] += min(np.int64(gap / length), gap)
             else:
                 histogram[item] = cutoff
+
+
+@jit
+def capped_descent(
+    histogram: Int64s, items: Int32s, starts: Int64s, states: Bytes, cutoffs: Int64s, unit: int, caps: Int64s
+) -> None:
+    """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball and a box.
+
+    The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f rises while items reach the
+    cap: items at the cap are counted in integers, so 1 - k cap^2 is exact, and the squares of the other gaps are summed
+    with compensation. One user's step is within 8 * 2^-53 * (1 + 4 / cap) + sqrt(size) / unit of the exact one in l2,
+    where 1 / cap^2 is at least 1/4 above and 1/16 below a whole number (docs/privacy/adaptive.md).
+
+    Args:
+        histogram: int64 (vocabulary), changed in place.
+        items: int32, the items of all users.
+        starts: int64 (users + 1).
+        states: uint8 (vocabulary), the place of each item's cutoff.
+        cutoffs: int64 (256), by state, in units, more than 0.
+        unit: units in a weight of 1, a power of two.
+        caps: int64 (users), the most weight of one item, in 2^-30, at most 2^30; 0 for a user who gives nothing.
+    """
+    most = 0
+    for j in range(starts.size - 1):
+        most = max(most, starts[j + 1] - starts[j])
+    gaps = np.empty(most, np.float64)
+    for j in range(starts.size - 1):
+        if caps[j] <= 0:
+            continue
+        begin = starts[j]
+        size = starts[j + 1] - begin
+        # In weight, exact.
+        cap = caps[j] / ONE_CAP
+        total = 0.0
+        lost = 0.0
+        for offset in range(size):
+            item = items[begin + offset]
+            gap = (cutoffs[states[item]] - histogram[item]) / unit
+            gaps[offset] = gap
+            # Kahan's sum of squares, as in `l2_descent`.
+            term = gap * gap - lost
+            raised = total + term
+            lost = (raised - total) - term
+            total = raised
+        factor = 1.0 if total <= 1.0 else 1.0 / np.sqrt(total)
+        # A cap of 1 binds nowhere within the ball.
+        left = ONE_CAP * ONE_CAP
+        remaining = size if caps[j] < ONE_CAP else 0
+        while remaining > 0:
+            kept = 0
+            total = 0.0
+            lost = 0.0
+            for offset in range(remaining):
+                gap = gaps[offset]
+                if gap * factor >= cap:
+                    left -= caps[j] * caps[j]
+                else:
+                    gaps[kept] = gap
+                    kept += 1
+                    term = gap * gap - lost
+                    raised = total + term
+                    lost = (raised - total) - term
+                    total = raised
+            if kept == remaining:
+                break
+            remaining = kept
+            # The others share what is left; never less than before, by rounding.
+            if left >= total * (ONE_CAP * ONE_CAP):
+                factor = 1.0
+            elif left > 0:
+                factor = max(factor, np.sqrt(left / (ONE_CAP * ONE_CAP) / total))
+        # In units, rounded down.
+        highest = caps[j] * (unit // ONE_CAP) if unit >= ONE_CAP else caps[j] * unit // ONE_CAP
+        for offset in range(size):
+            item = items[begin + offset]
+            gap = cutoffs[states[item]] - histogram[item]
+            step = gap
+            # Rounded towards 0, never beyond the cutoff.
+            if factor < 1.0:
+                step = min(np.int64(gap * factor), gap)
+            histogram[item] += min(step, highest)

@@ -5,116 +5,38 @@ A round adds a noisy weight to the cumulative score of an item. docs/privacy/ada
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from math import ceil, pi, sqrt
+from operator import ge
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.special import bdtr, ndtr
+from scipy.special import ndtr
 
-from voxpop.kernels.arrays import Bools, Floats, Int64s, Uint64s
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import ONE_CAP, Bytes, Floats, Int64s, Uint64s
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
-
-# The probability that noise without weight keeps the cumulative score above all drop thresholds so far, bounded from
-# both sides.
-#
-# The law of c_1 N + ... + c_r N, drop thresholds passed, is computed forwards on a fine grid: rounded up for an upper
-# bound, down for a lower one. It is convolved by fast Fourier transforms, whose error is far below the allowance for
-# it.
-
-LAW_FINENESS = 2000
-"""Points of the grid in the largest part; the chance to pass a drop threshold is at most one percent too low."""
-REACH = 9.0
-"""Standard deviations beyond which a step of noise is left out, and above which the sum is."""
-LOST = 1e-12
-"""More than one step loses beyond REACH (2.3e-19, and 1.2e-19 of the sum) and by transforms of 2^20 doubles (1e-15)."""
-
-
-def passing(parts: tuple[float, ...], drop_thresholds: tuple[float, ...], margin: float) -> tuple[float, ...]:
-    """Bound from below the probability that only noise passes each drop threshold, given that it passed those before.
-
-    Args:
-        parts: By round, its factor c_r, more than 0.
-        drop_thresholds: By round but the last, in standard deviations of the sum.
-        margin: The most by which the compared score may differ from the exact one, in standard deviations.
-
-    Returns:
-        By round but the last.
-
-    Example:
-        >>> one, two = passing((1.0, 1.0), (0.0,), 0.0) + passing((2.0, 1.0), (-1.0,), 0.0)
-        >>> 0.499 < one <= 0.5, 0.840 < two <= 0.8414
-        (True, True)
-    """
-    most = _above(parts, drop_thresholds, -margin, upper=True)
-    least = _above(parts, drop_thresholds, margin, upper=False)
-    return tuple(min(1.0, max(0.0, low) / before) for low, before in zip(least, [1.0, *most], strict=False))
-
-
-def _above(parts: tuple[float, ...], drop_thresholds: tuple[float, ...], shift: float, *, upper: bool) -> list[float]:
-    """Bound the probability that only noise passes the drop thresholds up to each, which are moved by `shift`."""
-    step = max(parts) / LAW_FINENESS
-    # (rounds,), standard deviation of c_1 N + ... + c_r N.
-    spreads = np.sqrt(np.cumsum(np.square(parts)))
-    law, first, chances = np.ones(1), 0, []
-    for number, floor in enumerate(drop_thresholds):
-        reach = ceil(REACH * parts[number] / step)
-        # Chances of moves between k and k + 1 grid points: Phi((k + 1) h / c) - Phi(k h / c).
-        edges = step * np.arange(-reach, reach + 2) / parts[number]
-        moves = np.diff(ndtr(edges))
-        # Transforms leave errors of either sign near 0; `LOST` pays for them.
-        law = np.maximum(_convolved(law, moves), 0.0)
-        # A move into (k - 1, k] counts as k above, one into [k, k + 1) as k below.
-        first += -reach + (1 if upper else 0)
-        # Rounded up in every round, the sum is that many points too high at most.
-        law = law[: max(0, ceil(REACH * float(spreads[number]) / step) + number + 2 - first)]
-        kept = step * (first + np.arange(law.size)) >= float(spreads[number]) * (floor + shift)
-        place = int(np.argmax(kept)) if kept.any() else law.size
-        # Given that it passed: the part below the drop threshold is removed, with its mass.
-        law, first = law[place:], first + place
-        error = LOST * (number + 1)
-        chances.append(float(law.sum()) + (error if upper else -error))
-        if not law.size:
-            law = np.zeros(1)
-    return chances
-
-
-def _convolved(first: Floats, second: Floats) -> Floats:
-    """Return the convolution of two laws."""
-    size = first.size + second.size - 1
-    # Padded to a power of two of at least `size`, so that nothing wraps around.
-    length = 1 << (size - 1).bit_length()
-    product = np.fft.rfft(first, length) * np.fft.rfft(second, length)
-    return np.asarray(np.fft.irfft(product, length)[:size], np.float64)
-
 
 # The probability that an item of only one user is ever released, when rounds add up their noisy weights.
 #
 # In round r an item of weight w shows z_r = mu_r w + N(0, 1). Its cumulative score is S_r = c_1 z_1 + ... + c_r z_r. It
-# is released as soon as S_r reaches a threshold, and dropped when S_r stays below a drop threshold. A user gives the
-# weight of dropped items to the others, so the weight of a novel item grows as others are dropped, and it is the lucky
-# ones that remain. The bound below accounts for that; docs/privacy/adaptive.md has the proof.
+# is released as soon as S_r reaches a threshold, and dropped when S_r stays below a drop threshold. Caps bound the
+# weight by the number n of items in the user's pool that are not released: while none of t novel items is released,
+# n >= t. Where users draw, one item is drawn with at most the chance q(n). With a_r(n) the cap and G(w) the expectation
+# of the later value after weight w, every novel item of t is released with at most the probability V_1(0), where
 #
-# Let t novel items be in the user's pool, which is drawn once. Give every item separate noise, also after its decision.
-# The undecided others in round r include those whose noise without weight stays above all drop thresholds: M_r - 1 of
-# them, independent of this item's noise. In each round the user draws at most `limit` of the undecided items of its
-# pool; where j of them are novel, this one is among them with chance at most j / M_r, and they weigh the same, at most
-# j^(-1/2). The number j may depend on everything except this item's noise, so take the worst. With G(w) the expectation
-# of the later value after weight w,
+#     V_r(S) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
 #
-#     V_r(S, M) = max over 1 <= j <= min(limit, M) of  (j / M) G(j^(-1/2)) + (1 - j / M) G(0)
-#     P(some novel item is released) <= max over t <= pool of  t V_1(0, t).
+# so P(some novel item is released) <= max over t <= pool of t V_1(0); docs/privacy/adaptive.md has the proof.
 #
-# Who draws everything that is left has j = M. M_(r+1) - 1 is binomial, of M_r - 1 trials. V rises with S, falls with M.
-#
-# V is computed backwards at the points of a grid, M rounded down. Between points it is below the straight line through
-# its values, but for h^2 / (8 c^2) of the value at the upper end, h the step: for G(S) = E f(S + c N) with f >= 0 has
-# G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are integrated exactly, and no two terms have different signs.
+# V is computed backwards at the points of a grid, for all levels of the caps at once. Between points it is below the
+# straight line through its values, but for h^2 / (8 c^2) of the value at the upper end, h the step: for
+# G(S) = E f(S + c N) with f >= 0 has G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are integrated exactly, and
+# no two terms have different signs.
 
 FINENESS = 1 / 40
 """Step of the grid of scores, in standard deviations of the round that adds most noise; any step gives a bound."""
-SINGLE, FEW = 128, 8  # up to here each number of novel items, and of drawn ones, has a separate place
-RATIO = 1.05  # beyond, places are that far apart
 ROUNDING = 1 + 1e-9
 
 
@@ -142,43 +64,89 @@ class CumulativeScore:
         return np.asarray(np.sqrt(np.cumsum(np.square(self.parts))), np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What a user may give an item in a round, by the number of items in the user's pool that are not released.
+
+    A level serves all numbers up to its own and above that of the level before. No later level allows more.
+
+    Attributes:
+        items: By level, the largest number of items; rising, the last is the pool.
+        weights: By level and round, the largest weight of an item, in 2^-30.
+        chances: By level, the largest chance that one item is drawn; 1 where users give to all items of their pool.
+    """
+
+    items: tuple[int, ...]
+    weights: tuple[tuple[int, ...], ...]
+    chances: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a later level that allows more: the bound would not hold."""
+        levels = list(zip(self.items, self.weights, self.chances, strict=True))
+        for (few, large, likely), (many, small, unlikely) in pairwise(levels):
+            if not (few < many and likely >= unlikely and all(map(ge, large, small))):
+                raise InternalError("caps rise with the number of items")
+
+    def level(self, items: Int64s) -> Int64s:
+        """Return the level of each number of items."""
+        return np.searchsorted(np.array(self.items), items)
+
+
+def whole(rounds: int, pool: int) -> Caps:
+    """Return caps that cap nothing."""
+    return Caps((pool,), ((ONE_CAP,) * rounds,), (1.0,))
+
+
 @lru_cache(maxsize=64)
-def novel_release(rounds: CumulativeScore, limit: int, pool: int | None = None, fineness: float = FINENESS) -> float:
+def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENESS) -> float:
     """Bound the probability that any item of only one user is released.
 
     Args:
         rounds: The public numbers.
-        limit: The most items of one user in a round.
-        pool: The most items of one user in all rounds; None where it is the limit.
+        caps: What a user may give.
         fineness: Step of the grid, in standard deviations of the round that adds most noise.
 
     Returns:
-        The bound, over every number of novel items up to the pool, and over the numbers of them drawn in each round.
+        The bound, over every number of novel items up to the pool.
 
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), drop_thresholds=())
-        >>> exact = max(t * float(ndtr(0.5 / t**0.5 - 5)) for t in range(1, 101))
-        >>> bool(1 <= novel_release(one, 100) / exact < 1.01)
+        >>> exact = 100 * float(ndtr(0.5 - 5))
+        >>> bool(1 <= novel_release(one, whole(1, 100)) / exact < 1.01)
         True
     """
-    pool = max(limit, pool or limit)
-    places = _places(pool)
-    grid, drawing = _Grid(rounds, fineness), _Drawing(places, limit, pool)
-    chances = _passing(rounds.parts, rounds.drop_thresholds, rounds.margin)
-    # V_(r+1) by number of items M and score S: float64 (places, points). Nothing follows the last round.
-    later = np.zeros((len(places), len(grid.points)))
+    # The largest t of a level has the largest t V_1(0).
+    each = lone_releases(rounds, np.array(caps.weights) / ONE_CAP, np.array(caps.chances), fineness)
+    return min(1.0, float(np.max(np.array(caps.items) * each)) * ROUNDING)
+
+
+def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fineness: float = FINENESS) -> Floats:
+    """Bound the probability that one item is ever released, for several laws of its weight.
+
+    Args:
+        rounds: The public numbers.
+        weights: By law and round, the largest weight.
+        chances: By law, the largest chance to get weight in a round, given the past.
+        fineness: Step of the grid, in standard deviations of the round that adds most noise.
+
+    Returns:
+        By law, V_1(0).
+    """
+    grid = _Grid(rounds, fineness)
+    # 53 bits decide who is drawn.
+    likely = np.minimum(chances * ROUNDING + 2.0**-52, 1.0)[:, None]
+    # V_(r+1) by law and score S: float64 (laws, points). Nothing follows the last round.
+    later = np.zeros((len(weights), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
-        if number < len(rounds.drop_thresholds):
-            # Expectation over who passes the drop thresholds: M_(r+1) - 1 ~ Bin(M_r - 1, P(survival)).
-            later = _survivors(pool, chances[number]) @ later
-        later = drawing.worst(grid.shown(number, later), *grid.moves(number, drawing.drawn))
-    # t V_1(0, t), where a place stands for all t up to the next: the largest t with the smallest V's M.
-    most = np.append(places[1:] - 1, pool)
-    return min(1.0, float(np.max(most * later[:, grid.origin])) * ROUNDING)
+        without = grid.shown(number, later)
+        # q G(a) + (1 - q) G(0).
+        mixed = grid.moved(number, without, weights[:, number]) * likely + without * (1.0 - likely)
+        later = np.minimum(mixed * ROUNDING, 1.0)
+    return later[:, grid.origin]
 
 
 def any_release(rounds: CumulativeScore, pool: int) -> float:
-    """Bound the same without drop thresholds and draws: each item of the pool, with a weight of 1, in every round.
+    """Bound the same without drop thresholds and caps: each item of the pool, with a weight of 1, in every round.
 
     It is far above the other bound, but enough where thresholds are high for other reasons, and takes no time.
 
@@ -191,17 +159,12 @@ def any_release(rounds: CumulativeScore, pool: int) -> float:
 
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(12.0,), drop_thresholds=())
-        >>> novel_release(one, 100) < any_release(one, 100) < 1e-27
+        >>> novel_release(one, whole(1, 100)) <= any_release(one, 100) < 1e-27
         True
     """
     weights = np.cumsum(np.multiply(rounds.parts, rounds.mus)) / rounds.spreads * ROUNDING
     chances = ndtr(weights + rounds.margin - np.array(rounds.thresholds))
     return min(1.0, pool * float(np.sum(chances)) * ROUNDING)
-
-
-@lru_cache(maxsize=16)
-def _passing(parts: tuple[float, ...], drop_thresholds: tuple[float, ...], margin: float) -> tuple[float, ...]:
-    return passing(parts, drop_thresholds, margin)
 
 
 class _Grid:
@@ -227,23 +190,23 @@ class _Grid:
         # page by page.
         self._room = np.empty((len(self.points), len(self.points)))
 
-    def moves(self, number: int, drawn: Int64s) -> tuple[Int64s, Floats, float]:
-        """Return the shift of the cumulative score by the weight of one of `drawn` items, in points, rounded down.
-
-        The other values are the remaining part of a point, and the largest excess over the line between two points.
-        """
-        part = self._rounds.parts[number]
-        # c_r mu_r j^(-1/2), in steps of the grid: the weight of one of j items adds this to the cumulative score.
-        shifts = part * self._rounds.mus[number] / np.sqrt(drawn) / self._step * ROUNDING
-        points = np.floor(shifts)
-        return points.astype(np.int64), shifts - points, self._bulge(number)
+    def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
+        """Return G at every point moved up by the weight of a round, by law: on the line between points, or above."""
+        # c_r mu_r w, in steps of the grid: a weight adds this to the cumulative score.
+        shifts = self._rounds.parts[number] * self._rounds.mus[number] * weights / self._step * ROUNDING
+        points = np.floor(shifts).astype(np.int64)
+        padded = np.pad(shown, ((0, 0), (0, int(points.max()) + 2)), constant_values=1.0)
+        rows, columns = np.arange(len(weights))[:, None], points[:, None] + np.arange(shown.shape[1])
+        parts = (shifts - points)[:, None]
+        near, far = padded[rows, columns], padded[rows, columns + 1]
+        return np.asarray(near * (1 - parts) + far * (parts + self._bulge(number)))
 
     def shown(self, number: int, later: Floats) -> Floats:
         """Return, by cumulative score before the noise of a round, the expectation of the later value: G at each point.
 
         Args:
             number: of the round.
-            later: by number of items and cumulative score after the round, the expectation if the item is undecided.
+            later: by law and cumulative score after the round, the expectation if the item is undecided.
         """
         rounds, spread = self._rounds, self._rounds.spreads[number]
         threshold = spread * (rounds.thresholds[number] - rounds.margin)
@@ -290,62 +253,15 @@ class _Grid:
         return np.take(windows, count - 1 - np.arange(first, last), axis=0, out=room, mode="clip")
 
 
-class _Drawing:
-    """The number of novel items drawn, with the worst case over all numbers."""
-
-    def __init__(self, places: Int64s, limit: int, pool: int) -> None:
-        self._places = places
-        self._all = pool <= limit
-        self.drawn = places if self._all else _places(limit, FEW)
-        self._most = np.append(self.drawn[1:] - 1, limit)
-
-    def worst(self, shown: Floats, points: Int64s, parts: Floats, bulge: float) -> Floats:
-        """Return V at every point, by number of items: score moved by an even share of those drawn."""
-        padded = np.pad(shown, ((0, 0), (0, int(points.max()) + 2)), constant_values=1.0)
-
-        def moved(rows: slice, by: int, part: float) -> Floats:
-            near = padded[rows, by : by + shown.shape[1]]
-            far = padded[rows, by + 1 : by + 1 + shown.shape[1]]
-            return np.asarray(near * (1 - part) + far * (part + bulge))
-
-        if self._all:
-            each = enumerate(zip(points, parts, strict=True))
-            shares = [moved(slice(row, row + 1), int(by), float(more)) for row, (by, more) in each]
-            return np.minimum(np.concatenate(shares) * ROUNDING, 1.0)
-        worst = shown.copy()
-        for fewest, many, by, more in zip(self.drawn, self._most, points, parts, strict=True):
-            rows = slice(int(np.searchsorted(self._places, fewest)), None)
-            chance = np.minimum(many / self._places[rows], 1.0)[:, None]
-            # (j / M) G(j^(-1/2)) + (1 - j / M) G(0).
-            mixed = shown[rows] * (1 - chance) + moved(rows, int(by), float(more)) * chance
-            np.maximum(worst[rows], mixed, out=worst[rows])
-        return np.minimum(worst * ROUNDING, 1.0)
-
-
 def _hinge(values: Floats) -> Floats:
     """Return E max(0, v + N(0, 1))."""
     return np.asarray(values * ndtr(values) + np.exp(-np.square(values) / 2) / sqrt(2 * pi))
 
 
-def _places(limit: int, single: int = SINGLE) -> Int64s:
-    """Return numbers of novel items from 1 to `limit`; those in between count as the next lower one."""
-    steps = max(0, ceil(np.log(limit / single) / np.log(RATIO)))
-    beyond = (single * RATIO ** np.arange(1, steps + 1)).astype(np.int64)
-    return np.unique(np.concatenate([np.arange(1, min(limit, single) + 1), beyond[beyond <= limit]]))
-
-
-@lru_cache(maxsize=64)
-def _survivors(pool: int, survival: float) -> Floats:
-    """Return the probability of each number of survivors by number of items, this item always among them."""
-    places = _places(pool)
-    # M_(r+1) - 1 ~ Bin(M_r - 1, survival), rounded down to a place: differences of the distribution at the places.
-    others = (places - 1)[:, None]
-    fewer = np.append(places[1:] - 2, places[-1])[None, :]
-    below = np.where(fewer >= others, 1.0, bdtr(np.minimum(fewer, others).astype(np.float64), others, survival))
-    return np.asarray(np.diff(below, axis=1, prepend=0.0))
-
-
-Outcome = tuple[Floats, Bools, Bools]
+RELEASED, DROPPED, UNDECIDED = 0, 1, 255
+"""States of an item; undecided ones are 2 to 255, by how much weight they can use: see `ScoreStep`."""
+STEPS = UNDECIDED - DROPPED
+"""An undecided item of state s stops rising at (s - 1) / 254 of the round's cutoff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +275,8 @@ class ScoreStep:
         part: factor of the noisy weight, in standard deviations of its noise, in the score.
         threshold: score at which an item is released.
         floor: score below which an item is dropped; minus infinity in the last round.
+        enough: score at which an item can use no more weight in the next round.
+        steps: steps of the next round's cutoff by which a score of 1 is raised.
         secret: source of the bits.
         purpose: of the draws.
     """
@@ -369,11 +287,13 @@ class ScoreStep:
     part: float
     threshold: float
     floor: float
+    enough: float
+    steps: float
     secret: Source
     purpose: str
 
-    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> Outcome:
-        """Return the new score, which items are released, and which are dropped.
+    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
+        """Return the new score and the state of each item.
 
         Args:
             weights: int64 (items), in units; 0 for undecided items that no user drew this time.
@@ -386,7 +306,11 @@ class ScoreStep:
         cells = noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
         # S_r = S_(r-1) + c_r z_r, with z_r in units of sigma_r.
         score = score + self.part * (cells * (self.cell / (self.unit * self.sigma)))
-        return score, score >= self.threshold, score < self.floor
+        # At least one step, so that every cutoff is above 0.
+        states = DROPPED + np.clip(np.ceil((self.enough - score) * self.steps), 1, STEPS)
+        states[score < self.floor] = DROPPED
+        states[score >= self.threshold] = RELEASED
+        return score, states.astype(np.uint8)
 
     def restricted(self) -> "ScoreStep":
         """Return a step that can be sent to workers and is restricted to this purpose."""

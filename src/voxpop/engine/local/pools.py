@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, TypeVar, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import Decision, Draws, Outcome, ScoreStep, Shares
+from voxpop.engine.contract import Decision, Draws, PoolShares, ScoreStep, Shares, part_of
 from voxpop.engine.local.weigh import (
     BYTES_OF_ID,
     TOKENS_AT_ONCE,
-    BoundedSets,
     Histogram,
     cut_to_limit,
     distinct_sets,
     item_names,
 )
-from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Bytes, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import keep_undecided
+from voxpop.privacy.cumulative import DROPPED, RELEASED, UNDECIDED
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
@@ -39,22 +39,24 @@ class Batch:
         items: int32, distinct for each user.
         starts: int64 (users + 1), where each user's items begin; the first is 0.
         keys: uint64 (users).
+        dropped: int64 (users), the number of each user's items that were dropped.
     """
 
     items: Int32s
     starts: Int64s
     keys: Uint64s
+    dropped: Int64s
 
     @staticmethod
     def of(items: Int32s, starts: Int64s, keys: Uint64s) -> "Batch":
         """Return users with a copy of their items: the given items may be the front of a much larger array."""
-        return Batch(items.copy(), starts, keys)
+        return Batch(items.copy(), starts, keys, np.zeros(keys.size, np.int64))
 
-    def undecided(self, mask: Bytes) -> "Batch":
+    def undecided(self, states: Bytes) -> "Batch":
         """Return the same users without decided items, and without users who have no others; this one is used up."""
         # In place, from the front: the rest is never read again.
-        items, users = keep_undecided(self.items, self.starts, self.keys, mask)
-        return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users])
+        items, users = keep_undecided(self.items, self.starts, self.keys, self.dropped, states)
+        return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users], self.dropped[:users])
 
 
 @final
@@ -78,7 +80,7 @@ class Batches:
             self._kept.append(batch)
         else:
             self._places.append((self._file.size, batch.items.size, batch.keys.size))
-            for each in (batch.starts, batch.keys, batch.items):
+            for each in (batch.starts, batch.keys, batch.dropped, batch.items):
                 self._file.append(each)
 
     def read(self, number: int) -> Batch:
@@ -89,7 +91,9 @@ class Batches:
         with self._lock:
             starts = self._file.read(begin, users + 1, np.int64)
             keys = self._file.read(begin + starts.nbytes, users, np.uint64)
-            return Batch(self._file.read(begin + starts.nbytes + keys.nbytes, items, np.int32), starts, keys)
+            begin += starts.nbytes + keys.nbytes
+            dropped = self._file.read(begin, users, np.int64)
+            return Batch(self._file.read(begin + dropped.nbytes, items, np.int32), starts, keys, dropped)
 
     def starts(self, number: int) -> Int64s:
         """Return where the items of each user of a batch begin."""
@@ -107,7 +111,7 @@ class Batches:
         begin = self._places[number][0]
         self._places[number] = begin, batch.items.size, batch.keys.size
         with self._lock:
-            for each in (batch.starts, batch.keys, batch.items):
+            for each in (batch.starts, batch.keys, batch.dropped, batch.items):
                 self._file.write(begin, each)
                 begin += each.nbytes
 
@@ -137,7 +141,7 @@ class PoolUsers:
     """Users in the order in which they weigh, each with its undecided items.
 
     Attributes:
-        undecided: uint8 (items), nonzero for items that users may still give to.
+        states: uint8 (items), 0 for released items, 1 for dropped ones, more for undecided ones; see `ScoreStep`.
     """
 
     def __init__(self, batches: Batches, names: Uint64s, secret: Draws) -> None:
@@ -148,7 +152,7 @@ class PoolUsers:
             names: uint64 (items), the names of items in draws.
             secret: source of the samples.
         """
-        self.undecided = np.ones(names.size, np.uint8)
+        self.states = np.full(names.size, UNDECIDED, np.uint8)
         self._batches = batches
         self._names = names
         self._secret = secret
@@ -177,7 +181,10 @@ class PoolUsers:
             stop = int(np.searchsorted(starts, starts[first] + TOKENS_AT_ONCE, side="right")) - 1
             stop = max(stop, first + 1)
             begin, end = int(starts[first]), int(starts[stop])
-            batches.append(Batch(users.items[begin:end], starts[first : stop + 1] - begin, users.keys[first:stop]))
+            mine = slice(first, stop)
+            batches.append(
+                Batch(users.items[begin:end], starts[first : stop + 1] - begin, users.keys[mine], users.dropped[mine])
+            )
             first = stop
         return PoolUsers(batches, names, secret)
 
@@ -187,27 +194,36 @@ class PoolUsers:
 
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
-        pooled = np.zeros_like(self.undecided)
+        pooled = np.full_like(self.states, RELEASED)
         for number, batch in self._each(lambda each: self._cut(each, size, pass_name)):
-            # uint8 (items): in at least one pool.
-            pooled[batch.items] = 1
+            # uint8 (items): in at least one pool, and therefore undecided.
+            pooled[batch.items] = UNDECIDED
             self._batches.write(number, batch)
         # An item in no pool is never weighed again.
-        self.undecided &= pooled
+        self.states = pooled
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
-        """Return the weight of every item, each user sharing over at most `limit` undecided ones, drawn afresh."""
-        # int64 (items), from nothing in each round: score remembers, weights do not.
-        histogram = np.zeros(self.undecided.size, np.int64)
-
-        def prepare(batch: Batch) -> tuple[Batch, BoundedSets]:
-            drawn = self._cut(batch, limit, pass_name)
-            return batch, (drawn.items, drawn.starts)
-
-        for number, (batch, sets) in self._each(prepare):
+        """Return the weight of every item, each user sharing over at most `limit` items, in the first round."""
+        histogram = np.zeros(self.states.size, np.int64)
+        for number, (batch, drawn) in self._each(lambda each: (each, self._cut(each, limit, pass_name))):
             self._batches.write(number, batch)
             # In order and on this thread: contributions depend on those of earlier users.
-            shares.add(histogram, *sets)
+            shares.add(histogram, drawn.items, drawn.starts)
+        return histogram
+
+    def weigh_pools(self, shares: PoolShares, pass_name: str) -> Int64s:
+        """Return the weight of every item, each user sharing over undecided items of its pool, drawn afresh."""
+        # int64 (items), from nothing in each round: score remembers, weights do not.
+        histogram = np.zeros(self.states.size, np.int64)
+
+        def prepare(batch: Batch) -> tuple[Batch, Batch, Int64s]:
+            bits = self._secret.draws(part_of(pass_name), batch.keys, 0)[:, 0] if shares.draws else None
+            given = shares.given(np.diff(batch.starts), batch.dropped, bits)
+            return batch, self._cut(batch, shares.limit, pass_name), given
+
+        for number, (batch, drawn, given) in self._each(prepare):
+            self._batches.write(number, batch)
+            shares.add(histogram, drawn.items, drawn.starts, self.states, given)
         return histogram
 
     def joined(self) -> Batch:
@@ -218,13 +234,14 @@ class PoolUsers:
             np.concatenate([np.empty(0, np.int32), *(batch.items for batch in held)]),
             np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes])),
             np.concatenate([np.empty(0, np.uint64), *(batch.keys for batch in held)]),
+            np.concatenate([np.empty(0, np.int64), *(batch.dropped for batch in held)]),
         )
 
     def _each(self, work: Callable[[Batch], Result]) -> Iterator[tuple[int, Result]]:
         """Yield the result for each batch without its decided items, in order."""
 
         def prepare(number: int) -> tuple[int, Result]:
-            return number, work(self._batches.read(number).undecided(self.undecided))
+            return number, work(self._batches.read(number).undecided(self.states))
 
         return in_order(prepare, range(len(self._batches)))
 
@@ -234,7 +251,7 @@ class PoolUsers:
             return batch
         items, starts = batch.items.copy(), batch.starts.copy()
         items, starts = cut_to_limit(self._names, items, starts, batch.keys, limit, self._secret, pass_name)
-        return Batch(items, starts, batch.keys)
+        return Batch(items, starts, batch.keys, batch.dropped)
 
     def __repr__(self) -> str:
         return "PoolUsers(private)"
@@ -276,37 +293,37 @@ class Pools:
         # Only items with weight: items that no user holds are never tested.
         ids = np.flatnonzero(histogram)
         words = self._vocabulary.take(int64_array(ids))
-        self._decide(Histogram(ids, histogram[ids], words).chosen(decision), released=True)
+        released = Histogram(ids, histogram[ids], words).chosen(decision)
+        self._decide(released, np.full(released.size, RELEASED, np.uint8))
 
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         self._users.draw(size, pass_name)
 
-    def advance(self, shares: Shares, limit: int, step: ScoreStep, pass_name: str) -> None:
-        """Run a round: weigh at most `limit` items of each pool, add to the score of every item in any pool."""
-        histogram = self._users.weigh(shares, limit, pass_name)
+    def advance(self, shares: PoolShares, step: ScoreStep, pass_name: str) -> None:
+        """Run a round: weigh items of each pool, add to the score of every item in any pool."""
+        histogram = self._users.weigh_pools(shares, pass_name)
         # Every undecided item of every pool, drawn this time or not: noise on all of them is essential
         # (docs/privacy/adaptive.md, "Shared items").
-        ids = np.flatnonzero(self._users.undecided)
+        ids = np.flatnonzero(self._users.states > DROPPED)
 
-        def work(part: Int64s) -> Outcome:
+        def work(part: Int64s) -> tuple[Floats, Bytes]:
             return step(histogram[part], self._names[part], self._score[part])
 
         # Parts of one size on any number of threads: draws are by item, so the split changes nothing.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
-        for part, (score, released, dropped) in zip(parts, in_order(work, parts), strict=True):
+        for part, (score, states) in zip(parts, in_order(work, parts), strict=True):
             # S_r of every item of the part; decided ones are not looked at again.
             self._score[part] = score
-            self._decide(part[released], released=True)
-            self._decide(part[dropped], released=False)
+            self._decide(part, states)
 
     def released(self) -> pa.LargeStringArray:
         """Return the released items, in order of bytes."""
         return self._vocabulary.take(int64_array(np.flatnonzero(self._found)))
 
-    def _decide(self, ids: Int64s, *, released: bool) -> None:
-        self._users.undecided[ids] = 0
-        self._found[ids] |= released
+    def _decide(self, ids: Int64s, states: Bytes) -> None:
+        self._users.states[ids] = states
+        self._found[ids] = states == RELEASED
 
     def __repr__(self) -> str:
         return "Pools(private)"

@@ -2,8 +2,8 @@
 
 A user's place is the partition that holds it, an item's a reducer, found by its name of 128 bits. Both are laid out
 once, when pools are drawn. In a round every place of users sends each reducer the weights of its undecided items, and
-the reducer, which keeps their score, returns the decisions: two shuffles, of 8 bytes and of a bit for each item of
-each place. They agree on an order of items, so no item is named again. Nothing runs before `released`.
+the reducer, which keeps their score, returns their states: two shuffles, of 8 bytes and of one for each item of each
+place. They agree on an order of items, so no item is named again. Nothing runs before `released`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import WORDS, order_of, sample_of
+from voxpop.engine.contract import WORDS, PoolShares, order_of, part_of, sample_of
 from voxpop.engine.local.pools import ITEMS_AT_ONCE, ORDER, Batch, PoolUsers, count_classes
 from voxpop.engine.local.weigh import distinct_sets, item_names
 from voxpop.engine.spark.frames import (
@@ -42,6 +42,7 @@ from voxpop.engine.spark.walks import weigh_by
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Floats, Int64s, Uint64s
+from voxpop.privacy.cumulative import DROPPED, RELEASED, UNDECIDED
 from voxpop.privacy.secret import TEXT
 from voxpop.reading.arrow import int64_array
 
@@ -53,12 +54,10 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 
-OF_ITEMS = ("score", "fates")
+OF_ITEMS = ("score", "states")
 """Messages of reducers to themselves."""
 STATE_OF_ITEMS = -1
 """Who passes it on: no place of users."""
-UNDECIDED, RELEASED, DROPPED = 0, 1, 2
-"""Fates of items."""
 
 
 @on_state
@@ -100,9 +99,9 @@ def draw_pools(
     names = item_names(corpus.vocabulary, secret)
     users = PoolUsers.of(corpus, names[:, 0], secret)
     found = places_of(texts_of(sent), corpus.vocabulary)
-    users.undecided[found[found >= 0]] = 0
+    users.states[found[found >= 0]] = RELEASED
     users.draw(size, pass_name)
-    pooled, bounds = _by_reducer(np.flatnonzero(users.undecided), names, reducers)
+    pooled, bounds = _by_reducer(np.flatnonzero(users.states > DROPPED), names, reducers)
     rank = np.full(len(corpus.vocabulary), -1, np.int32)
     rank[pooled] = np.arange(pooled.size, dtype=np.int32)
     batch = users.joined()
@@ -152,7 +151,9 @@ def register(rows: pa.Table) -> pa.Table:
         return as_table([(place, reducer, items)])
 
 
-def weigh_pools(pools: pa.Table, news: pa.Table, *, weighing: Weighing, reducers: int) -> pa.Table:
+def weigh_pools(
+    pools: pa.Table, news: pa.Table, *, shares: PoolShares, secret: "Draws", pass_name: str, reducers: int
+) -> pa.Table:
     """Return the weights of a round, to each reducer those of its undecided items, in their order.
 
     Messages of reducers to themselves are passed on: a round makes one table of the one before, which is used once.
@@ -162,66 +163,72 @@ def weigh_pools(pools: pa.Table, news: pa.Table, *, weighing: Weighing, reducers
         states = [
             (int(places[reducer]), STATE_OF_ITEMS, {name: each[name] for name in OF_ITEMS})
             for reducer, each in sent.items()
-            if "fates" in each
+            if "score" in each
         ]
-        weights = (_weights(arrays, mine, sent, weighing, places) for mine, arrays in received(pools).items())
+        held = received(pools).items()
+        weights = (_weights(arrays, mine, sent, places, shares, secret, pass_name) for mine, arrays in held)
         return as_table(chain(states, chain.from_iterable(weights)))
 
 
 def _weights(
-    arrays: Arrays, mine: int, sent: dict[int, Arrays], weighing: Weighing, places: Int64s
+    arrays: Arrays,
+    mine: int,
+    sent: dict[int, Arrays],
+    places: Int64s,
+    shares: PoolShares,
+    secret: "Draws",
+    pass_name: str,
 ) -> Iterator[Message]:
     bounds = arrays["bounds"]
     parts = [slice(*bounds[number : number + 2]) for number in range(places.size)]
-    batch = Batch(arrays["items"], arrays["user_start"], arrays["user_key"])
-    users = PoolUsers.at(batch, arrays["user_names"], weighing.secret)
+    keys = arrays["user_key"]
+    # States are those of all rounds so far, and pools lie here as they were drawn.
+    batch = Batch(arrays["items"], arrays["user_start"], keys, np.zeros(keys.size, np.int64))
+    users = PoolUsers.at(batch, arrays["user_names"], secret)
     for reducer, each in sent.items():
-        if "decided" in each:
-            part = parts[reducer]
-            users.undecided[part] = 1 - np.unpackbits(each["decided"], count=part.stop - part.start)
-    histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
+        if "held" in each:
+            users.states[parts[reducer]] = each["held"]
+    histogram = users.weigh_pools(shares, pass_name)
     for place, part in zip(places.tolist(), parts, strict=True):
-        undecided = users.undecided[part] > 0
+        undecided = users.states[part] > DROPPED
         if undecided.any():
             yield place, mine, {"weights": histogram[part][undecided]}
 
 
 def advance_items(items: pa.Table, news: pa.Table, *, step: "ScoreStep", places: int) -> pa.Table:
-    """Return the score and the fates of a reducer's items after a round, and send the decisions to the holders."""
+    """Return the score and the states of a reducer's items after a round, and send the states to the holders."""
     with safely("advance_items"):
         ((mine, arrays),) = received(items).items()
         sent = received(news)
-        fates, score = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
-        weights = _summed(arrays, fates, sent)
+        states, score = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
+        weights = _summed(arrays, states, sent)
         names = arrays["names"].reshape(-1, 2)
-        ids = np.flatnonzero(fates == UNDECIDED)
+        ids = np.flatnonzero(states > DROPPED)
         for begin in range(0, ids.size, ITEMS_AT_ONCE):
             some = ids[begin : begin + ITEMS_AT_ONCE]
-            score[some], released, dropped = step(weights[some], names[some], score[some])
-            fates[some[dropped]] = DROPPED
-            fates[some[released]] = RELEASED
-        return as_table(_outcomes(mine, arrays, fates, score, places))
+            score[some], states[some] = step(weights[some], names[some], score[some])
+        return as_table(_outcomes(mine, arrays, states, score, places))
 
 
 def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats]:
-    """Return fates and score of items; before the first round none of either."""
+    """Return states and score of items; before the first round all are undecided."""
     score = np.zeros(size)
     if not sent:
         return np.full(size, UNDECIDED, np.uint8), score
-    score[sent["fates"] == UNDECIDED] = sent["score"]
-    return sent["fates"], score
+    score[sent["states"] > DROPPED] = sent["score"]
+    return sent["states"].copy(), score
 
 
-def _summed(arrays: Arrays, fates: Bytes, sent: dict[int, Arrays]) -> Int64s:
+def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
     """Add up the holders' weights, cut off where nothing depends on them any more; 0 for items that no user drew.
 
     Each holder's part is at most 2^61, and so is the sum so far: min(min(a + b, c) + d, c) = min(a + b + d, c).
     """
-    weights = np.zeros(fates.size, np.int64)
+    weights = np.zeros(states.size, np.int64)
     starts = arrays["held_starts"]
     for number, sender in enumerate(arrays["senders"].tolist()):
         held = arrays["held"][starts[number] : starts[number + 1]]
-        held = held[fates[held] == UNDECIDED]
+        held = held[states[held] > DROPPED]
         theirs: Any = sent.get(sender, {}).get("weights", np.empty(0, np.int64))
         if theirs.size != held.size:
             raise InternalError("a partition's weights do not fit its undecided items")
@@ -229,19 +236,18 @@ def _summed(arrays: Arrays, fates: Bytes, sent: dict[int, Arrays]) -> Int64s:
     return weights
 
 
-def _outcomes(mine: int, arrays: Arrays, fates: Bytes, score: Floats, places: int) -> Iterator[Message]:
+def _outcomes(mine: int, arrays: Arrays, states: Bytes, score: Floats, places: int) -> Iterator[Message]:
     numbers, starts = spread(places), arrays["held_starts"]
-    yield int(numbers[mine]), mine, {"score": score[fates == UNDECIDED], "fates": fates}
+    yield int(numbers[mine]), mine, {"score": score[states > DROPPED], "states": states}
     for number, sender in enumerate(arrays["senders"].tolist()):
-        decided = fates[arrays["held"][starts[number] : starts[number + 1]]] != UNDECIDED
-        yield int(numbers[sender]), mine, {"decided": np.packbits(decided)}
+        yield int(numbers[sender]), mine, {"held": states[arrays["held"][starts[number] : starts[number + 1]]]}
 
 
 def released_items(items: pa.Table, news: pa.Table) -> pa.Table:
     """Return the bytes of a reducer's released items."""
     with safely("released_items"):
         found = [
-            texts_of(arrays).filter(pa.array(received(news)[reducer]["fates"] == RELEASED))
+            texts_of(arrays).filter(pa.array(received(news)[reducer]["states"] == RELEASED))
             for reducer, arrays in received(items).items()
         ]
         names = [each.cast(pa.large_binary()).cast(pa.binary()) for each in found]
@@ -301,16 +307,16 @@ class SparkPools:
         )
         self._items = self._placed(items, self._reducers)
 
-    def advance(self, shares: "Shares", limit: int, step: "ScoreStep", pass_name: str) -> None:
-        """Run a round: weigh at most `limit` items of each pool, add to the score of every item in any pool."""
+    def advance(self, shares: PoolShares, step: "ScoreStep", pass_name: str) -> None:
+        """Run a round: weigh items of each pool, add to the score of every item in any pool."""
         from pyspark.sql import functions as sql
 
         if self._users is None or self._items is None:
             raise InternalError("a round was to run before pools were drawn")
-        weighing = Weighing(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
+        secret = self._secret.restrict(sample_of(pass_name), part_of(pass_name))
         # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
         before = self._users.filter(sql.col("place") < 0) if self._outcome is None else self._outcome
-        weigh = closure(weigh_pools, weighing=weighing, reducers=self._reducers)
+        weigh = closure(weigh_pools, shares=shares, secret=secret, pass_name=pass_name, reducers=self._reducers)
         advance = closure(advance_items, step=step.restricted(), places=self._places)
         weights = _met(self._users, before, weigh, self._places)
         self._outcome = _met(self._items, weights, advance, self._reducers)

@@ -14,13 +14,24 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.arrays import ONE_CAP, Int64s
+from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice, spare
 from voxpop.mechanisms.rounds.plan import LEAST_POOL, USUAL_THRESHOLD, RoundPlan, Schedule, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.cumulative import CumulativeScore, ScoreStep, any_release, novel_release
+from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
+from voxpop.privacy.cumulative import (
+    STEPS,
+    Caps,
+    CumulativeScore,
+    ScoreStep,
+    any_release,
+    lone_releases,
+    novel_release,
+    whole,
+)
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import lowest_threshold
@@ -44,12 +55,12 @@ class AdaptiveRound:
     """One round that adds to the cumulative score.
 
     Attributes:
-        shares: the weighting with limit, grid and cutoff.
+        shares: the weighting with limit, grid, cutoff and caps.
         sigma: standard deviation of the noise on a weight.
         cell: noisy weights are rounded to whole multiples of it, a power of two.
     """
 
-    shares: CalibratedRule
+    shares: CappedDescent
     sigma: float
     cell: float
 
@@ -100,6 +111,11 @@ class AdaptiveRounds:
     score: CumulativeScore
 
     @property
+    def caps(self) -> Caps:
+        """What a user may give an item in each later round."""
+        return self.rounds[0].shares.caps
+
+    @property
     def scale(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round."""
         return self.rounds[-1].sigma
@@ -141,8 +157,13 @@ class AdaptiveRounds:
         mus = mus_of(self.first_round, self.rounds)
         if any(charged < runs for charged, runs in zip(self.score.mus, mus[1:], strict=True)):
             raise InternalError("a round would run with less noise than was charged for")
+        caps = self.caps
+        if caps.items[-1] != self.pool or any(each.shares.caps != caps for each in self.rounds):
+            raise InternalError("the rounds of a plan differ in pool or caps")
+        if not all(map(on_lattice, {cap for level in caps.weights for cap in level})):
+            raise InternalError("a cap is not on the lattice that its rounding was charged for")
         crude = any_release(self.score, self.pool)
-        novel = crude if crude < negligible else novel_release(self.score, self.limit, self.pool)
+        novel = crude if crude < negligible else novel_release(self.score, caps)
         return first + novel, hypot(*mus)
 
     def users_needed(self, probability: float, items: int) -> int | None:
@@ -238,12 +259,18 @@ def plan_rounds(
 
     # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
     cutoff = _rough_cutoff(max(sigmas(1.0)), target / data_sets, schedule, promise)
-    setting = RuleSetting(limit, 2, weighting_rule.bits(cutoff))
-    first, *others = sigmas(weighting_rule.sensitivity(setting))
-    shares = CalibratedRule(weighting_rule, setting)
-    first_round = _first_round(shares, first, schedule, target / data_sets, promise)
-    later = tuple(_round(shares, sigma, schedule, promise) for sigma in others)
-    score = _score(later, schedule, pool, target / data_sets, promise)
+    shares = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
+    first, *others = sigmas(1.0)
+    first_round = _first_round(shares, first * shares.sensitivity, schedule, target / data_sets, promise)
+    mu = hypot(*(1 / each for each in others))
+    weights, chances = levels(np.multiply(schedule.parts, schedule.shares), mu, limit, pool)
+    # The first and the last level determine the thresholds, these the other levels.
+    ends = Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole(len(others), 1)
+    later = tuple(_round(shares, ends, number, sigma, schedule, promise) for number, sigma in enumerate(others))
+    goal = target / data_sets * schedule.novelty * (1 - schedule.first_novelty)
+    score = _score(later, schedule, pool, goal, promise)
+    caps = _caps(score, weights, chances, pool, goal)
+    later = tuple(replace(each, shares=replace(each.shares, caps=caps)) for each in later)
     return AdaptiveRounds(limit, pool, first_round, later, score)
 
 
@@ -321,23 +348,34 @@ def _first_round(
     return RoundPlan(with_cutoff(shares.weighting_rule, shares.setting, cutoff), "gaussian", sigma, threshold)
 
 
-def _round(shares: CalibratedRule, sigma: float, schedule: Schedule, promise: MinUsersBound | None) -> AdaptiveRound:
-    """Return a later round, its cutoff above the usual threshold or that of a promise."""
+def _round(
+    shares: CalibratedRule, caps: Caps, number: int, sigma: float, schedule: Schedule, promise: MinUsersBound | None
+) -> AdaptiveRound:
+    """Return a later round, its cutoff above the usual threshold or that of a promise.
+
+    Args:
+        shares: the weighting on its grid.
+        caps: of all rounds.
+        number: of the round, from 0.
+        sigma: for a sensitivity of 1.
+        schedule: how the rounds share the budget.
+        promise: about items of few users, if there is one.
+    """
+    capped = CappedDescent(shares.setting, caps, number)
+    sigma *= capped.sensitivity
     threshold = USUAL_THRESHOLD * sigma
     if promise is not None:
-        threshold = max(threshold, promise.threshold(shares, "gaussian", sigma, 1 + len(schedule.shares)))
+        threshold = max(threshold, promise.threshold(capped, "gaussian", sigma, 1 + len(schedule.shares)))
     bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + schedule.alpha * sigma)
     # A power of two of at most sigma / 1024, but no finer than the grid of weights.
     cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
-    return AdaptiveRound(bound, sigma, max(cell, 1.0 / shares.setting.unit))
+    return AdaptiveRound(replace(capped, setting=bound.setting), sigma, max(cell, 1.0 / shares.setting.unit))
 
 
 def _score(
-    later: tuple[AdaptiveRound, ...], schedule: Schedule, pool: int, target: float, promise: MinUsersBound | None
+    later: tuple[AdaptiveRound, ...], schedule: Schedule, pool: int, goal: float, promise: MinUsersBound | None
 ) -> CumulativeScore:
     """Return the cumulative score, with the lowest thresholds that keep novel items within their probability."""
-    # The remainder for the later rounds.
-    goal = target * schedule.novelty * (1 - schedule.first_novelty)
     mus = tuple(each.shares.sensitivity / each.sigma for each in later)
     parts, falls = schedule.parts, schedule.falls
     half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
@@ -350,15 +388,32 @@ def _score(
 
     if promise is not None and any_release(at(0.0), pool) < NEGLIGIBLE * goal:
         return at(0.0)
-    limit = later[0].shares.setting.limit
 
     def excess(last: float) -> float:
         # Far out the bound is below all doubles.
-        return log(max(novel_release(at(last), limit, pool), nextafter(0.0, 1.0)) / goal)
+        return log(max(novel_release(at(last), later[0].shares.caps), nextafter(0.0, 1.0)) / goal)
 
     # From sqrt(-2 ln d), about where a normal tail is d.
     last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE)
     return at(last)
+
+
+def _caps(
+    score: CumulativeScore, weights: tuple[tuple[int, ...], ...], chances: tuple[float, ...], pool: int, goal: float
+) -> Caps:
+    """Return for each number of items the highest level of the caps that keeps novel items within their probability."""
+    if any_release(score, pool) < NEGLIGIBLE * goal:
+        return whole(len(score.parts), pool)
+    each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
+    # t V_1(0) <= goal for every t up to the level's own; the last level serves the whole pool.
+    most = np.minimum(np.floor(goal / np.maximum(each * BOUND_ROUNDING, nextafter(0.0, 1.0))), pool).astype(np.int64)
+    most[-1] = pool
+    better = np.flatnonzero(np.diff(most, prepend=0) > 0)
+    return Caps(
+        tuple(most[better].tolist()),
+        tuple(weights[level] for level in better),
+        tuple(chances[level] for level in better),
+    )
 
 
 def run_round(
@@ -405,7 +460,7 @@ def released_in_rounds(
     pools.draw(rounds.pool, POOL)
     for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
         pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, rounds.limit, score_step(rounds, number, secret, pass_name), pass_name)
+        pools.advance(each.shares, score_step(rounds, number, secret, pass_name), pass_name)
     return pools.released(), rounds
 
 
@@ -413,15 +468,23 @@ def score_step(rounds: AdaptiveRounds, number: int, secret: "Secret", pass_name:
     """Return the outcome of a round from weights."""
     each, rules = rounds.rounds[number], rounds.score
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
-    unit, spread = each.shares.setting.unit, float(rules.spreads[number])
+    unit, spread = each.shares.setting.unit, rules.spreads
+    enough = steps = 0.0
+    if number + 1 < len(rounds.rounds):
+        after, part = rounds.rounds[number + 1], rules.parts[number + 1]
+        enough = rules.thresholds[number + 1] * float(spread[number + 1]) + spare(rules.mus) * part
+        # A weight of sigma raises the score by its part.
+        steps = STEPS * after.sigma * unit / (after.shares.setting.cutoff * part)
     return ScoreStep(
         sigma=each.sigma,
         unit=unit,
         cell=round(each.cell * unit),
         part=rules.parts[number],
-        threshold=rules.thresholds[number] * spread,
+        threshold=rules.thresholds[number] * float(spread[number]),
         # The last round has no drop threshold, because no round follows.
-        floor=rules.drop_thresholds[number] * spread if number < len(rules.drop_thresholds) else -np.inf,
+        floor=rules.drop_thresholds[number] * float(spread[number]) if number < len(rules.drop_thresholds) else -np.inf,
+        enough=enough,
+        steps=steps,
         secret=secret,
         purpose=f"noise/{pass_name}",
     )

@@ -238,11 +238,10 @@ ROUNDS: Final = 20
 FIRST_ROUND: Final = 0.7
 """Share of the first round in mu, where the steps have 1.7 to 3.2: 0.5 released 19,139 and 1,615 words, 0.7 19,179 and
 1,626, and 1.2 half a percent fewer. At 20 rounds 0.9 is half a percent more of the chat and nothing on posts."""
-RELIEF: Final = 0.5
-"""Reduction of the first drop threshold at low limits, in standard deviations: if users draw one or two items a round,
-the cumulative score grows slowly. Two were better at two budgets and worse at the third."""
+RELIEF: Final = 1.2
+"""Reduction of the first drop threshold up to the low limit, in standard deviations; in inverse proportion to limits
+above it: if users draw one or two items a round, the cumulative score grows slowly."""
 LOW_LIMIT: Final = 2
-"""Up to this limit there is relief."""
 ALPHA: Final = 4.0
 """Distance above the threshold at which weight stops rising, in standard deviations of a round: 5 released 19,180 and
 1,627 words, 4 19,179 and 1,626."""
@@ -253,11 +252,11 @@ FIRST_NOVELTY: Final = 0.03
 """Share of that for the first round: 0.1 released 22 words of posts fewer at (1, 1e-5), 45 fewer at (3, e^-10)."""
 USUAL_THRESHOLD: Final = 5.5
 """Approximate score at which items are released, in standard deviations; the value affects only the result."""
-LEAST_POOL: Final = 60
-"""Smaller limits draw from a pool of this size: at limit 1 it released 29,972 words, a pool of 100 29,894, and at limit
-10 37,893, 100 37,936."""
+LEAST_POOL: Final = 100
+"""Smaller limits draw from a pool of this size: a pool of 60 released one to three percent fewer words of the chat, and
+the same of posts."""
 
 
 def schedule_for(limit: int) -> Schedule:
     """Return the schedule for a limit."""
-    return COURSE.schedule(ROUNDS, FIRST_ROUND, RELIEF if limit <= LOW_LIMIT else 0.0)
+    return COURSE.schedule(ROUNDS, FIRST_ROUND, RELIEF * min(1.0, LOW_LIMIT / limit))

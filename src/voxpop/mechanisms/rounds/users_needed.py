@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import numpy as np
 from scipy.special import ndtr
 
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Floats
+from voxpop.kernels.arrays import ONE_CAP, Floats
+from voxpop.mechanisms.rounds.capped import spare
 from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD
-from voxpop.mechanisms.weightings.rule import CalibratedRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
@@ -129,7 +129,16 @@ def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     weight = users * min(1.0, setting.limit / items) * share
     # P(weight + noise < threshold), the weight cut where it stops rising.
     not_first = float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
-    means = np.array([min(weight, each.cutoff or weight) / each.sigma for each in plan.rounds])
+    # In later rounds the item is in the pool of about pool / items of the holders, all of whose items are undecided.
+    pooled = min(items, plan.pool)
+    drawn = min(pooled, plan.limit)
+    caps = plan.rounds[0].shares.caps
+    level = int(caps.level(np.array([pooled]))[0])
+    often = users * (pooled / items) * min(drawn / pooled, caps.chances[level])
+    weights = often * np.minimum(np.array(caps.weights[level]) / ONE_CAP, drawn**-0.5)
+    means = np.array(
+        [min(gets, each.cutoff or gets) / each.sigma for gets, each in zip(weights, plan.rounds, strict=True)]
+    )
     return not_first * _never(plan, means)
 
 
@@ -146,10 +155,16 @@ def _never(plan: "AdaptiveRounds", means: Floats) -> float:
     law, missed = np.zeros(points.size), 0.0
     law[points.size // 2] = 1.0
     for number, kernel in enumerate(kernels):
-        # The law of the sum of noises so far: one convolution a round.
-        law = np.convolve(law, kernel, "same")
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
+        # Who is near the threshold gets only the weight that brings it a little above.
+        enough = int(
+            np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1)
+        )
+        law[enough] += law[enough + 1 :].sum()
+        law[enough + 1 :] = 0.0
+        # The law of the sum of noises so far: one convolution a round.
+        law = np.convolve(law, kernel, "same")
         floor = (
             rules.drop_thresholds[number] * spread - weights[number]
             if number < len(rules.drop_thresholds)
@@ -183,6 +198,14 @@ UP: Final = 1 + 1e-9
 """More than the relative error of the doubles that weights and quantiles are computed in."""
 
 
+class Largest(Protocol):
+    """A weighting that bounds what one user gives one item."""
+
+    @property
+    def largest(self) -> float:
+        """The largest weight that one user gives one item."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class MinUsersBound:
@@ -201,7 +224,7 @@ class MinUsersBound:
         """The most users who are too few."""
         return self.users - 1
 
-    def weight(self, shares: CalibratedRule) -> float:
+    def weight(self, shares: "Largest") -> float:
         """Return the most weight that too few users give one item in one round."""
         # (n - 1) w_max, for any data of the others: no user gives an item more than w_max (docs/privacy/at-least.md,
         # "Proof").
@@ -212,11 +235,11 @@ class MinUsersBound:
         # t with P(N >= t) = beta / rounds: a union bound over rounds.
         return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * UP + 1e-9
 
-    def threshold(self, shares: CalibratedRule, noise: Noise, scale: float, rounds: int) -> float:
+    def threshold(self, shares: "Largest", noise: Noise, scale: float, rounds: int) -> float:
         """Return the threshold that too few users reach in one of several rounds with an even part of beta."""
         return self.weight(shares) + scale * self.deviations(noise, rounds)
 
-    def reached(self, shares: CalibratedRule, noise: str, scale: float, threshold: float) -> float:
+    def reached(self, shares: "Largest", noise: str, scale: float, threshold: float) -> float:
         """Bound the probability that too few users reach a threshold in one round.
 
         Raises:

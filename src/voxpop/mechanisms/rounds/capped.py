@@ -1,0 +1,171 @@
+"""How a user shares its weight over the items of its pool in one adaptive round: l2-descent under a cap for each item.
+
+The cap falls with the number of items in the user's pool that are not released, so that any number of novel items is
+released with at most the planned probability (docs/privacy/adaptive.md, "Novel items").
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, hypot, log, sqrt
+from typing import Final, final
+
+import numpy as np
+
+from voxpop.kernels.arrays import ONE_CAP, Bytes, Floats, Int32s, Int64s, Uint64s
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.mechanisms.weightings.rule import ROUNDING, USERS_BOUND, RuleSetting
+from voxpop.privacy.cumulative import DROPPED, STEPS, UNDECIDED, Caps
+
+KAPPA: Final = 1.25
+"""The mean cap of a user with a full pool, in parts of an even share: it determines the thresholds. 2 releases half a
+percent fewer posts, and the same of the chat."""
+DRIFT: Final = 0.03
+"""A user may always lift the score of an item by that much, in standard deviations: lower caps hardly lower thresholds.
+Lower ones also cost precision."""
+TILT: Final = 0.4
+"""How far caps of the first rounds are below the mean. Early weight goes mostly to items of few users, late weight to
+those that are not dropped. 0.2 and 0.6 release a fifth of a percent fewer posts, 0.8 1.5 percent."""
+DRAWN: Final = 1.0
+"""Where users draw, the least chance of an item is this multiple of (limit / pool)^(1/2); 0.7 and 1.4 are alike."""
+SPARE: Final = (1.5, 0.25)
+"""An item stops rising where its score is above the threshold by the first number plus the second over mu, in standard
+deviations of the round: 2 is best at epsilon 3, 4 at 0.5, where 2 released five percent fewer words of the chat."""
+FALL: Final = 0.98
+"""Each level of the caps is that part of the one before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CappedDescent:
+    """One round's l2-descent under caps.
+
+    Attributes:
+        setting: limit, grid and cutoff.
+        caps: of all rounds.
+        number: of the round, from 0.
+    """
+
+    setting: RuleSetting
+    caps: Caps
+    number: int
+
+    @property
+    def limit(self) -> int:
+        """Most items of one user."""
+        return self.setting.limit
+
+    @property
+    def draws(self) -> bool:
+        """Whether users take part by chance."""
+        return self.caps.chances[-1] < 1.0
+
+    @property
+    def largest(self) -> float:
+        """The largest weight that one user gives one item."""
+        return 1.0
+
+    @property
+    def sensitivity(self) -> float:
+        """The largest change of the histogram by one user, on this grid."""
+        error = PolicyGaussian().step_error(self.setting)
+        least = self.caps.weights[-1][self.number]
+        if least < ONE_CAP:
+            error += 4 * ROUNDING * ONE_CAP / least
+        return 1.0 + 2.0 * USERS_BOUND * error
+
+    def given(self, undecided: Int64s, dropped: Int64s, bits: Uint64s | None) -> Int64s:
+        """Return the most weight that each user gives an item in this round, in 2^-30.
+
+        Args:
+            undecided: int64 (users), undecided items of the user's pool.
+            dropped: int64 (users), dropped items of the pool: they count, or weights would grow as items are dropped.
+            bits: uint64 (users), uniform draws by which users take part; None where all do.
+        """
+        level = self.caps.level(undecided + dropped)
+        given = np.array([weights[self.number] for weights in self.caps.weights])[level]
+        if bits is not None:
+            # Of `undecided` items at most `limit` are drawn, so one is drawn with the chance of its level at most.
+            chance = np.array(self.caps.chances)[level] * np.maximum(undecided / self.limit, 1.0)
+            given[(bits >> np.uint64(11)) * 2.0**-53 >= chance] = 0
+        return given
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, states: Bytes, given: Int64s) -> None:
+        """Add bounded sets to the histogram in place, users in order.
+
+        Args:
+            histogram: int64 (ids), in units.
+            items: int32, the items of all users.
+            starts: int64 (users + 1).
+            states: uint8 (ids), the state of each item; see `ScoreStep`.
+            given: int64 (users), from `given`.
+        """
+        from voxpop.kernels.weigh import capped_descent
+
+        # By state, rounded down but above 0; decided items are in no set.
+        cutoffs = np.arange(-DROPPED, UNDECIDED, dtype=np.int64) * (self.setting.cutoff // STEPS)
+        cutoffs[-1] = self.setting.cutoff
+        capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given)
+
+
+def spare(mus: tuple[float, ...]) -> float:
+    """Return how far above the threshold an item stops rising, in standard deviations of the round."""
+    return SPARE[0] + SPARE[1] / hypot(*mus)
+
+
+def levels(steps: Floats, mu: float, limit: int, pool: int) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
+    """Return by level the caps of all rounds, in 2^-30, and the chances; the first level caps nothing.
+
+    Args:
+        steps: by round, c_r mu_r in any unit: the score that a weight of 1 adds.
+        mu: of all rounds.
+        limit: most items of one user in a round.
+        pool: most items of one user in all rounds.
+    """
+    fewest = min(limit, pool)
+    # C_r rises to the whole score from a part 1 - TILT of it: the weights that spend x dC_r.
+    # (rounds,), of mean about 1.
+    reached = np.cumsum(steps)
+    envelope = reached * (1 - TILT + TILT * reached / reached[-1])
+    slope = np.diff(envelope, prepend=0.0) / steps
+    least = min(1.0, max(KAPPA / sqrt(fewest), DRIFT / mu))
+    falls = _falling(least)
+    weights = [tuple(lattice(min(1.0, fall * float(each))) for each in slope) for fall in falls[1:]]
+    weights.insert(0, (ONE_CAP,) * len(steps))
+    chances = [1.0] * len(weights)
+    if limit < pool:
+        further = _falling(min(1.0, max(DRAWN * sqrt(limit / pool), DRIFT / (mu * least))))[1:]
+        chances += further
+        weights += [weights[-1]] * len(further)
+    return tuple(weights), tuple(chances)
+
+
+def _falling(least: float) -> list[float]:
+    """Return a geometric sequence from 1 down to a number."""
+    count = ceil(log(least) / log(FALL))
+    return [1.0] + [least ** (each / count) for each in range(1, count + 1)]
+
+
+@lru_cache(maxsize=1 << 14)
+def lattice(weight: float) -> int:
+    """Return the largest cap up to a weight, in 2^-30, whose projection is well-conditioned; 1 caps nothing.
+
+    1 / cap^2 is at least 1/4 above and 1/16 below a whole number, so that items at the cap leave at least cap^2 / 4.
+
+    Example:
+        >>> lattice(1.0) == ONE_CAP, lattice(0.99) / ONE_CAP < 0.895, lattice(0.12) / ONE_CAP > 0.1195
+        (True, True, True)
+    """
+    units = min(ONE_CAP, int(weight * ONE_CAP))
+    while not on_lattice(units):
+        whole, rest = divmod(ONE_CAP**2, units**2)
+        # On to 1 / cap^2 a quarter above a whole number.
+        above = whole + 0.25 if 4 * rest < units**2 else whole + 1.25
+        units = min(units - 1, int(ONE_CAP / sqrt(above)) + 2)
+    return units
+
+
+def on_lattice(units: int) -> bool:
+    """Tell whether a cap is one that `lattice` returns."""
+    # 1 / cap^2 modulo 1, in exact integers.
+    rest, square = ONE_CAP**2 % max(units, 1) ** 2, units**2
+    return units in (0, ONE_CAP) or (square <= 4 * rest and 16 * rest <= 15 * square)
