@@ -19,7 +19,7 @@ from voxpop.mechanisms.ngrams.charges import (
 from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
-from voxpop.mechanisms.rounds.plan import RoundPlan
+from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
@@ -205,7 +205,7 @@ def plan_ngrams(
     more = ngrams.max_length > 1
     slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
     slack += planned_slack(budget.epsilon, ngrams.limit)
-    exact, share, novelty = without_slack(budget, slack), first_share(worths), None
+    exact, share, novelty = without_slack(budget, slack), first_share(worths), NOVELTY
     if more:
         share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
     first = planned_rounds(exact.epsilon, exact.delta, ngrams.limit, share=share, novelty=novelty)

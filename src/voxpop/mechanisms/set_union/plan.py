@@ -277,7 +277,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
             return 1.0
         if isinstance(self._now, Menu):
             return self.promise.beta  # every limit of the menu keeps it
-        return needed.ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
+        return needed.ever_released_with_few(self.promise, self.first_round, self.score)
 
     def _sizes(self) -> dict[str, Any]:
         menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}
