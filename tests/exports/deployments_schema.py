@@ -7,7 +7,7 @@ newest that was available, without its explanations. The registry checks records
 
 def record(required: str = "", optional: str = "", **properties: object) -> dict[str, object]:
     """Return the schema of an object: names of texts, and the schemas of other fields. Other names are not allowed."""
-    texts = dict.fromkeys([*required.split(), *optional.split()], {"type": "string"})
+    texts = {name: {"type": "string"} for name in f"{required} {optional}".split()}
     fields = {name.rstrip("_"): schema for name, schema in properties.items()}
     needed = [*required.split(), *(name for name in fields if f"{name}_" in properties)]
     return {"type": "object", "additionalProperties": False, "required": needed, "properties": {**texts, **fields}}
@@ -28,7 +28,9 @@ TEXT_OR_NUMBER = {"type": ["string", "number"]}
 BIBLIOGRAPHY = record(
     optional="address annote author booktitle doi editor email howpublished institution journal note organization"
     " publisher school type series title url",
-    **dict.fromkeys("chapter edition issn isbn month number pages volume year".split(), TEXT_OR_NUMBER),
+    **dict.fromkeys(
+        ("chapter", "edition", "issn", "isbn", "month", "number", "pages", "volume", "year"), TEXT_OR_NUMBER
+    ),
 )
 PUBLICATIONS = (
     "article book booklet conference inbook incollection inproceedings manual mastersthesis misc phdthesis"
