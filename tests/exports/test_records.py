@@ -6,9 +6,9 @@ import jsonschema
 import polars as pl
 import pytest
 import yaml
-from tests.exports.deployments_schema import SCHEMA
 
 import voxpop as vp
+from support.deployments_schema import SCHEMA
 
 BUDGET = vp.Budget(4, 1e-7)
 REGISTRY = jsonschema.Draft7Validator(SCHEMA, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
