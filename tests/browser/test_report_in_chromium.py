@@ -336,9 +336,11 @@ def test_on_paper(opened, tmp_path):
     ).stdout
     pages = [each.strip("\n").splitlines() for each in text.decode().split("\f") if each.strip()]
     assert len(pages) <= 8
+    assert all(lines[-1].strip() == f"{number} / {len(pages)}" for number, lines in enumerate(pages, start=1))
+    pages = [lines[:-1] for lines in pages]
     headings = {each.strip() for each in page.locator("h2, h3").all_inner_texts()}
     assert len(headings) > 8
-    assert all(lines[-1].strip() not in headings for lines in pages)
+    assert all([line for line in lines if line.strip()][-1].strip() not in headings for lines in pages)
     assert any(re.search(r"max length +5$", line) for lines in pages for line in lines)
     [last] = [lines for lines in pages if any("Signature" in line for line in lines)]
     assert any(line.strip() == "Signature" for line in last)
