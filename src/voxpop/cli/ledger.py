@@ -125,10 +125,10 @@ def _text(account: dict[str, Any]) -> str:
         )
         rows.append([str(entry["number"]), entry["charged"], *texts])
     lines = [f"{title}, {'1 entry' if number == 1 else f'{number} entries'}", *(table(rows) if number else [])]
-    lines += [
-        f"  {name}: {spent[name]:.4g} of {spent[name] + left[name]:.4g} spent, {left[name]:.4g} left"
-        for name in ("epsilon", "delta")
-    ]
+    for name in ("epsilon", "delta"):
+        most = spent[name] + left[name]
+        part = f" (a third of {budget[name]:g})" if name == "delta" and most < budget[name] else ""
+        lines.append(f"  {name}: {spent[name]:.4g} of {most:.4g}{part} spent, {left[name]:.4g} left")
     gaussian = max(inf if part is None else part for part in account["used"].get("gaussian", {"": inf}).values())
     if number and gaussian < spent["epsilon"] / budget["epsilon"]:
         lines.append(f"  as Gaussian noise, which adds up more slowly: {100 * gaussian:.3g} % spent")

@@ -94,7 +94,7 @@ NOTHING_SAID = About()
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a result, or only its charts: one HTML page that loads nothing from the network. Notebooks show it inline.
+    """The report of a result, or its charts: one HTML page that loads nothing from the network, shown in notebooks.
 
     Attributes:
         html: the page.
