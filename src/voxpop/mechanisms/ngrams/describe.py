@@ -42,8 +42,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         "Users that a phrase needed",
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
         [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
-        f"If each user holds {each} phrases of that length, none held by more users. A user with fewer phrases gives "
-        "each more weight, one with more gives each less.",
+        f"If each user holds {each} phrases of that length, none of which has more users. A user with fewer "
+        "phrases gives each more weight, one with more gives each less.",
     )
     return Story(
         words="ngrams.html",
@@ -65,7 +65,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         about=(_span(known), "for 90 %, by length") if known else ("–", "nothing was released"),
         curves=curves,
         curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
-        f"phrase’s parts are released, if each user holds {each} phrases of that length, none held by more users.",
+        f"phrase’s parts are released, if each user holds {each} phrases of that length, none of which has more users.",
         cards=cards if single else [],
         costs=_costs(plan),
         grids=[_ran_grid(plan, sizes)],
