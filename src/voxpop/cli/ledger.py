@@ -74,12 +74,12 @@ def show(
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
     """Return an account for JSON. The used share is None if the budget is 0 and something was charged."""
-    from voxpop.ledger.caps import accounts_of
+    from voxpop.ledger.caps import accounts_of, as_written
 
     budget, entries, composed = account.budget, account.entries, account.spent
     plain = accounts_of(budget)[0]
     caps = {"epsilon": plain.epsilon, "delta": plain.chance}
-    sums = {name: sum(Fraction(getattr(each.guarantee, name)) for each in entries) for name in caps}
+    sums = {name: sum(as_written(getattr(each.guarantee, name)) for each in entries) for name in caps}
     return {
         "dataset": account.name,
         "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
