@@ -110,15 +110,15 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         sizes: number of released phrases of each length; lengths without any are left out.
     """
     runs = [run for run in plan["ran"] if run["length"] > 1 and (sizes is None or sizes.get(run["length"]))]
-    planned, second = plan["lengths"][1:], plan.get("second_chance")
+    planned, second = plan["lengths"][1:], plan.get("second_chance") or {"sigma": 1.0, "lowest_threshold": None}
     if _is_published(plan):
         numbers = runs if plan["ran"] else [{**each, "threshold": each["lowest_threshold"]} for each in planned]
         found = [_chance(plan, each, 1)(1) for each in numbers]
     else:
-        lowest = min(-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned))
+        lowest = min([-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned)])
         # In sigma: the weight of the phrase at its length, and what the budget leaves for the second chance.
         first = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257)
-        again = None if second is None else second["lowest_threshold"]
+        again = second["lowest_threshold"]
         later = 0 * first if again is None else ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])
         # A band that released nothing has no threshold.
         bands = [(run["sigma"], band["threshold"]) for run in runs for band in run["bands"]]
