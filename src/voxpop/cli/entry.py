@@ -77,7 +77,8 @@ def _explain(error: Exception) -> int:
         command = " ".join(("voxpop", *(error.command_chain or ())))
         text = str(error).rstrip()
         if isinstance(error, UnusedCliTokensError):
-            text = f"{(error.unused_tokens or [''])[0]!r} belongs to no option. Write --name VALUE, and commas in lists of names."
+            first = next(iter(error.unused_tokens or ()), "")
+            text = f"{first!r} belongs to no option. Write --name VALUE, and commas in lists of names."
         return _complain(f"{text}{'' if text.endswith(('.', '?')) else '.'} See `{command} --help`.", WRONG_CALL)
     if _is_out_of_memory(error):
         return _complain(EXHAUSTED, WRONG_CALL)
