@@ -126,7 +126,7 @@ class Printed:
 
     def _repr_html_(self) -> str:
         """Return the same for a notebook; wide tables scroll."""
-        return f'<pre style="overflow-x:auto;font-family:monospace">{escape(str(self))}</pre>'
+        return f'<pre style="overflow-x:auto;white-space:pre;font-family:monospace">{escape(str(self))}</pre>'
 
 
 def card(

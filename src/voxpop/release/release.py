@@ -259,10 +259,11 @@ class Release(Result):
         return f"Release({len(self):,} {noun}{'' if len(self) == 1 else 's'}, {self.guarantee})"
 
     def _repr_html_(self) -> str:
-        """Return the guarantee and the first grams for a notebook, words before punctuation."""
+        """Return the guarantee and a sample of the grams for a notebook, words before punctuation."""
         noun = "gram" if self.keys is None else "item"
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
-        some = " · ".join(map(printable, words_first(self.each_gram())[:SHOWN])) + (" …" if len(self) > SHOWN else "")
+        sample = words_first(self.each_gram())[:: -(-len(self) // SHOWN) or 1]
+        some = " · ".join(map(printable, sample)) + (" …" if len(self) > SHOWN else "")
         words = some or "No item was held by enough users."
         lines = [str(self.guarantee), words, "A release has no counts of users."]
         return card(title, lines, warned=cautions(self.guarantee))

@@ -25,7 +25,7 @@ FINDER = "set union"
 MISSING = (
     "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
     'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
-    ' or alphabet="find", which finds it with a quarter of epsilon and all of delta.'
+    ' or alphabet="find" (--alphabet find), which finds it with a quarter of epsilon and all of delta.'
 )
 
 
