@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.planned import Account
-    from voxpop.release.completing import Completer, Completion
+    from voxpop.release.cutting import Completer, Completion
     from voxpop.release.report.page import Grid
     from voxpop.release.tally import Ranking, Tally
 
@@ -273,7 +273,7 @@ class Release(Result):
 
     @cached_property
     def _completer(self) -> "Completer":
-        from voxpop.release.completing import Completer
+        from voxpop.release.cutting import Completer
 
         return Completer(self.each_gram(), self.reading)
 

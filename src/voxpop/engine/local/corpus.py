@@ -19,8 +19,7 @@ from voxpop.engine.contract import Draws
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools
-from voxpop.engine.local.weigh import Histogram, Holdings, weigh
-from voxpop.engine.local.weighing_order import in_weighing_order
+from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import (

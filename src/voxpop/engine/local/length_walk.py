@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from voxpop.engine.contract import ALL_LENGTHS, Charge, Draws, Shares, no_order
 from voxpop.engine.data import Candidates, Subset
 from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
-from voxpop.engine.local.weigh import Histogram, Holdings, weigh
-from voxpop.engine.local.weighing_order import in_weighing_order
+from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import rename
