@@ -412,5 +412,7 @@ def check_ordered(engine: Engine) -> None:
 
 
 def no_order() -> InputError:
-    """Build the error raised for n-grams of unordered items."""
-    return InputError("grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=.")
+    """Build the error raised for phrases or sequences of unordered items."""
+    return InputError(
+        "phrases and sequences need an order: read the data with text=, tokens= or sequence=, not items=."
+    )

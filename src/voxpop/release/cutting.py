@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from voxpop.errors import InputError, InternalError
 from voxpop.kernels.arrays import Int32s
+from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.keys import Keys
@@ -342,8 +343,7 @@ class Completer:
 
     def complete(self, prompt: str | Sequence[str], limit: int) -> list[Completion]:
         """Return continuations; see `Release.complete`."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise InputError(f"`limit` must be a whole number of at least 1, got {limit!r}.")
+        check_whole("limit", limit, 2**31, "how many continuations are returned")
         if not self._following:
             return []
         tokens, is_open = cut_prompt(prompt, self._reading, self._tokens)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import Draws
+from voxpop.engine.contract import Draws, Engine, Shares
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools
@@ -34,9 +34,6 @@ from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
-
-if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, Shares
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -70,7 +67,7 @@ class LocalCorpus:
 
     def weigh(
         self,
-        weighting: "Shares",
+        weighting: Shares,
         limit: int,
         secret: Draws,
         pass_name: str = "length 1",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,12 +27,8 @@ from voxpop.kernels.pairs import (
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.reading import arrow as widths
 from voxpop.reading.arrow import check_width, numbers_of
-from voxpop.reading.limited.memory import forget_pages, release_unused
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import copied, number_within, rename_all
-
-if TYPE_CHECKING:
-    from voxpop.reading.limited.memory import MemoryLimit
-
 
 POSITIONS_AT_ONCE = 1 << 22
 NAMES_AT_ONCE = 1 << 20
@@ -60,7 +56,7 @@ class MemoryLengthWalk:
         size: int,
         *,
         words: pa.LargeStringArray | None = None,
-        limit: "MemoryLimit | None" = None,
+        limit: MemoryLimit | None = None,
         ordered: bool = True,
     ) -> None:
         """Begin with the tokens of all users.
