@@ -92,17 +92,13 @@ def _release_command(options_type: Any) -> Callable[..., None]:
         /,
         *,
         output: given.Output,
-        table: given.TableOptions = given.Table(),
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
-        spend: given.SpendOptions = given.Spend(),
-        charge: given.ChargeOptions = given.Charge(),
+        call: given.CallOptions = given.Call(),
         result: given.ResultOptions = given.Result(),
-        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.release.saving import RELEASE
 
-        plan = _plan(options, spend)
-        release = released_to(RELEASE, output, plan, source, table, charge, run, result)
+        release = released_to(RELEASE, output, _plan(options, call.spend), source, call, result)
         print_release(release, output.resolve(), as_json=result.json)
 
     return command
@@ -117,23 +113,20 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
         synthesize: Annotated[
             int, Parameter(help="Also save this number of synthetic sequences.", validator=given.COUNTED)
         ] = 0,
-        table: given.TableOptions = given.Table(),
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
-        spend: given.SpendOptions = given.Spend(),
-        charge: given.ChargeOptions = given.Charge(),
+        call: given.CallOptions = given.Call(),
         result: given.ResultOptions = given.Result(),
-        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.mechanisms.sequences.model import save_model
         from voxpop.release.saving import MODEL
 
-        plan = _sequences_plan(options, spend)
+        plan = _sequences_plan(options, call.spend)
         alphabet = alphabet_of(options.alphabet)
 
         def save(model: Any, folder: Path) -> None:
-            save_model(model, folder, sampled(model, synthesize, charge.seed))
+            save_model(model, folder, sampled(model, synthesize, call.charge.seed))
 
-        model = released_to(MODEL, output, plan, source, table, charge, run, result, save)
+        model = released_to(MODEL, output, plan, source, call, result, save)
         print_model(model, output.resolve(), alphabet, as_json=result.json, synthetic=synthesize if len(model) else 0)
 
     return command
