@@ -92,13 +92,17 @@ def _release_command(options_type: Any) -> Callable[..., None]:
         /,
         *,
         output: given.Output,
+        table: given.TableOptions = given.Table(),
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
-        call: given.CallOptions = given.Call(),
+        spend: given.SpendOptions = given.Spend(),
+        charge: given.ChargeOptions = given.Charge(),
         result: given.ResultOptions = given.Result(),
+        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.release.saving import RELEASE
 
-        release = released_to(RELEASE, output, _plan(options, call.spend), source, call, result)
+        plan = _plan(options, spend)
+        release = released_to(RELEASE, output, plan, source, table, charge, run, result)
         print_release(release, output.resolve(), as_json=result.json)
 
     return command
@@ -113,20 +117,23 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
         synthesize: Annotated[
             int, Parameter(help="Also save this number of synthetic sequences.", validator=given.COUNTED)
         ] = 0,
+        table: given.TableOptions = given.Table(),
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
-        call: given.CallOptions = given.Call(),
+        spend: given.SpendOptions = given.Spend(),
+        charge: given.ChargeOptions = given.Charge(),
         result: given.ResultOptions = given.Result(),
+        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.mechanisms.sequences.model import save_model
         from voxpop.release.saving import MODEL
 
-        plan = _sequences_plan(options, call.spend)
+        plan = _sequences_plan(options, spend)
         alphabet = alphabet_of(options.alphabet)
 
         def save(model: Any, folder: Path) -> None:
-            save_model(model, folder, sampled(model, synthesize, call.charge.seed))
+            save_model(model, folder, sampled(model, synthesize, charge.seed))
 
-        model = released_to(MODEL, output, plan, source, call, result, save)
+        model = released_to(MODEL, output, plan, source, table, charge, run, result, save)
         print_model(model, output.resolve(), alphabet, as_json=result.json, synthetic=synthesize if len(model) else 0)
 
     return command

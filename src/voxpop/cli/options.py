@@ -227,21 +227,11 @@ Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 First = Annotated[int, Parameter(help="Number of rows to show.", validator=COUNTED)]
 Overwrite = Annotated[bool, Parameter(help="Replace an existing file.")]
 MECHANISM_GROUP = _group("Mechanism", 2)
+TableOptions = Annotated[Table, _group("Table", 1)]
 SpendOptions = Annotated[Spend, _group("Privacy budget", 3)]
+ChargeOptions = Annotated[Charge, _group("Ledger and seed", 4)]
 ResultOptions = Annotated[Result, _group("Result", 5)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """What every command has that reads a table and spends a budget."""
-
-    table: Annotated[Table, _group("Table", 1)] = Table()
-    spend: SpendOptions = Spend()
-    charge: Annotated[Charge, _group("Ledger and seed", 4)] = Charge()
-    run: Annotated[Run, _group("Execution", 6)] = Run()
-
-
-CallOptions = Annotated[Call, Parameter(name="*")]
+RunOptions = Annotated[Run, _group("Execution", 6)]
 
 
 class Choice:

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from voxpop.cli.options import Call, Charge, Result
+from voxpop.cli.options import Charge, Result, Run, Table
 from voxpop.errors import InputError
 from voxpop.privacy.budget import printable, words_first
 
@@ -109,24 +109,25 @@ def released_to(
     output: Path,
     planned: Callable[[], Any],
     source: list[str],
-    call: Call,
+    table: Table,
+    charge: Charge,
+    run: Run,
     result: Result,
     save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
 ) -> Any:
     """Check the call, plan, read, release and save with metadata; return the result."""
     from voxpop.release.loading import load
 
-    metadata = checked_metadata(result, call.charge)
-    read = reader(source, call)
+    metadata = checked_metadata(result, charge)
+    read = reader(source, table, run)
     saving = Saving(
         output, kind, load, lambda made, folder: save(made.with_metadata(**metadata), folder), result.overwrite
     )
-    return released(planned, read, call.charge, saving).with_metadata(**metadata)
+    return released(planned, read, charge, saving).with_metadata(**metadata)
 
 
-def reader(source: list[str], call: Call) -> Callable[[], Any]:
+def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
     """Return a function that reads the table; the options are checked at once."""
-    table, run = call.table, call.run
     run.check()
     columns = table.columns(source)
     reading = table.reading

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from voxpop.cli.options import (
-    Call,
-    CallOptions,
+    Charge,
+    ChargeOptions,
     First,
     Folder,
     Json,
     Output,
     Overwrite,
+    Run,
+    RunOptions,
     Sources,
     Spend,
     SpendOptions,
+    Table,
+    TableOptions,
     tokenizer_of,
 )
 from voxpop.cli.releasing import (
@@ -189,7 +193,10 @@ def count(
     save: Save = True,
     overwrite: Overwrite = False,
     json: Json = False,
-    call: CallOptions = Call(),
+    table: TableOptions = Table(),
+    spend: SpendOptions = Spend(),
+    charge: ChargeOptions = Charge(),
+    run: RunOptions = Run(),
 ) -> None:
     """Count, with noise, the users that hold each gram of a saved release.
 
@@ -199,8 +206,8 @@ def count(
     """
     from voxpop.release.saving import COUNTS
 
-    plan = _planned(Counts(limit), folder, call.spend)
-    tally = _add(COUNTS, folder, plan, source, call, save=save, overwrite=overwrite)
+    plan = _planned(Counts(limit), folder, spend)
+    tally = _add(COUNTS, folder, plan, source, table, charge, run, save=save, overwrite=overwrite)
     if json:
         print_json({"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)})
         return
@@ -218,7 +225,10 @@ def top(
     save: Save = True,
     overwrite: Overwrite = False,
     json: Json = False,
-    call: CallOptions = Call(),
+    table: TableOptions = Table(),
+    spend: SpendOptions = Spend(),
+    charge: ChargeOptions = Charge(),
+    run: RunOptions = Run(),
 ) -> None:
     """Release, with noise, the grams of a saved release that most users hold, in order.
 
@@ -228,8 +238,8 @@ def top(
     """
     from voxpop.release.saving import RANKINGS
 
-    plan = _planned(Top(k), folder, call.spend)
-    ranking = _add(RANKINGS, folder, plan, source, call, save=save, overwrite=overwrite)
+    plan = _planned(Top(k), folder, spend)
+    ranking = _add(RANKINGS, folder, plan, source, table, charge, run, save=save, overwrite=overwrite)
     if json:
         print_json({**_added(ranking, folder if save else None), "grams": _ranked(ranking)["grams"]})
         return
@@ -307,7 +317,9 @@ def _add(
     folder: Path,
     plan: Callable[[], Any],
     source: list[str],
-    call: Call,
+    table: Table,
+    charge: Charge,
+    run: Run,
     *,
     save: bool,
     overwrite: bool,
@@ -324,7 +336,7 @@ def _add(
         lambda addition, new: save_new(addition, new, folder, overwrite=overwrite),
         overwrite,
     )
-    return released(plan, reader(source, call), call.charge, output, reported=False)
+    return released(plan, reader(source, table, run), charge, output, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:
