@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
@@ -21,15 +21,17 @@ from voxpop.reading.choices import Format, Subwords, TextTokenizer
 from voxpop.reading.folder import write_file
 from voxpop.reading.keys import spelled
 from voxpop.release.cutting import to_parquet
-from voxpop.release.release import Release
-from voxpop.release.result import Result
-from voxpop.release.tally import Tally
+
+if TYPE_CHECKING:
+    from voxpop.release.release import Release
+    from voxpop.release.result import Result
+    from voxpop.release.tally import Tally
 
 FORMULA = re.compile("'*[=+\\-@\uff1d\uff0b\uff0d\uff20\\t\\r\\n]")
 BREAKS = ("\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 
 
-def as_text(release: Release, _: Any = None) -> bytes:
+def as_text(release: "Release", _: Any = None) -> bytes:
     """Return one gram per line, tokens with a space between them.
 
     Raises:
@@ -41,7 +43,7 @@ def as_text(release: Release, _: Any = None) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def as_json(release: Release, _: Any = None) -> bytes:
+def as_json(release: "Release", _: Any = None) -> bytes:
     """Return one object: the grams as lists of tokens, the guarantee and the plan."""
     content = {
         "statement": str(release.guarantee),
@@ -52,7 +54,7 @@ def as_json(release: Release, _: Any = None) -> bytes:
     return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def as_csv(release: Release, _: Any = None) -> bytes:
+def as_csv(release: "Release", _: Any = None) -> bytes:
     """Return the columns gram (tokens with a space between them) and length, then those of keys, with a header.
 
     Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
@@ -91,7 +93,7 @@ def _cells(column: Any) -> list[Any]:
     return list(plain.to_pylist() if pa.types.is_integer(plain.type) else spelled(plain, "key").to_pylist())
 
 
-def as_arrow(release: Release, _: Any = None) -> bytes:
+def as_arrow(release: "Release", _: Any = None) -> bytes:
     """Return an Arrow IPC file (Feather 2) with the columns of `Release.to_arrow`."""
     sink = pa.BufferOutputStream()
     table = release.to_arrow()
@@ -101,7 +103,7 @@ def as_arrow(release: Release, _: Any = None) -> bytes:
     return content
 
 
-def as_parquet(release: Release, _: Any = None) -> bytes:
+def as_parquet(release: "Release", _: Any = None) -> bytes:
     """Return a Parquet file with the columns of `Release.to_arrow`."""
     return to_parquet(release.grams, release.keys)
 
@@ -145,29 +147,29 @@ class Export:
     general: bool = False
 
 
-def _vocabulary(release: Release, _: Options) -> bytes:
+def _vocabulary(release: "Release", _: Options) -> bytes:
     numbers = {gram: number for number, gram in enumerate(joined(release, "a vocabulary"))}
     return (json.dumps(numbers, ensure_ascii=False, indent=0) + "\n").encode()
 
 
-def _tokenizer(release: Release, options: Options) -> bytes:
+def _tokenizer(release: "Release", options: Options) -> bytes:
     return cast(str, to_tokenizer(release, options.tokenizer).to_str(pretty=True)).encode()
 
 
-def _spacy(release: Release, _: Options) -> bytes:
+def _spacy(release: "Release", _: Options) -> bytes:
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in entity_patterns(release)).encode()
 
 
-def _sql(release: Release, options: Options) -> bytes:
+def _sql(release: "Release", options: Options) -> bytes:
     columns = None if release.keys is None or release.keys.columns else "word"
     return f"{to_sql(release, options.dialect, 'select', columns)}\n".encode()
 
 
-def _subwords(model: Subwords) -> Callable[[Tally, Options], bytes]:
+def _subwords(model: Subwords) -> Callable[["Tally", Options], bytes]:
     return lambda tally, options: to_subword_tokenizer(tally, model, options.size).to_str(pretty=True).encode()
 
 
-def _document(make: Callable[[Result], str]) -> Callable[[Result, Options], bytes]:
+def _document(make: Callable[["Result"], str]) -> Callable[["Result", Options], bytes]:
     return lambda result, _: make(result).encode()
 
 
@@ -195,7 +197,7 @@ EXPORTS = (
 
 
 def write(
-    result: Result,
+    result: "Result",
     path: str | PathLike[str],
     format: Format | None = None,
     *,
@@ -220,6 +222,9 @@ def write(
         InputError: If the format is unknown or cannot contain these grams, or its library is not installed.
         ReleaseError: If the file exists or cannot be written.
     """
+    from voxpop.release.release import Release
+    from voxpop.release.tally import Tally
+
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Tally):
         raise InputError(f'"{export.name}" is trained on counts: count the release first, and write the counts.')

@@ -208,6 +208,10 @@ def _files(text: str, number: int | None) -> list[Path]:
     )
 
 
+def _is_iterable(source: Any) -> bool:
+    return isinstance(source, Iterable) and not isinstance(source, str | bytes)
+
+
 FILES: Final = Source(
     "files",
     {
@@ -302,7 +306,7 @@ SOURCES: Final = (
             "lists and iterators of dictionaries, named tuples, dataclasses, rows of SQLAlchemy and sqlite3": NO_TYPES,
             "iterators of tables": "as for each table",
         },
-        lambda source: isinstance(source, Iterable) and not isinstance(source, str | bytes),
+        _is_iterable,
         lambda source, request: tables.iterable_batches(source, request, _read),
     ),
 )

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 from voxpop.errors import InputError
 from voxpop.mechanisms.set_union.constants import MOST_USERS, USUAL_LIMIT
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
-from voxpop.privacy.planned import Account, Mechanism
+from voxpop.privacy.planned import Mechanism
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.mechanisms.rounds.users_needed import MinUsersBound
     from voxpop.mechanisms.set_union.plan import SeveralPlan, UnionPlan
     from voxpop.mechanisms.weightings.rule import Weighting, WeightingRule
+    from voxpop.privacy.planned import Account
     from voxpop.release.release import Release
 
 ADAPTIVE: Final = "adaptive"
@@ -144,7 +145,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         data_sets: "Mapping[str, Corpus]",
         budget: Budget,
         *,
-        ledger: Account | None = None,
+        ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "dict[str, Release]":
         """Release from several data sets about the same people, such as words and tags, under one budget.
