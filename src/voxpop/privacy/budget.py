@@ -87,6 +87,12 @@ def check_within(name: str, value: object, least: float, most: float, meaning: s
         raise InputError(f"`{name}` must be a number from {least:g} to {most:g}, got {value!r}. It is {meaning}.")
 
 
+def check_probability(probability: float) -> None:
+    """Raise an error unless a probability leaves both outcomes possible."""
+    if not 0.0 < probability < 1.0:
+        raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+
+
 def check_choice(name: str, value: object, choices: Sequence[str | int]) -> None:
     """Raise an error unless a value is one of the choices."""
     if value not in choices:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxpop.errors import ColumnError, InputError, InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, card, printable, words_first
+from voxpop.privacy.budget import SHOWN, Budget, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
@@ -23,9 +23,8 @@ from voxpop.release.saving import ABOUT, RELEASE, TABLE, stated
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
-    from voxpop.privacy.budget import Budget
     from voxpop.privacy.planned import Account
-    from voxpop.release.completing import Completer, Completion
+    from voxpop.release.cutting import Completer, Completion
     from voxpop.release.report.page import Grid
     from voxpop.release.tally import Ranking, Tally
 
@@ -159,7 +158,7 @@ class Release(Result):
     def count(
         self,
         data: "Corpus",
-        budget: "Budget",
+        budget: Budget,
         *,
         limit: int | None = None,
         ledger: "Account | None" = None,
@@ -188,7 +187,7 @@ class Release(Result):
         return tally
 
     def top(
-        self, k: int, data: "Corpus", budget: "Budget", *, ledger: "Account | None" = None, seed: int | None = None
+        self, k: int, data: "Corpus", budget: Budget, *, ledger: "Account | None" = None, seed: int | None = None
     ) -> "Ranking":
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
@@ -274,7 +273,7 @@ class Release(Result):
 
     @cached_property
     def _completer(self) -> "Completer":
-        from voxpop.release.completing import Completer
+        from voxpop.release.cutting import Completer
 
         return Completer(self.each_gram(), self.reading)
 

@@ -169,12 +169,6 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         users = {f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES}
         return asdict(each) | users
 
-    def __str__(self) -> str:
-        """Return the plan as a person reads it."""
-        from voxpop.mechanisms.ngrams.describe import describe
-
-        return describe(self.to_dict(), str(self.guarantee))
-
 
 def without_slack(budget: Budget, slack: float) -> Budget:
     """Return the budget less the cost of finite arithmetic, rounded down.

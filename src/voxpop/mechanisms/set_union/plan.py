@@ -124,12 +124,6 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "users_needed_without_promise": needed.users_needed_rows(self._without_promise().users_needed),
         }
 
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        from voxpop.mechanisms.set_union.describe import describe
-
-        return describe(self.to_dict(), str(self.guarantee))
-
 
 class UnionPlan(UnionNumbers["Corpus", "Release"], ABC):
     """What `SetUnion.plan` returns: every number that will run, before any data is read."""
