@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from support.look import read_engine
 from voxpop.cli import main
-from voxpop.reading.segmenting import _breaker, unicode_words
+from voxpop.reading.segmenting import breaker, unicode_words
 from voxpop.release.cutting import Cutter, cut_prompt
 
 TEXTS = {
@@ -76,8 +76,8 @@ def test_phrases_without_spaces(tmp_path, capsys):
 
 def test_without_the_library(monkeypatch):
     """Refused before a row is read, with what to install."""
-    _breaker.cache_clear()
+    breaker.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[unicode\]"):
         read_engine("nowhere.csv", user="who", text="text", tokenizer="unicode")
-    _breaker.cache_clear()
+    breaker.cache_clear()

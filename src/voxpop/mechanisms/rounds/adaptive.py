@@ -19,7 +19,6 @@ from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice, s
 from voxpop.mechanisms.rounds.plan import (
     ALPHA,
     FIRST_NOVELTY,
-    LEAST_POOL,
     NOVELTY,
     USUAL_THRESHOLD,
     RoundPlan,
@@ -47,7 +46,7 @@ from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.guarantee import Spend, gaussian_spend
 from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.numerics import draw_slack, falling_to, walk_slack
+from voxpop.privacy.numerics import falling_to
 from voxpop.privacy.secret import Secret
 from voxpop.reading.progress import track
 
@@ -315,16 +314,6 @@ def rounds_spend(planned: PlannedRounds, slack: float, rest: float = 0.0) -> Spe
     """
     novel, mu = planned.pair()
     return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
-
-
-def pool_for(limit: int) -> int:
-    """Return the most items of a user in all rounds after the first: a public constant, never below the limit."""
-    return max(limit, LEAST_POOL)
-
-
-def rounds_slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
-    """Return the cost of finite arithmetic: of decisions, and of draws from a pool that is larger than the limit."""
-    return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)
 
 
 def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:

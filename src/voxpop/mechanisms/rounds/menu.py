@@ -16,12 +16,10 @@ from voxpop.mechanisms.rounds.adaptive import (
     NEGLIGIBLE,
     AdaptiveRounds,
     plan_rounds,
-    pool_for,
-    rounds_slack,
     spendable,
     whole_sigma,
 )
-from voxpop.mechanisms.rounds.plan import NOVELTY, ROUNDS, schedule_for
+from voxpop.mechanisms.rounds.plan import NOVELTY, ROUNDS, pool_for, rounds_slack, schedule_for
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise, ever_released_with_few
 from voxpop.privacy.decisions import CellNoise
 

@@ -12,7 +12,7 @@ from voxpop.kernels.arrays import Floats
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, total_delta
-from voxpop.privacy.numerics import optimal_delta
+from voxpop.privacy.numerics import draw_slack, optimal_delta, walk_slack
 
 if TYPE_CHECKING:
     from voxpop.privacy.decisions import Rule
@@ -253,3 +253,13 @@ def schedule_for(limit: int, mu: float) -> Schedule:
     """Return the schedule for a limit and the mu of all rounds."""
     least, per_mu, most = RELIEF
     return COURSE.schedule(ROUNDS, min(least + per_mu * mu, most) * min(1.0, LOW_LIMIT / limit))
+
+
+def pool_for(limit: int) -> int:
+    """Return the most items of a user in all rounds after the first: a public constant, never below the limit."""
+    return max(limit, LEAST_POOL)
+
+
+def rounds_slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
+    """Return the cost of finite arithmetic: of decisions, and of draws from a pool that is larger than the limit."""
+    return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)
