@@ -118,7 +118,7 @@ def test_what_a_cluster_cannot_do_is_said(spark):
     assert repr(items) == "SparkCorpus(kind='items', private)"
     with pytest.raises(InputError, match="heavy hitters"):
         vp.HeavyHitters(max_length=3).release(items, vp.Budget(1, 1e-6))
-    with pytest.raises(InputError, match="tokens in order"):
+    with pytest.raises(InputError, match="need an order"):
         vp.NGrams().release(items, BUDGET)
     with pytest.raises(InputError, match="sequence="):
         vp.Sequences(alphabet=["tea"]).release(items, vp.Budget(1))

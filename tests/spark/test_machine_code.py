@@ -19,7 +19,7 @@ kernels = {
     "pairs.move_down": "int32[::1], int64, int64, int64",
     "group.mark_used": "int32[::1], uint8[::1]",
     "pairs.table_of": "int64[::1],",
-    "weigh.keep_undecided": "int32[::1], int64[::1], uint64[::1], uint8[::1]",
+    "weigh.keep_undecided": "int32[::1], int64[::1], uint64[::1], int64[::1], uint8[::1]",
 }
 found = []
 for name, types in kernels.items():
