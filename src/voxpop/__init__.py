@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms import weightings
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams
+    from voxpop.mechanisms.profile.mechanism import Profiling, profile
     from voxpop.mechanisms.sequences.mechanism import Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel
     from voxpop.mechanisms.set_union.mechanism import SetUnion
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from voxpop.reading.text_files import CSV
     from voxpop.reading.wanted import ReadOptions, Tokenizer
     from voxpop.release.loading import load
+    from voxpop.release.profile import Profile
     from voxpop.release.release import Release
     from voxpop.release.result import Report, Result
     from voxpop.release.tally import Ranking, Tally
@@ -48,6 +50,8 @@ __all__ = [  # noqa: RUF022  sorted as `dir` sorts
     "HeavyHitters",
     "Ledger",
     "NGrams",
+    "Profile",
+    "Profiling",
     "Ranking",
     "ReadOptions",
     "Release",
@@ -65,6 +69,7 @@ __all__ = [  # noqa: RUF022  sorted as `dir` sorts
     "load",
     "load_corpus",
     "papers",
+    "profile",
     "read",
     "weightings",
 ]
@@ -80,6 +85,8 @@ _HOMES = {
     "HeavyHitters": "voxpop.mechanisms.heavy_hitters.mechanism",
     "Ledger": "voxpop.ledger.ledger",
     "NGrams": "voxpop.mechanisms.ngrams.mechanism",
+    "Profile": "voxpop.release.profile",
+    "Profiling": "voxpop.mechanisms.profile.mechanism",
     "Ranking": "voxpop.release.tally",
     "Release": "voxpop.release.release",
     "Report": "voxpop.release.result",
@@ -90,6 +97,7 @@ _HOMES = {
     "Tally": "voxpop.release.tally",
     "load": "voxpop.release.loading",
     "load_corpus": "voxpop.engine.local.corpus",
+    "profile": "voxpop.mechanisms.profile.mechanism",
     "read": "voxpop.engine.read",
 }
 _PACKAGES = {

@@ -44,6 +44,16 @@ class NaiveEngine:
         cut = (one_sequence(key, documents, alphabet, max_length, secret) for key, documents in self.users.items())
         return NaiveTree([symbols for symbols in cut if symbols], len(alphabet), max_length)
 
+    def row_shares(self, listed, columns, unit):
+        weights: dict[Name, int] = {}
+        for documents in self.users.values():
+            tokens = [token for document in documents for token in document]
+            for column in range(columns):
+                mine = [token in listed.to_pylist() for token in tokens if token.split("|")[0] == str(column)]
+                for rank, count in ((2 * column, sum(mine)), (2 * column + 1, len(mine) - sum(mine))):
+                    weights[rank] = weights.get(rank, 0) + (count * unit // len(mine) if mine else 0)
+        return NaiveWeights(weights)
+
     def gathered(self):
         return corpus_of(list(self.users.values()), list(self.users))
 

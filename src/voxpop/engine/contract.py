@@ -412,6 +412,19 @@ class Engine(Protocol):
             secret: of the draw ("sequences/sample" by the user's key).
         """
 
+    def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:
+        """Add up the shares of each user's typed keys that are on a public list, row by row.
+
+        Args:
+            listed: the tokens on the list.
+            columns: number of columns of the table.
+            unit: of shares.
+
+        Returns:
+            For column c, rank 2 c: each user adds the share of its keys of this column, repeated ones counted each
+            time, that are on the list, rounded down; rank 2 c + 1: the share of those that are not.
+        """
+
     def gathered(self) -> Any:
         """Return all users in arrays on this machine: a `LocalCorpus`.
 

@@ -19,6 +19,7 @@ from voxpop.engine.contract import Draws
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools
+from voxpop.engine.local.row_shares import add_row_shares
 from voxpop.engine.local.weigh import Histogram, Holdings, weigh
 from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import SourceError
@@ -96,6 +97,11 @@ class LocalCorpus:
     def pools(self, secret: Draws) -> Pools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return Pools(self, secret)
+
+    def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
+        """Add up the shares of each user's typed keys that are on a public list, row by row."""
+        shares = add_row_shares(self, listed, columns, unit)
+        return Histogram(np.arange(shares.size), shares)
 
     def gathered(self) -> "LocalCorpus":
         """Return all users in arrays on this machine: this corpus."""

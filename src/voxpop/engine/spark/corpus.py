@@ -9,6 +9,7 @@ from voxpop.engine.spark.frames import (
     MESSAGES,
     Arrays,
     Holder,
+    closure,
     pieces,
     received,
     spread,
@@ -16,7 +17,8 @@ from voxpop.engine.spark.frames import (
     word_arrays,
 )
 from voxpop.engine.spark.pools import SparkPools
-from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weighed_items
+from voxpop.engine.spark.tasks import weigh_rows
+from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weigh_by, weighed_items
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
 from voxpop.reading.keys import Keys
@@ -111,6 +113,11 @@ class SparkCorpus:
     def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "RestrictableDraws") -> SparkTreeWalk:
         """Return every user's one sequence, to be counted."""
         return SparkTreeWalk(self._state, alphabet, max_length, secret)
+
+    def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> "SparkHistogram":
+        """Add up the shares of each user's typed keys that are on a public list, row by row."""
+        work = closure(weigh_rows, columns=columns, unit=unit)
+        return weigh_by(self._state, work, word_arrays(listed), words=False)
 
     def _in_groups(self) -> "DataFrame":
         """Return the same users in few groups, for order-dependent weightings."""

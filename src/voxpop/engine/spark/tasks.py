@@ -121,6 +121,15 @@ def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str)
     yield from word_rows(histogram.words, histogram.weights)
 
 
+@on_state
+def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> Answer:
+    """Add up the shares of the keys of a partition's users that are on the list that was sent."""
+    from voxpop.engine.local.row_shares import add_row_shares
+
+    shares = add_row_shares(corpus_of(arrays), texts_of(sent), columns, unit)
+    yield from weight_rows(np.arange(shares.size), shares)
+
+
 def word_rows(words: Any, weights: Int64s) -> Answer:
     """Yield (name, high, low) of words by their bytes."""
     return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights)

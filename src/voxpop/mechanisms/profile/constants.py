@@ -1,0 +1,14 @@
+"""The tuned constants of profiles."""
+
+from typing import Final
+
+COUNTS: Final = 0.22
+"""The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery."""
+COVER: Final = 0.03
+"""The share of cover."""
+UNIT: Final = 1 << 24
+"""The share of all rows of one user, in whole numbers."""
+CELL: Final = UNIT >> 10
+"""Noisy sums of shares are rounded to these."""
+LEVEL: Final = 1.96
+"""Standard errors on either side of a noisy count within which the true count is with probability 0.95."""
