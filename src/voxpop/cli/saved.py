@@ -92,8 +92,17 @@ def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
 def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
     """Return a title, the first rows for JSON and the first rows as lines of text."""
     from voxpop.privacy.budget import printable, words_first
+    from voxpop.release.profile import Profile
     from voxpop.release.release import Release
 
+    if isinstance(result, Profile):
+        shown = [[list(names), list(texts), users] for names, texts, users in islice(result.each_text(), first)]
+        lines = [
+            f"{'' if result.error is None else f'{users:>12,}'}  {' x '.join(names)}: {printable(texts)}"
+            for names, texts, users in shown
+        ]
+        title = f"A profile of {plural(len(result.keys.columns), 'column')}: {plural(len(result), 'value')}."
+        return f"{title}{' Noisy numbers of users.' if result.error else ''}", shown, lines
     if isinstance(result, Release):
         grams = words_first(result.each_gram())[:first]
         return count_of(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]

@@ -32,7 +32,7 @@ Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
 @final
 @dataclass(frozen=True)
 class TypedKeys:
-    """The sets of a table.
+    r"""The sets of a table.
 
     Attributes:
         columns: names and types; of texts, strings.
@@ -46,7 +46,7 @@ class TypedKeys:
         >>> keys = TypedKeys((KeyColumn("city", "string"), KeyColumn("year", "int64")), joint=(("city", "year"),))
         >>> rows = keys.tokens([pa.array(["Delft", "a|b"]), pa.array([7, None])])
         >>> rows.to_pylist()
-        [['0|Delft', '1|7', '2|Delft|7'], ['0|a\\\\|b']]
+        [['0|Delft', '1|7', '2|Delft|7'], ['0|a\\|b']]
     """
 
     columns: tuple[KeyColumn, ...]

@@ -148,7 +148,7 @@ class Profile(Result):
                 f"{', '.join(' x '.join(each) for each in self.keys.sets[:20])}."
             )
         if self.error is None:
-            raise InputError("this profile has no counts. Release a profile with counts=True.")
+            raise InputError("this profile has no counts. Make one with counts=True.")
         number = self.keys.sets.index(names)
         items, users = self._rows(number)
         order = np.argsort(-users, kind="stable")
@@ -168,14 +168,14 @@ class Profile(Result):
 
     def to_arrow(self) -> pa.Table:
         """Return all values as text: `columns` and `value` (lists of strings), and with counts `users` (int64)."""
-        kind, rows = pa.list_(pa.string()), list(self._texts())
+        kind, rows = pa.list_(pa.string()), list(self.each_text())
         found = pa.table({"columns": pa.array([names for names, *_ in rows], kind)})
         found = found.append_column("value", pa.array([texts for _, texts, _ in rows], kind))
         if self.error is None:
             return found
         return found.append_column("users", pa.array([users for *_, users in rows], pa.int64()))
 
-    def _texts(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], int]]:
+    def each_text(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], int]]:
         """Yield the columns, the spelled values, and the noisy number of users or 0, in the order of iteration."""
         for number, names in self._numbered:
             items, users = self._rows(number)
@@ -220,7 +220,7 @@ class Profile(Result):
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         from voxpop.release.report.page import page_of, story_of
 
-        rows = [((" × ".join(names), *texts), users) for names, texts, users in self._texts()]
+        rows = [((" × ".join(names), *texts), users) for names, texts, users in self.each_text()]
         rows.sort(key=lambda row: (len(row[0]), [token.encode() for token in row[0]]))
         grams = [gram for gram, _ in rows]
         sizes = dict(sorted(Counter(map(len, grams)).items()))
@@ -292,7 +292,9 @@ def load_profile(folder: str | PathLike[str]) -> Profile:
     try:
         columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
         keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
-        cover = {str(name): Cover(**each) for name, each in record["cover"].items()}
+        cover = {
+            str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
+        }
         profile = Profile(
             keys,
             read_parquet(tables[PROFILE.tables[0]]),
@@ -303,7 +305,7 @@ def load_profile(folder: str | PathLike[str]) -> Profile:
             record["error"],
             About.from_dict(dict(record.get(ABOUT, {}))),
         )
-        profile.to_arrow()  # checks the items
+        profile.to_list()  # checks the values
     except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
         raise PROFILE.changed(folder) from error
     return profile

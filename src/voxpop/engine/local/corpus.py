@@ -100,7 +100,7 @@ class LocalCorpus:
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
         """Add up the shares of each user's typed keys that are on a public list, row by row."""
-        shares = add_row_shares(self, listed, columns, unit)
+        shares = add_row_shares(self.tokens, self.user_start, self.vocabulary, listed, columns, unit)
         return Histogram(np.arange(shares.size), shares)
 
     def gathered(self) -> "LocalCorpus":

@@ -126,7 +126,8 @@ def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> Answ
     """Add up the shares of the keys of a partition's users that are on the list that was sent."""
     from voxpop.engine.local.row_shares import add_row_shares
 
-    shares = add_row_shares(corpus_of(arrays), texts_of(sent), columns, unit)
+    users = arrays["tokens"], arrays["user_start"], texts_of(arrays)
+    shares = add_row_shares(*users, texts_of(sent), columns, unit)
     yield from weight_rows(np.arange(shares.size), shares)
 
 

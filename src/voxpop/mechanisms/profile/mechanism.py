@@ -106,7 +106,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
             types: types that the source does not declare.
             csv: how CSV files are written.
         """
-        from voxpop.reading.schema import declared_schema
+        from voxpop.engine.schema import declared_schema
 
         users, texts = ([user] if isinstance(user, str) else list(user)), list(text)
         declared = declared_schema(source, csv, dict(types or {}))
@@ -167,9 +167,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         drops = options is not None and options.missing_users == "drop"
         used = {name: kind for name, kind in (types or {}).items() if name in {*users, *names}}
         declared = declared_types(used, [*users, *names])
-        wanted = Wanted(
-            users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=self.keys
-        )
+        wanted = Wanted(users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=self.keys)
         return read_wanted(source, wanted, options, csv)
 
     def to_dict(self) -> dict[str, Any]:

@@ -42,8 +42,6 @@ def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
         from voxpop.engine.spark.reading import arrow_schema
 
         return arrow_schema(source)
-    if isinstance(schema := getattr(source, "schema", None), pa.Schema):
-        return dict(zip(schema.names, schema.types, strict=True))
     if kind in ("polars.DataFrame", "polars.LazyFrame"):
         none = source.head(0)
         source, kind = (none if kind.endswith("DataFrame") else none.collect()), "polars"
@@ -51,5 +49,7 @@ def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
         return {str(name): tables.type_of(source[name][:0], Column(str(name))) for name in source.columns}
     if isinstance(source, Mapping):
         return {str(name): tables.type_of(values[:0], Column(str(name))) for name, values in source.items()}
+    if isinstance(schema := getattr(source, "schema", None), pa.Schema):
+        return dict(zip(schema.names, schema.types, strict=True))
     place = first_file(source)
     return None if place is None else declared_by(Path(place), csv, UNDECLARED)
