@@ -183,7 +183,7 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
     assert "order_id (an identifier by its name), price (double)" in printed
 
 
-def test_the_cost_of_all_parts_is_the_budget():
+def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
     """Recomputed from the numbers that run: rounds, counts and cover; the budget is used up to a hundredth."""
     for counts in (True, False):
         plan = vp.Profiling({"a": "string", "b": "string", "c": "int64"}, counts=counts).plan(BUDGET)

@@ -96,13 +96,14 @@ def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
     from voxpop.release.release import Release
 
     if isinstance(result, Profile):
-        shown = [[list(names), list(texts), users] for names, texts, users in islice(result.each_text(), first)]
+        shown = list(islice(result.each_text(), first))
         lines = [
             f"{'' if result.error is None else f'{users:>12,}'}  {' x '.join(names)}: {printable(texts)}"
             for names, texts, users in shown
         ]
+        rows = [[list(names), list(texts), users] for names, texts, users in shown]
         title = f"A profile of {plural(len(result.keys.columns), 'column')}: {plural(len(result), 'value')}."
-        return f"{title}{' Noisy numbers of users.' if result.error else ''}", shown, lines
+        return f"{title}{' Noisy numbers of users.' if result.error else ''}", rows, lines
     if isinstance(result, Release):
         grams = words_first(result.each_gram())[:first]
         return count_of(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]
