@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.mechanism import Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel
     from voxpop.mechanisms.set_union.mechanism import SetUnion
+    from voxpop.privacy.allocating import Aim, allocate
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.reading.databases import SQL
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [  # noqa: RUF022  sorted as `dir` sorts
+    "Aim",
     "Budget",
     "CSV",
     "Corpus",
@@ -64,6 +66,7 @@ __all__ = [  # noqa: RUF022  sorted as `dir` sorts
     "Tally",
     "Tokenizer",
     "__version__",
+    "allocate",
     "errors",
     "exports",
     "load",
@@ -79,6 +82,7 @@ _HOMES = {
     "SQL": "voxpop.reading.databases",
     "ReadOptions": "voxpop.reading.wanted",
     "Tokenizer": "voxpop.reading.wanted",
+    "Aim": "voxpop.privacy.allocating",
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.engine.data",
     "Guarantee": "voxpop.privacy.guarantee",
@@ -95,6 +99,7 @@ _HOMES = {
     "Sequences": "voxpop.mechanisms.sequences.mechanism",
     "SetUnion": "voxpop.mechanisms.set_union.mechanism",
     "Tally": "voxpop.release.tally",
+    "allocate": "voxpop.privacy.allocating",
     "load": "voxpop.release.loading",
     "load_corpus": "voxpop.engine.local.corpus",
     "profile": "voxpop.mechanisms.profile.mechanism",

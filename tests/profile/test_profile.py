@@ -197,11 +197,8 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
             tally = Counts().plan_within(plan.counting, BUDGET, release)
             square = max(max(1, *limits) / sigma**2 for limits, sigma in zip(tally.menu, tally.sigmas, strict=True))
             assert square + (tally.histogram_sigma and tally.histogram_sigma**-2) <= plan.counting
-            with (
-                pytest.MonkeyPatch.context() as patch,
-                pytest.raises(InternalError, match="less noise than was charged"),
-            ):
-                patch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
+            monkeypatch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
+            with pytest.raises(InternalError, match="less noise than was charged"):
                 Counts().plan_within(plan.counting, BUDGET, release)
 
 
