@@ -304,6 +304,15 @@ def test_the_command_line(table, tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out)["released"] == len(vp.load("found"))
     assert main(["show", "found"]) == 0
     assert main(["verify", "found"]) == 0
+    assert main(["export", "found", "-o", "seed.csv"]) == 0
+    seed = pl.read_csv("seed.csv")
+    assert seed.columns == ["column", "value", "users", "low", "high"]
+    assert seed.filter(pl.col("column") == "city x year").height == 18
+    assert "a\\|b|2025" in seed["value"].to_list()
+    assert (seed["low"] < seed["users"]).all()
+    for general in ("registry", "checklist"):
+        assert main(["export", "found", "-o", general, "--format", general]) == 0
+    assert main(["export", "found", "-o", "seed.txt"]) == 2
     assert main(["profile", *chosen, *budget, "--no-counts", "--json", "-o", "more"]) == 0
     assert main(["show", "more"]) == 0
     capsys.readouterr()

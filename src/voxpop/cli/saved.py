@@ -184,10 +184,12 @@ def export(
     from voxpop.exports.files import export_for, write
     from voxpop.release.loading import load
     from voxpop.release.release import load_release
+    from voxpop.release.saving import PROFILE
     from voxpop.release.tally import load_tally
 
     chosen = export_for(output, format)
-    result: Any = (load if chosen.general else load_tally if chosen.counted else load_release)(folder)
+    general = chosen.general or PROFILE.is_in(folder)
+    result: Any = (load if general else load_tally if chosen.counted else load_release)(folder)
     cut = tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
     print(f"Wrote {chosen.name if chosen.general else plural(len(result), 'gram')} to {output}")

@@ -155,16 +155,15 @@ class Profile(Result):
         items, users = items.take(int64_array(order)), users[order]
         keys = self.keys.keys_of(number)
         values = keys.table(items) if keys.columns else pa.table({names[0]: items})
-        reach = LEVEL * self.error
-        bounds = {
-            "users": int64_array(users),
-            "low": int64_array(np.floor(users - reach)),
-            "high": int64_array(np.ceil(users + reach)),
-        }
-        for name, numbers in bounds.items():
+        for name, numbers in self._bounds(users).items():
             if name not in names:
-                values = values.append_column(name, numbers)
+                values = values.append_column(name, int64_array(numbers))
         return values
+
+    def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
+        reach = LEVEL * (self.error or 0.0)
+        low, high = np.floor(users - reach), np.ceil(users + reach)
+        return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
     def to_arrow(self) -> pa.Table:
         """Return all values as text: `columns` and `value` (lists of strings), and with counts `users` (int64)."""
@@ -184,6 +183,24 @@ class Profile(Result):
                 zip(*(part.to_pylist() for part in parts), strict=True), users.tolist(), strict=True
             ):
                 yield names, texts, count
+
+    def flat_columns(self) -> dict[str, list[Any]]:
+        """Return the columns of a flat table of all values, for CSV files and seeds of dbt.
+
+        Returns:
+            Lists of the same length: `column`, names joined by " x "; `value`, spelled values joined by bars, with a
+            backslash before bars and backslashes of joint values; with counts `users`, `low` and `high`.
+        """
+        rows = [
+            (" x ".join(names), item, count)
+            for number, names in self._numbered
+            for item, count in zip(*(each.tolist() for each in self._rows(number)), strict=True)
+        ]
+        found: dict[str, list[Any]] = {"column": [row[0] for row in rows], "value": [row[1] for row in rows]}
+        if self.error is not None:
+            users = np.array([row[2] for row in rows], np.int64)
+            found |= {name: numbers.tolist() for name, numbers in self._bounds(users).items()}
+        return found
 
     def _release(self, number: int) -> Release:
         items, _ = self._rows(number)

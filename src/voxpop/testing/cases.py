@@ -30,7 +30,7 @@ from voxpop.mechanisms.ngrams.charges import Charges, LengthRun
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.mechanisms.profile.mechanism import Profiling
-from voxpop.mechanisms.rounds.menu import TYPICAL
+from voxpop.mechanisms.rounds.menu import LIMITS
 from voxpop.mechanisms.rounds.users_needed import released
 from voxpop.mechanisms.sequences.mechanism import Sequences
 from voxpop.mechanisms.sequences.releasing import part_after_statistics
@@ -121,8 +121,8 @@ def items(budget: Budget = BUDGET) -> Case:
 def profile(budget: Budget = BUDGET) -> Case:
     """Return the case of a profile: all users of a copy hold the same value of one column."""
     plan: Any = Profiling({"item": "int64"}, counts=False).plan(budget)
-    # Users are so few that the smallest limit is chosen, but for the noise of the choice.
-    rounds = plan.planned.entry(plan.planned.limit_for(np.zeros(len(TYPICAL), np.int64)))
+    # Each of very many users holds one value, so the smallest limit is chosen.
+    rounds = plan.planned.entry(LIMITS[0])
     chance = [0.0, *(released(rounds, users, 1) for users in range(1, MOST_USERS))]
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS - 1)), budget.delta)
     copies = max(1_000, 400_000 // max(8, others + 1))

@@ -10,5 +10,3 @@ UNIT: Final = 1 << 24
 """The share of all rows of one user, in whole numbers."""
 CELL: Final = UNIT >> 10
 """Noisy sums of shares are rounded to these."""
-LEVEL: Final = 1.96
-"""Standard errors on either side of a noisy count within which the true count is with probability 0.95."""
