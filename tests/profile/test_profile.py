@@ -185,11 +185,12 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
 
 def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
     """Recomputed from the numbers that run: rounds, counts and cover; the budget is used up to a hundredth."""
-    for counts in (True, False):
-        plan = vp.Profiling({"a": "string", "b": "string", "c": "int64"}, counts=counts).plan(BUDGET)
+    for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
+        plan = vp.Profiling({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(BUDGET)
         novel, mu = plan.planned.pair()
         cover = 3 / plan.cover_sigma**2 if counts else 0.0
-        whole = novel + gaussian_delta(2, hypot(mu, (plan.counting + cover) ** 0.5)) + plan.slack
+        assert (plan.joining > 0) == bool(joint)
+        whole = novel + gaussian_delta(2, hypot(mu, (plan.joining + plan.counting + cover) ** 0.5)) + plan.slack
         assert whole <= plan.delta * (1 + 1e-6) <= 1e-7 * (1 + 1e-6)
         assert plan.delta > 0.97e-7
         release = vp.Release.from_items(pa.array(["0|a"]), plan, plan.guarantee)
@@ -197,9 +198,10 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
             tally = Counts().plan_within(plan.counting, BUDGET, release)
             square = max(max(1, *limits) / sigma**2 for limits, sigma in zip(tally.menu, tally.sigmas, strict=True))
             assert square + (tally.histogram_sigma and tally.histogram_sigma**-2) <= plan.counting
-            monkeypatch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
-            with pytest.raises(InternalError, match="less noise than was charged"):
-                Counts().plan_within(plan.counting, BUDGET, release)
+            with monkeypatch.context() as patch:
+                patch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
+                with pytest.raises(InternalError, match="less noise than was charged"):
+                    Counts().plan_within(plan.counting, BUDGET, release)
 
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])

@@ -1,6 +1,7 @@
 """Typed keys: one token for one key, whatever bars, backslashes and nulls the table holds; cover row by row."""
 
 import datetime
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive.profile import cover_of, keys_of_row
-from support.look import corpus_documents
+from support.look import corpus_documents, user_items
 from voxpop.engine.local import row_shares
 from voxpop.engine.local.read import read_here
 from voxpop.errors import ColumnError, InputError
@@ -64,18 +65,29 @@ def test_rows_become_the_keys_of_the_reference(rows):
     assert found == expected
 
 
-@given(rows=ROWS)
-def test_parents_of_joint_keys_are_their_single_values(rows):
-    """Each value under the token that it has in the table."""
+@given(rows=ROWS, data=st.data())
+def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
+    """All of them, held or not, each once and in parts of any size; and the tokens that a stage keeps are these."""
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
-    parents = {
-        ((name,), (value,))
-        for names, values in every.values()
-        if len(names) > 1
-        for name, value in zip(names, values, strict=True)
+    single = {token for token, (names, _) in every.items() if len(names) == 1}
+    assert set(corpus.only(KEYS, None).vocabulary.to_pylist()) == single
+    listed = pa.array(sorted(token for token in single if data.draw(st.booleans())), pa.large_string())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typed_keys, "AT_ONCE", data.draw(st.integers(1, 7)))
+        number, parts = KEYS.candidates(listed)
+        found = [token for part in parts for token in part.to_pylist()]
+    values = {
+        name: [value for names, (value,) in map(every.__getitem__, listed.to_pylist()) if names == (name,)]
+        for name in COLUMNS
     }
-    assert {every[token] for token in KEYS.parents(corpus.vocabulary).to_pylist()} == parents
+    expected = [(names, own) for names in JOINT for own in product(*(values[name] for name in names))]
+    assert number == len(found) == len(set(found)) == len(expected)
+    assert set(decoded(KEYS, pa.array(found, pa.large_string()))) == set(expected)
+    kept = corpus.only(KEYS, listed)
+    assert set(kept.vocabulary.to_pylist()) == set(found) & every.keys()
+    held = [{every[t] for row in user for t in row} for user in corpus_documents(corpus)]
+    assert [{every[t] for t in user} for user in user_items(kept)] == [user & set(expected) for user in held]
 
 
 def shared(rows, released):

@@ -29,6 +29,7 @@ from voxpop.engine.data import Candidates, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.reading.keys import Keys
+from voxpop.reading.typed_keys import TypedKeys
 
 ALL_LENGTHS = "all lengths"
 """The name of the one order that a walk through lengths has."""
@@ -410,6 +411,14 @@ class Engine(Protocol):
             alphabet: distinct symbols, public; other tokens are left out before anything is counted or cut.
             max_length: most symbols of one user.
             secret: of the draw ("sequences/sample" by the user's key).
+        """
+
+    def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "Engine":
+        """Return the same users with some of their typed keys: the single ones, or joint ones.
+
+        Args:
+            keys: the columns and combinations.
+            listed: public tokens; the joint keys whose single values are all listed are kept. None keeps single keys.
         """
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:

@@ -9,6 +9,7 @@ are numbered in the order of the public schema.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, Final, final
 
 import numpy as np
@@ -16,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.kernels.arrays import Int32s, Int64s
-from voxpop.reading.arrow import array_of, int64_array, numbers_of, string_array
+from voxpop.kernels.arrays import Bools, Int32s, Int64s
+from voxpop.reading.arrow import array_of, int64_array, numbers_of
 from voxpop.reading.columns import text_column
 from voxpop.reading.keys import WORDS, KeyColumn, Keys, family, joined_texts, plain_type, spelled, split_texts
 from voxpop.reading.tokenizers import list_tokeniser
@@ -25,6 +26,8 @@ from voxpop.reading.words import WordInterner
 
 MOST_SETS: Final = 10_000
 """Most columns and combinations of columns of one table."""
+AT_ONCE: Final = 1 << 18
+"""Joint tokens that are made together."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
 """Codes of all values of a set, row after row; the number of values by row; and the distinct values by code."""
 
@@ -125,15 +128,37 @@ class TypedKeys:
         single = array_of((numbers < len(self.columns)).astype(np.uint8)).cast(pa.bool_())
         return numbers, pc.if_else(single, pc.replace_substring_regex(rest, r"(?s)\\(.)", r"\1"), rest)
 
-    def parents(self, tokens: pa.LargeStringArray) -> pa.LargeStringArray:
-        """Return the tokens of the single values of joint tokens, distinct, in no order."""
+    def chosen(self, tokens: pa.LargeStringArray, listed: pa.LargeStringArray | None) -> Bools:
+        """Return which tokens are single, or with a list, which are joint and have all their single values on it."""
         numbers, items = self.split(tokens)
-        found: set[str] = set()
+        if listed is None:
+            return np.asarray(numbers < len(self.columns))
+        found = np.zeros(len(tokens), np.bool_)
         for number, names in enumerate(self.joint, start=len(self.columns)):
-            mine = items.filter(array_of((numbers == number).astype(np.uint8)).cast(pa.bool_()))
-            for name, texts in zip(names, split_texts(mine, len(names)), strict=True):
-                found.update(_numbered(self.names[name], pc.unique(texts)).to_pylist())
-        return string_array(sorted(found))
+            mine = np.flatnonzero(numbers == number)
+            parts = split_texts(items.take(int64_array(mine)), len(names))
+            known = [
+                numbers_of(pc.is_in(_numbered(self.names[name], texts), value_set=listed).cast(pa.int8())) > 0
+                for name, texts in zip(names, parts, strict=True)
+            ]
+            found[mine] = np.logical_and.reduce(known)
+        return found
+
+    def candidates(self, listed: pa.LargeStringArray) -> tuple[int, Iterator[pa.LargeStringArray]]:
+        """Return the number of joint tokens whose single values are all on a list, and these tokens in parts."""
+        numbers, items = self.split(listed)
+        single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
+        values = [[single[self.names[name]] for name in names] for names in self.joint]
+        sizes = [prod(map(len, each)) for each in values]
+
+        def parts() -> Iterator[pa.LargeStringArray]:
+            for number, (each, size) in enumerate(zip(values, sizes, strict=True), start=len(self.columns)):
+                for first in range(0, size, AT_ONCE):
+                    places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in each])
+                    texts = [own.take(int64_array(place)) for own, place in zip(each, places, strict=True)]
+                    yield _numbered(number, joined_texts(texts), joint=True)
+
+        return sum(sizes), parts()
 
 
 def column_numbers(tokens: pa.LargeStringArray, columns: int) -> Int32s:

@@ -79,7 +79,7 @@ class Cover(NamedTuple):
 class Profile(Result):
     """The released values of the columns of a table, of combinations of columns, and the words of texts.
 
-    All values were found together, so one guarantee covers the whole profile. Iteration yields the names of the
+    One guarantee covers the whole profile. Iteration yields the names of the
     columns of each value, the value, and its noisy number of users (None without counts).
 
     Attributes:

@@ -32,10 +32,11 @@ from voxpop.kernels.sequences import (
     lengthen_contexts,
     open_steps,
 )
-from voxpop.reading.arrow import numbers_of, string_array
+from voxpop.reading.arrow import int64_array, numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
+from voxpop.reading.typed_keys import TypedKeys
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine, Shares
@@ -97,6 +98,17 @@ class LocalCorpus:
     def pools(self, secret: Draws) -> Pools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return Pools(self, secret)
+
+    def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "LocalCorpus":
+        """Return the same users with their single keys, or with the joint keys of listed values."""
+        self.require("the keys of one stage", per_token=14, per_user=8, per_word=64)
+        chosen = keys.chosen(self.vocabulary, listed)
+        # int32 (tokens + 1): the new id of each token; the end of a row, -1, has the last.
+        ids = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
+        tokens = ids[self.tokens]
+        starts = np.concatenate([[0], np.cumsum(tokens >= 0)])[self.user_start]
+        vocabulary = self.vocabulary.take(int64_array(np.flatnonzero(chosen)))
+        return replace(self, tokens=tokens[tokens >= 0], user_start=starts, vocabulary=vocabulary, kind="items")
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
         """Add up the shares of each user's typed keys that are on a public list, row by row."""

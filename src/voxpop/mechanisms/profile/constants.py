@@ -6,6 +6,10 @@ COUNTS: Final = 0.22
 """The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery."""
 COVER: Final = 0.03
 """The share of cover."""
+SINGLES: Final = 0.3
+"""The single values' share of discovery where joint values are wanted; joint values have the rest."""
+SPURIOUS: Final = 0.5
+"""The expected number of released joint values that nobody holds, at most; their single values are always held."""
 UNIT: Final = 1 << 24
 """The share of all rows of one user, in whole numbers."""
 CELL: Final = UNIT >> 10

@@ -15,6 +15,8 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     kinds = {name: "words" if name in plan["text"] else kind for name, kind in plan["columns"].items()}
     joint = ", ".join(" x ".join(names) for names in plan["joint"]) or "none"
+    if plan["joint"]:
+        joint += f"; at most {plan['spurious']:g} released joint values that nobody holds are expected"
     later = "no counts"
     if plan["counts"]:
         later = f"counts of users, and cover with noise of {plan['sigma_of_cover']:.3g} users"
@@ -47,7 +49,11 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         title="released",
         kicker="Profile of a table",
         proof="docs/privacy/profile.md",
-        values={"counts": plan["counts"], "sigma": plain(plan["sigma_of_cover"])},
+        values={
+            "counts": plan["counts"],
+            "spurious": plain(plan["spurious"]) if plan["joint"] else "",
+            "sigma": plain(plan["sigma_of_cover"]),
+        },
         needed=Grid(
             "Users that a value needs",
             ["values of each user", "users"],

@@ -32,14 +32,15 @@ IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ss
 class Profiling(Mechanism["Corpus", "Profile"]):
     """Release the values of all columns of a table that many users share: the configuration of `voxpop.profile`.
 
-    One set union runs over the values of all columns, the words of texts and joint values together. Each user shares
-    one unit of weight among them, so columns with few values, which are released first, cost the other columns nothing.
+    One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
+    weight among them, so columns with few values, which are released first, cost the other columns nothing. Joint
+    values are found among the combinations of released values, which are public and so need fewer users.
 
     Attributes:
         columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
         text: names of the columns that are texts, whose words are released.
-        joint: combinations of columns whose joint values are released, too. Their single values are always released
-            with them.
+        joint: combinations of columns whose joint values are released, too. Their single values are always released.
+            At most 0.5 released joint values that nobody holds are expected.
         counts: whether noisy counts of users and the cover of each column are released.
         left_out: names of columns of the table that are left out, and the reasons, for the record.
 

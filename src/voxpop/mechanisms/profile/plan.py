@@ -5,7 +5,7 @@ from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.profile.constants import COUNTS, COVER
+from voxpop.mechanisms.profile.constants import COUNTS, COVER, SINGLES, SPURIOUS
 from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from voxpop.release.profile import Profile
 
 LATER = 3
-"""Passes after the rounds: the histogram of counts, counts and cover."""
+"""Passes after all rounds: the histogram of counts, counts and cover."""
 
 
 class Profiled(Configured, Protocol):
@@ -43,6 +43,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
 
     Attributes:
         planned: the adaptive rounds that find the keys, for each limit that may be chosen.
+        joining: mu^2 of the rounds over joint values; 0 without these.
         counting: mu^2 of the counts; 0 without counts.
         cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without.
         slack: the part of delta that finite arithmetic costs.
@@ -60,6 +61,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     _usual: ClassVar = 1
 
     planned: AdaptiveRounds | Menu
+    joining: float
     counting: float
     cover_sigma: float
     slack: float
@@ -69,7 +71,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     @property
     def later(self) -> float:
         """The mu^2 of everything after the rounds, from the numbers that run, rounded up."""
-        return later_square(self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
+        return later_square(self.joining, self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
 
     @property
     def _now(self) -> PlannedRounds:
@@ -96,6 +98,8 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
             **budget_numbers(self.budget, self.delta),
             "limit": shown.limit if chosen else None,
             **({"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}),
+            "mu_squared_of_joint_values": self.joining,
+            "spurious": SPURIOUS if self.joining else 0.0,
             "mu_squared_of_counts": self.counting,
             "sigma_of_cover": self.cover_sigma,
             "round_plans": adaptive.round_rows(shown),
@@ -109,20 +113,20 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
         return describe(self.to_dict(), str(self.guarantee))
 
 
-def later_square(counting: float, cover_sigma: float, columns: int) -> float:
-    """Return the mu^2 of counts and cover, rounded up.
+def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
+    """Return the mu^2 of joint values, counts and cover, rounded up.
 
     Each user changes the two sums of each column by at most 1 in l2, so all sums by at most the root of the number of
     columns (docs/privacy/profile.md, "Cover").
     """
-    if not cover_sigma:
-        return 0.0
-    return nextafter(fsum([counting, max(1, columns) / cover_sigma**2]) * (1 + 2.0**-40), inf)
+    cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
+    return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
 def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
     """Compute the numbers of a profile; see `Profiling.plan`."""
-    slack = planned_slack(budget.epsilon, None) + walk_slack(budget.epsilon, LATER)
+    # Rounds over single and over joint values.
+    slack = 2 * planned_slack(budget.epsilon, None) + walk_slack(budget.epsilon, LATER)
     if budget.delta <= 2 * slack:
         if 2 * slack >= 1.0:
             raise too_large(budget.epsilon)
@@ -131,16 +135,19 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
             "Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
         )
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
-    share = 1.0 - COUNTS - COVER if profiling.counts else 1.0
+    columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
+    share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
     planned = planned_rounds(exact.epsilon, exact.delta, None, share=share)
-    counting = cover_sigma = 0.0
-    if profiling.counts:
-        # What the rounds and their histogram leave, rounded down.
+    joining = counting = cover_sigma = 0.0
+    if share < 1.0:
+        # The rest after the rounds and their histogram, rounded down.
         histogram = planned.sigma**-2 if isinstance(planned, Menu) else 0.0
         rest = (planned.square * (1 / share - 1) - histogram) * (1 - 2.0**-30)
-        counting = rest * COUNTS / (COUNTS + COVER)
-        cover_sigma = sqrt(max(1, len(profiling.keys.columns)) / (rest - counting)) * (1 + 2.0**-40)
-    later = later_square(counting, cover_sigma, len(profiling.keys.columns))
+        # Of 1 - share, with the histogram paid from all parts evenly.
+        joining = rest * (1.0 - share - measured) / (1.0 - share)
+        counting = rest * COUNTS / (1.0 - share) if profiling.counts else 0.0
+        cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
+    later = later_square(joining, counting, cover_sigma, len(profiling.keys.columns))
     # Rounds with Gaussian releases of mu^2 = M about released keys behind them (docs/privacy/adaptive.md).
     delta = adaptive.total_delta(planned, exact, rest=later) + slack
-    return sealed(ProfilePlan(profiling, budget, planned, counting, cover_sigma, slack, delta), delta)
+    return sealed(ProfilePlan(profiling, budget, planned, joining, counting, cover_sigma, slack, delta), delta)

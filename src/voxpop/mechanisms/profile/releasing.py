@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
-from voxpop.mechanisms.profile.constants import CELL, UNIT
+from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, UNIT
 from voxpop.mechanisms.rounds.adaptive import released_in_rounds
+from voxpop.mechanisms.rounds.known import plan_known, released_candidates
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
@@ -20,16 +21,16 @@ from voxpop.release.release import Release
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.profile.plan import ProfilePlan
-    from voxpop.reading.typed_keys import TypedKeys
 
 
 def release_profile(plan: "ProfilePlan", data: Corpus, seed: int | None) -> Profile:
     """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
     corpus, keys = check_engine(data), plan.mechanism.keys
     secret, guarantee = plan.begin(seed)
-    found, ran = released_in_rounds(plan.planned, plan.budget, corpus, secret)
+    single = corpus.only(keys, None) if keys.joint else corpus
+    found, ran = released_in_rounds(plan.planned, plan.budget, single, secret)
     done = plan if ran is plan.planned else with_record(plan, ran=ran)
-    tokens = with_parents(keys, found)
+    tokens = with_joint(plan, corpus, found, ran.limit, secret)
     sets, items = keys.split(tokens)
     columns = {"set": array_of(sets), "item": items}
     error, cover = None, dict[str, Cover]()
@@ -43,9 +44,25 @@ def release_profile(plan: "ProfilePlan", data: Corpus, seed: int | None) -> Prof
     return Profile(keys, pa.table(columns), cover, done, guarantee, corpus.reading, error)
 
 
-def with_parents(keys: "TypedKeys", tokens: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Return tokens together with the single values of joint ones, in order of bytes: post-processing."""
-    every = pc.unique(pa.concat_arrays([tokens, keys.parents(tokens)]))
+def with_joint(
+    plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, secret: Secret
+) -> pa.LargeStringArray:
+    """Return released single tokens and the joint tokens of them that rounds over all combinations release.
+
+    Args:
+        plan: of the profile.
+        corpus: of all typed keys.
+        single: the released single tokens, so the candidates are public.
+        limit: that ran for single tokens: a function of noisy numbers.
+        secret: of all draws and noise.
+    """
+    keys = plan.mechanism.keys
+    number, candidates = keys.candidates(single)
+    if not number:
+        return single
+    rounds = plan_known(plan.joining, limit, number, SPURIOUS)
+    joint = released_candidates(rounds, corpus.only(keys, single), candidates, secret)
+    every = pa.concat_arrays([single, joint])
     return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
 
 

@@ -44,6 +44,7 @@ from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine, PoolWalk, Weights
+    from voxpop.mechanisms.rounds.known import KnownRounds
     from voxpop.mechanisms.rounds.plan import RoundPlan
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.decisions import Rule
@@ -266,7 +267,7 @@ def plan_rounds(
     weights, chances = levels(np.multiply(schedule.parts, schedule.shares), mu, limit, pool)
     # The first and the last level determine the thresholds, these the other levels.
     ends = Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole(len(others), 1)
-    later = tuple(_round(shares, ends, number, sigma, schedule, promise) for number, sigma in enumerate(others))
+    later = tuple(planned_round(shares, ends, number, sigma, schedule, promise) for number, sigma in enumerate(others))
     goal = target / data_sets * schedule.novelty * (1 - schedule.first_novelty)
     score = _score(later, schedule, pool, goal, promise)
     caps = _caps(score, weights, chances, pool, goal)
@@ -348,7 +349,7 @@ def _first_round(
     return RoundPlan(with_cutoff(shares.weighting_rule, shares.setting, cutoff), "gaussian", sigma, threshold)
 
 
-def _round(
+def planned_round(
     shares: CalibratedRule, caps: Caps, number: int, sigma: float, schedule: Schedule, promise: MinUsersBound | None
 ) -> AdaptiveRound:
     """Return a later round, its cutoff above the usual threshold or that of a promise.
@@ -464,7 +465,7 @@ def released_in_rounds(
     return pools.released(), rounds
 
 
-def score_step(rounds: AdaptiveRounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:
+def score_step(rounds: "AdaptiveRounds | KnownRounds", number: int, secret: "Secret", pass_name: str) -> ScoreStep:
     """Return the outcome of a round from weights."""
     each, rules = rounds.rounds[number], rounds.score
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
