@@ -16,7 +16,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     kinds = {name: "words" if name in plan["text"] else kind for name, kind in plan["columns"].items()}
     joint = ", ".join(" x ".join(names) for names in plan["joint"]) or "none"
     if plan["joint"]:
-        joint += f"; at most {plan['spurious']:g} released joint values that nobody holds are expected"
+        joint += f"; at most {plan['spurious']:g} released joint values that no user holds are expected"
     later = "no counts"
     if plan["counts"]:
         later = f"counts of users, and cover with noise of {plan['sigma_of_cover']:.3g} users"

@@ -40,7 +40,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
         text: names of the columns that are texts, whose words are released.
         joint: combinations of columns whose joint values are released, too. Their single values are always released.
-            At most 0.5 released joint values that nobody holds are expected.
+            At most 0.1 released joint values that no user holds are expected.
         counts: whether noisy counts of users and the cover of each column are released.
         left_out: names of columns of the table that are left out, and the reasons, for the record.
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
-from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, UNIT
+from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
 from voxpop.mechanisms.rounds.adaptive import released_in_rounds
 from voxpop.mechanisms.rounds.known import plan_known, released_candidates
 from voxpop.privacy.decisions import CellNoise
@@ -60,7 +60,7 @@ def with_joint(
     number, candidates = keys.candidates(single)
     if not number:
         return single
-    rounds = plan_known(plan.joining, limit, number, SPURIOUS)
+    rounds = plan_known(plan.joining, limit, number, min(SPURIOUS, SPURIOUS_EACH * number))
     joint = released_candidates(rounds, corpus.only(keys, single), candidates, secret)
     every = pa.concat_arrays([single, joint])
     return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
