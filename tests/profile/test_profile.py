@@ -256,11 +256,20 @@ def test_saved_and_loaded(profile, table, tmp_path):
             vp.load(tmp_path / "profile")
 
 
+def test_columns_of_unusual_names():
+    """Names of counts, a nested user, and a column of both bars and quotes."""
+    rows = [{"id": number} for number in range(2000)]
+    table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
+    found = vp.profile(table, user="who.id", budget=BUDGET, joint="pairs", options=QUIET, seed=1)
+    assert found.counts("users").column_names == ["users", "noisy_users", "low", "high"]
+    assert len(found.joint["users", 'a|"']) == 2
+
+
 def test_without_counts(table):
     """More values, and neither counts nor cover."""
     found = vp.profile(table, user="customer", budget=BUDGET, counts=False, options=QUIET, seed=1)
     assert found.cover == {}
-    assert found.to_arrow().column_names == ["columns", "value"]
+    assert found.to_arrow().column_names == ["column", "value"]
     with pytest.raises(InputError, match="has no counts"):
         found.counts("city")
     assert {users for *_, users in found} == {None}

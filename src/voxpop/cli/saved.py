@@ -101,9 +101,9 @@ def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
             f"{'' if result.error is None else f'{users:>12,}'}  {' x '.join(names)}: {printable(texts)}"
             for names, texts, users in shown
         ]
-        rows = [[list(names), list(texts), users] for names, texts, users in shown]
+        first_rows: list[Any] = [[list(names), list(texts), users] for names, texts, users in shown]
         title = f"A profile of {plural(len(result.keys.columns), 'column')}: {plural(len(result), 'value')}."
-        return f"{title}{' Noisy numbers of users.' if result.error else ''}", rows, lines
+        return f"{title}{' Noisy numbers of users.' if result.error else ''}", first_rows, lines
     if isinstance(result, Release):
         grams = words_first(result.each_gram())[:first]
         return count_of(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]

@@ -62,7 +62,7 @@ def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
     bars. Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
     """
     if isinstance(release, Profile):
-        columns: dict[str, list[Any]] = release.flat_columns()
+        columns: dict[str, list[Any]] = release.to_arrow().to_pydict()
     else:
         columns = {"gram": joined(release, "a CSV file"), "length": release.grams["length"].to_pylist()}
         keys = release.keys

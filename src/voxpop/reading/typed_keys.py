@@ -20,7 +20,7 @@ from voxpop.errors import ColumnError, InputError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s
 from voxpop.reading.arrow import array_of, int64_array, numbers_of
 from voxpop.reading.columns import text_column
-from voxpop.reading.keys import WORDS, KeyColumn, Keys, family, joined_texts, plain_type, spelled, split_texts
+from voxpop.reading.keys import WORDS, KeyColumn, Keys, joined_texts, plain_type, spelled, split_texts
 from voxpop.reading.tokenizers import list_tokeniser
 from voxpop.reading.words import WordInterner
 
@@ -175,7 +175,8 @@ def _numbered(number: int, words: pa.Array, *, joint: bool = False) -> pa.LargeS
 
 def _values(array: pa.Array, column: KeyColumn) -> Coded:
     kind = plain_type(array.type)
-    if not pa.types.is_null(array.type) and family(kind) != family(column.type):
+    # Types of one family, too: values of a wider type could not be returned as values of the planned one.
+    if not pa.types.is_null(array.type) and kind != column.type:
         raise ColumnError(f'the column "{column.name}" holds {kind}, and {column.kind} was planned. Declare its type.')
     coded = spelled(array, column.name).dictionary_encode()
     codes = numbers_of(coded.indices, missing=-1).astype(np.int64)

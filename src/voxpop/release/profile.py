@@ -137,7 +137,8 @@ class Profile(Result):
 
         Returns:
             The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
-            without noise with probability 0.95 each. Of a text, the first column has the words.
+            without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has that name. Of
+            a text, the first column has the words.
 
         Raises:
             InputError: if the profile has no such column or combination, or no counts.
@@ -156,8 +157,7 @@ class Profile(Result):
         keys = self.keys.keys_of(number)
         values = keys.table(items) if keys.columns else pa.table({names[0]: items})
         for name, numbers in self._bounds(users).items():
-            if name not in names:
-                values = values.append_column(name, int64_array(numbers))
+            values = values.append_column(f"noisy_{name}" if name in names else name, int64_array(numbers))
         return values
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
@@ -166,13 +166,23 @@ class Profile(Result):
         return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
     def to_arrow(self) -> pa.Table:
-        """Return all values as text: `columns` and `value` (lists of strings), and with counts `users` (int64)."""
-        kind, rows = pa.list_(pa.string()), list(self.each_text())
-        found = pa.table({"columns": pa.array([names for names, *_ in rows], kind)})
-        found = found.append_column("value", pa.array([texts for _, texts, _ in rows], kind))
-        if self.error is None:
-            return found
-        return found.append_column("users", pa.array([users for *_, users in rows], pa.int64()))
+        """Return a flat table of all values, as for CSV files and seeds of dbt.
+
+        Returns:
+            The columns `column` (names joined by " x ") and `value` (spelled values joined by bars, with a backslash
+            before bars and backslashes of joint values); with counts `users`, `low` and `high`.
+        """
+        names, items, users = list[str](), list[pa.Array](), list["Int64s"]()
+        for number, own in self._numbered:
+            mine, counts = self._rows(number)
+            names += [" x ".join(own)] * len(mine)
+            items.append(mine)
+            users.append(counts)
+        found = {"column": pa.array(names, pa.string()), "value": pa.chunked_array(items, pa.large_string())}
+        if self.error is not None:
+            bounds = self._bounds(np.concatenate([np.empty(0, np.int64), *users]))
+            found |= {name: int64_array(each) for name, each in bounds.items()}
+        return pa.table(found)
 
     def each_text(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], int]]:
         """Yield the columns, the spelled values, and the noisy number of users or 0, in the order of iteration."""
@@ -183,24 +193,6 @@ class Profile(Result):
                 zip(*(part.to_pylist() for part in parts), strict=True), users.tolist(), strict=True
             ):
                 yield names, texts, count
-
-    def flat_columns(self) -> dict[str, list[Any]]:
-        """Return the columns of a flat table of all values, for CSV files and seeds of dbt.
-
-        Returns:
-            Lists of the same length: `column`, names joined by " x "; `value`, spelled values joined by bars, with a
-            backslash before bars and backslashes of joint values; with counts `users`, `low` and `high`.
-        """
-        rows = [
-            (" x ".join(names), item, count)
-            for number, names in self._numbered
-            for item, count in zip(*(each.tolist() for each in self._rows(number)), strict=True)
-        ]
-        found: dict[str, list[Any]] = {"column": [row[0] for row in rows], "value": [row[1] for row in rows]}
-        if self.error is not None:
-            users = np.array([row[2] for row in rows], np.int64)
-            found |= {name: numbers.tolist() for name, numbers in self._bounds(users).items()}
-        return found
 
     def _release(self, number: int) -> Release:
         items, _ = self._rows(number)

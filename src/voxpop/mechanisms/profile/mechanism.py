@@ -112,7 +112,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         users, texts = ([user] if isinstance(user, str) else list(user)), list(text)
         declared = declared_schema(source, csv, dict(types or {}))
         wanted = None if columns is None else [*columns, *texts]
-        for name in [*users, *texts, *(wanted or ())]:
+        for name in [*texts, *(wanted or ())]:
             if name not in declared:
                 raise InputError(
                     f'the table has no column "{name}". Choose from {", ".join(list(declared)[:20]) or "none"}.'
