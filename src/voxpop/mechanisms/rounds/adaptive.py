@@ -44,7 +44,6 @@ from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine, PoolWalk, Weights
-    from voxpop.mechanisms.rounds.known import KnownRounds
     from voxpop.mechanisms.rounds.plan import RoundPlan
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.decisions import Rule
@@ -461,18 +460,20 @@ def released_in_rounds(
     pools.draw(rounds.pool, POOL)
     for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
         pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, score_step(rounds, number, secret, pass_name), pass_name)
+        pools.advance(each.shares, score_step(rounds.rounds, rounds.score, number, secret, pass_name), pass_name)
     return pools.released(), rounds
 
 
-def score_step(rounds: "AdaptiveRounds | KnownRounds", number: int, secret: "Secret", pass_name: str) -> ScoreStep:
+def score_step(
+    rounds: Sequence[AdaptiveRound], rules: CumulativeScore, number: int, secret: "Secret", pass_name: str
+) -> ScoreStep:
     """Return the outcome of a round from weights."""
-    each, rules = rounds.rounds[number], rounds.score
+    each = rounds[number]
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
     unit, spread = each.shares.setting.unit, rules.spreads
     enough = steps = 0.0
-    if number + 1 < len(rounds.rounds):
-        after, part = rounds.rounds[number + 1], rules.parts[number + 1]
+    if number + 1 < len(rounds):
+        after, part = rounds[number + 1], rules.parts[number + 1]
         enough = rules.thresholds[number + 1] * float(spread[number + 1]) + spare(rules.mus) * part
         # A weight of sigma raises the score by its part.
         steps = STEPS * after.sigma * unit / (after.shares.setting.cutoff * part)

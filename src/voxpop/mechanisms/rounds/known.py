@@ -109,7 +109,7 @@ def released_candidates(
     pools.draw(rounds.pool, "pool/candidates")
     for number, each in enumerate(rounds.rounds):
         pass_name = _pass_name(number)
-        pools.advance(each.shares, score_step(rounds, number, secret, pass_name), pass_name)
+        pools.advance(each.shares, score_step(rounds.rounds, rounds.score, number, secret, pass_name), pass_name)
     by_noise = [
         part.filter(array_of(_released_by_noise(rounds, part, secret).view(np.uint8)).cast(pa.bool_()))
         for part in candidates
@@ -127,7 +127,7 @@ def _released_by_noise(rounds: KnownRounds, candidates: pa.LargeStringArray, sec
     score, left = np.zeros(len(candidates)), np.arange(len(candidates))
     found = np.zeros(len(candidates), np.bool_)
     for number in range(len(rounds.rounds)):
-        step = score_step(rounds, number, secret, _pass_name(number))
+        step = score_step(rounds.rounds, rounds.score, number, secret, _pass_name(number))
         score[left], states = step(np.zeros(left.size, np.int64), names[left], score[left])
         found[left[states == RELEASED]] = True
         left = left[states > DROPPED]
