@@ -12,6 +12,7 @@ AIMS = {
     "words": vp.Aim(vp.SetUnion(limit=100), users=120, per_user=10),
     "heavy": vp.Aim(vp.SetUnion(limit=1, weighting=vp.weightings.Count()), users=100),
     "counts": vp.Aim(error=60, limit=16),
+    "profile": vp.Aim(vp.Profiling({"city": "string", "year": "int64"}, joint=[("city", "year")]), users=400),
 }
 
 

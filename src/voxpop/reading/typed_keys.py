@@ -208,8 +208,3 @@ def _together(parts: Sequence[Coded]) -> Coded:
     _, first = np.unique(joint, return_index=True)
     texts = [words.take(int64_array(mine[first])) for mine, words in members]
     return joint, held.astype(np.int64), joined_texts(texts)
-
-
-def pairs(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield all pairs of columns, in their order."""
-    return ((one, other) for place, one in enumerate(names) for other in names[place + 1 :])

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget, check_budget
 from voxpop.privacy.planned import Mechanism
 from voxpop.reading.keys import KeyColumn, family, is_list, plain_type
-from voxpop.reading.typed_keys import TypedKeys, pairs
+from voxpop.reading.typed_keys import TypedKeys
 from voxpop.reading.wanted import ReadOptions
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
                 'columns=["country", "city"].'
             )
         keyed = [name for name in chosen if name not in texts]
-        together = tuple(pairs(keyed)) if joint == "pairs" else tuple(map(tuple, joint or ()))
+        together = tuple(combinations(keyed, 2)) if joint == "pairs" else tuple(map(tuple, joint or ()))
         return cls(chosen, tuple(texts), together, counts, left_out)
 
     def plan(self, budget: Budget) -> "ProfilePlan":
