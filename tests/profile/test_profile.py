@@ -66,6 +66,7 @@ def test_values_come_back_with_their_types(profile):
     assert profile.columns["day"].to_list() == [datetime.date(2026, 1, day) for day in range(1, 6)]
     assert profile.columns["note"].to_list() == ["thank", "you"]
     assert profile.columns["own"].to_list() == ["shared"]
+    assert profile.columns["note"].reading == "words"
     assert len(profile.joint["city", "year"]) == 18
     assert ("a|b", 2025) in profile.joint["city", "year"]
     assert profile.joint["paid", "city", "day"].to_list()[0] == (False, "Delft", datetime.date(2026, 1, 1))
@@ -206,7 +207,7 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])
 def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
-    """Deliberately broken: cover with a tenth of its noise is charged, or counts and cover are charged twice."""
+    """Deliberately broken: cover runs with a third of its noise, or all that follows is charged twice."""
     if broken == "COVER":
         real = planning.sqrt
         monkeypatch.setattr(planning, "sqrt", lambda value: real(value) / 3)
@@ -223,6 +224,15 @@ def test_budgets_that_are_too_small_are_refused():
         vp.Profiling({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
 
+def test_data_that_were_read_otherwise_are_refused(table):
+    """Words, and keys of other columns: no message quotes them."""
+    plan = vp.Profiling({"city": "string"}).plan(BUDGET)
+    other = vp.Profiling({"own": "string"}).read(table, user="customer")
+    for data in (vp.read(table, user="customer", items="own"), other):
+        with pytest.raises(InputError, match="read for this profile"):
+            plan.release(data)
+
+
 def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
     """The contract suffices, cover included; and within a memory limit."""
     some = table.head(600)
@@ -231,7 +241,7 @@ def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
     users = {int(key): rows for key, rows in zip(corpus.user_key, corpus_documents(corpus), strict=True)}
     plan = profiling.plan(vp.Budget(4, 1e-6))
     limited = profiling.read(some, user="customer", options=vp.ReadOptions(memory="3GiB"))
-    found = [plan.release(data, seed=5) for data in (corpus, NaiveEngine(users), limited)]
+    found = [plan.release(data, seed=5) for data in (corpus, NaiveEngine(users, reading=corpus.reading), limited)]
     assert found[0] == found[1] == found[2]
     assert len(found[0]) > 20
 

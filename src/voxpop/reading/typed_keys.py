@@ -9,6 +9,7 @@ are numbered in the order of the public schema.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from math import prod
 from typing import Any, Final, final
 
@@ -80,6 +81,11 @@ class TypedKeys:
     def names(self) -> dict[str, int]:
         """The number of each column."""
         return {each.name: number for number, each in enumerate(self.columns)}
+
+    @cached_property
+    def reading(self) -> str:
+        """The beginning of the `reading` of a corpus of these keys; the name of the tokenizer of texts follows."""
+        return f"typed keys {sha256(repr((self.columns, self.texts, self.joint)).encode()).hexdigest()[:16]}: "
 
     def keys_of(self, number: int) -> Keys:
         """Return names and types of the values of a set; none for words."""

@@ -189,6 +189,8 @@ class Wanted:
     @property
     def reading(self) -> str:
         """How tokens are made, as in `Corpus`."""
+        if self.typed:
+            return f"{self.typed.reading}{tokeniser_name(self.tokenizer)}"
         return tokeniser_name(self.tokenizer) if self.kind == "text" else self.kind
 
 

@@ -126,7 +126,10 @@ def profile(budget: Budget = BUDGET) -> Case:
     chance = [0.0, *(released(rounds, users, 1) for users in range(1, MOST_USERS))]
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS - 1)), budget.delta)
     copies = max(1_000, 400_000 // max(8, others + 1))
-    corpora = (_typed(sensitivity.copied_items([(0,)] * users, 1, copies)) for users in (others + 1, others))
+    corpora = (
+        _typed(sensitivity.copied_items([(0,)] * users, 1, copies), plan.mechanism.keys.reading)
+        for users in (others + 1, others)
+    )
     return case_of(
         ("profile", f"near: {others} others"),
         plan,
@@ -137,10 +140,10 @@ def profile(budget: Budget = BUDGET) -> Case:
     )
 
 
-def _typed(corpus: LocalCorpus) -> LocalCorpus:
+def _typed(corpus: LocalCorpus, reading: str) -> LocalCorpus:
     """Return the corpus with each item as a value of the first column."""
     spelled = pc.binary_join_element_wise("0", corpus.vocabulary.cast(pa.string()), "|").cast(pa.large_string())
-    return replace(corpus, vocabulary=spelled)
+    return replace(corpus, vocabulary=spelled, reading=reading)
 
 
 def first_numbers(release: Release, length: int = 1) -> np.ndarray:

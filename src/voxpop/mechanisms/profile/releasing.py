@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
+from voxpop.errors import InputError
 from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
 from voxpop.mechanisms.rounds.adaptive import released_in_rounds
 from voxpop.mechanisms.rounds.known import plan_known, released_candidates
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 def release_profile(plan: "ProfilePlan", data: Corpus, seed: int | None) -> Profile:
     """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
     corpus, keys = check_engine(data), plan.mechanism.keys
+    if not corpus.reading.startswith(keys.reading):
+        raise InputError(
+            "the data must be read for this profile, with its columns and combinations. Read it with "
+            "`profiling.read(table, user=...)`."
+        )
+    reading = corpus.reading.removeprefix(keys.reading)
     secret, guarantee = plan.begin(seed)
     single = corpus.only(keys, None) if keys.joint else corpus
     found, ran = released_in_rounds(plan.planned, plan.budget, single, secret)
@@ -36,12 +43,12 @@ def release_profile(plan: "ProfilePlan", data: Corpus, seed: int | None) -> Prof
     error, cover = None, dict[str, Cover]()
     if plan.counting:
         # The registry imports counts, because no mechanism imports another.
-        release = Release.from_items(tokens, done, guarantee, corpus.reading)
+        release = Release.from_items(tokens, done, guarantee)
         counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
         tally = counts.release(data, seed=seed)
         columns["users"], error = int64_array(tally.users), tally.error
         cover = measured_cover(plan, corpus, tokens, secret)
-    return Profile(keys, pa.table(columns), cover, done, guarantee, corpus.reading, error)
+    return Profile(keys, pa.table(columns), cover, done, guarantee, reading, error)
 
 
 def with_joint(
