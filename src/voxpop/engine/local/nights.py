@@ -86,8 +86,9 @@ class NightlyPools:
         decided = np.concatenate([self.released, np.zeros(new.size, np.int64)]).astype(np.bool_).view(np.uint8)
         fresh, begins = fresh_items(ids.astype(np.int32), starts, places, self.items, self.starts, decided)
         words = pa.chunked_array([self.words, corpus.vocabulary.take(int64_array(new))]).combine_chunks()
-        sizes = np.append(np.diff(self.starts), 0)[places]
-        fresh, begins = _within(fresh, begins, pool - sizes, keys, words, secret)
+        # A user without budget has been removed, or gives nothing any more: its rows are ignored.
+        room = np.append(np.where(self.left > 0, pool - np.diff(self.starts), 0), pool)[places]
+        fresh, begins = _within(fresh, begins, room, keys, words, secret)
         # Only items that joined a pool exist from now on.
         joined = np.zeros(len(words), np.bool_)
         joined[: len(self.words)] = True
@@ -159,7 +160,7 @@ class NightlyPools:
         order = np.argsort(self.keys)
         found = np.searchsorted(self.keys, keys, sorter=order)
         places = np.append(order, 0)[np.minimum(found, order.size)]
-        return np.where((found < order.size) & (np.append(self.keys, 0)[places] == keys), places, -1)
+        return np.where((found < order.size) & (np.append(self.keys, np.uint64(0))[places] == keys), places, -1)
 
     def _merge(
         self, keys: Uint64s, places: Int64s, fresh: Int32s, begins: Int64s, secret: Draws, night: int, whole: int

@@ -122,12 +122,8 @@ class Series:
             require_memory(corpus, pools)
             record.before = record.night
             for missed in range(record.night + 1, number):
-                _read_night(plan, pools, secret, missed, None)
-            pools.take(
-                corpus, secret, number, plan.pool, WHOLE, lambda names: _past_noise(plan, secret, number, names)
-            )
-            charge, states, since = _tonight(plan, pools, number)
-            pools.pay(charge, states, since)
+                read_night(plan, pools, secret, missed, None)
+            begin_night(plan, pools, secret, corpus, number)
             record.night, record.begun, record.rows = number - 1, number, rows
             # On disk before any noise of this night is drawn: a night is completed from here, never run on other rows.
             self._store.write(record, pools)
@@ -205,19 +201,29 @@ class Series:
 
     def _complete(self, record: Record, pools: NightlyPools, plan: SeriesPlan, secret: Secret) -> None:
         """Add the noise of the night that has begun, release, and write the state: a function of the state alone."""
-        number = record.begun
-        charge, states, since = _tonight(plan, pools, number)
-        setting, rule = plan.setting(number), PolicyGaussian()
-
-        def add(histogram: Int64s, items: Any, starts: Int64s, bounds: Int64s) -> None:
-            rule.add_within(histogram, items, starts, setting, bounds)
-
-        _read_night(plan, pools, secret, number, pools.weigh(charge, add, states, since))
-        record.night, record.begun = number, 0
+        read_night(plan, pools, secret, record.begun, weights_of(plan, pools, record.begun))
+        record.night, record.begun = record.begun, 0
         self._store.write(record, pools)
 
     def __repr__(self) -> str:
         return f"Series({str(self.folder)!r}, private)"
+
+
+def begin_night(plan: SeriesPlan, pools: NightlyPools, secret: Secret, corpus: LocalCorpus, night: int) -> None:
+    """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item."""
+    pools.take(corpus, secret, night, plan.pool, WHOLE, lambda names: _past_noise(plan, secret, night, names))
+    pools.pay(*_tonight(plan, pools, night))
+
+
+def weights_of(plan: SeriesPlan, pools: NightlyPools, night: int) -> Int64s:
+    """Return the weight of every item on a night for which users have paid: private."""
+    setting, rule = plan.setting(night), PolicyGaussian()
+
+    def add(histogram: Int64s, items: Any, starts: Int64s, bounds: Int64s) -> None:
+        rule.add_within(histogram, items, starts, setting, bounds)
+
+    charge, states, since = _tonight(plan, pools, night)
+    return pools.weigh(charge, add, states, since)
 
 
 def _tonight(plan: SeriesPlan, pools: NightlyPools, night: int) -> tuple[Charge, Bytes, int]:
@@ -238,7 +244,7 @@ def _past_noise(plan: SeriesPlan, secret: Secret, night: int, names: Uint64s) ->
     return scores
 
 
-def _read_night(plan: SeriesPlan, pools: NightlyPools, secret: Secret, night: int, weights: Int64s | None) -> None:
+def read_night(plan: SeriesPlan, pools: NightlyPools, secret: Secret, night: int, weights: Int64s | None) -> None:
     """Add the noisy weights of a night to the scores of all items, held or not, and release by the threshold."""
     pools.read(_reading(plan, secret, night), weights, secret)
     pools.released[(pools.released == 0) & (pools.scores >= plan.thresholds[night - 1])] = night
