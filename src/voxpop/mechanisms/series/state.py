@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -118,7 +119,7 @@ class Store:
             with np.load(io.BytesIO(whole), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             fields = json.loads(arrays.pop("record").tobytes())
-        except (ValueError, KeyError, OSError, EOFError) as error:
+        except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
             raise ReleaseError(f"{self._folder / FILE} is damaged. Restore the file of the last night.") from error
         if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
             raise ReleaseError(f"{self._folder / FILE} has another version: use the voxpop that wrote it.")
