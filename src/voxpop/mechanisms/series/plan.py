@@ -244,23 +244,26 @@ def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) ->
     return states
 
 
-def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
-    """Return the text of a plan from its public numbers."""
-    nights, scale = plan["nights"], 2.0 ** -plan["bits"]
-    spread = np.sqrt(np.cumsum(np.square(np.multiply(plan["factors"], plan["sigmas"]) / (plan["cell"] * scale))))
-    shown = sorted({1, *(round(nights * part / 4) for part in (1, 2, 3)), nights} - {0})
+def night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
+    """Return the numbers of some nights as the cells of a table, a head above them."""
+    nights, cell = plan["nights"], plan["cell"] * 2.0 ** -plan["bits"]
+    spread = np.sqrt(np.cumsum(np.square(np.multiply(plan["factors"], plan["sigmas"]) / cell)))
     rows = [["night", "price", "sigma", "threshold", "rests below"]]
-    for night in shown:
+    for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
         at = night - 1
         rest = "-" if plan["rests"][at] == NEVER else f"{plan['rests'][at] / spread[at]:.3g}"
         level = plan["thresholds"][at] / spread[at]
         rows.append([str(night), f"{plan['costs'][at] / WHOLE:.3g}", f"{plan['sigmas'][at]:.4g}", f"{level:.4g}", rest])
+    return rows
+
+
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan from its public numbers."""
     return "\n".join(
         [
-            f"Set union over {nights:,} nights under one budget, at most {plan['pool']:,} items a user in all nights",
-            *([guarantee] if guarantee else []),
-            "thresholds in standard deviations of the score",
+            f"Set union over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
+            "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
             "",
-            *table(rows),
+            *table(night_rows(plan)),
         ]
     )
