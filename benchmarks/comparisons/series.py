@@ -119,7 +119,11 @@ def matrix(rows: pl.DataFrame, nights: int, items: int) -> int:
     noise = sigma(BUDGET.epsilon, BUDGET.delta * (1 - NOVELTY), float(np.linalg.norm(root)))
     spread, share = noise * np.sqrt(np.cumsum(root**2)), 1 / sqrt(items)
     level = brentq(lambda x: items * ndtr(share / spread - x).sum() - NOVELTY * BUDGET.delta, 0, 40)
-    drawn, total, out = rng.standard_normal((nights, words.size), np.float32), np.zeros(words.size), np.zeros(words.size)
+    drawn, total, out = (
+        rng.standard_normal((nights, words.size), np.float32),
+        np.zeros(words.size),
+        np.zeros(words.size),
+    )
     night, held = used["night"].to_numpy(), np.zeros(words.size, np.bool_)
     for t in range(nights):
         mine = ids[night == t]
@@ -135,12 +139,20 @@ def measured(name: str, nights: int) -> list[list[object]]:
     rows = stream(name, nights)
     trends, begins = with_trends(rows, nights)
     picks = [max(0, round(nights * part) - 1) for part in (0.1, 0.25, 0.5, 0.75, 1)]
-    head = [f"{name}, {nights} nights", *(f"night {pick + 1}" for pick in picks), "with trends", "late words", "seconds"]
+    head = [
+        f"{name}, {nights} nights",
+        *(f"night {pick + 1}" for pick in picks),
+        "with trends",
+        "late words",
+        "seconds",
+    ]
     found: list[list[object]] = [head]
     for way in WAYS:
         _, curve, took = run(rows, nights, way)
         released, trend, _ = run(trends, nights, way)
-        found.append([way, *(curve[p] for p in picks), trend[-1], late(released, trends, begins, nights), f"{took:.1f}"])
+        found.append(
+            [way, *(curve[p] for p in picks), trend[-1], late(released, trends, begins, nights), f"{took:.1f}"]
+        )
         print(found[-1], flush=True)
     blank: list[object] = [""] * (len(picks) - 1)
     split = {f"n{night}": rows.filter(pl.col("night") == night) for night in range(nights)}

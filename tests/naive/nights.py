@@ -37,9 +37,7 @@ class Nights:
             for word in fresh[: max(room, 0)]:
                 mine[word] = night
                 if word not in self.scores:
-                    self.scores[word] = sum(
-                        plan.factors[r - 1] * self.noise(r, word) for r in range(1, night)
-                    )
+                    self.scores[word] = sum(plan.factors[r - 1] * self.noise(r, word) for r in range(1, night))
                     self.released[word] = 0
         weights = {} if rows is None else self.weights(night)
         for word in self.scores:
@@ -77,5 +75,3 @@ class Nights:
     def draw(self, purpose, user, name):
         """Return the first word of a draw."""
         return int(self.secret.draws(purpose, np.array([user], np.uint64), np.array([name], np.uint64))[0, 0])
-
-

@@ -66,7 +66,9 @@ def trial(seed, monkeypatch, deletes):
     plan = some_plan(rng, nights, int(rng.integers(1, 8)), int(rng.integers(1, 3)))
     users = list(range(1, int(rng.integers(2, 9))))
     extra = int(rng.choice(users))
-    gone = {user: int(rng.integers(2, nights + 1)) for user in users if deletes and user != extra and rng.random() < 0.4}
+    gone = {
+        user: int(rng.integers(2, nights + 1)) for user in users if deletes and user != extra and rng.random() < 0.4
+    }
     q = Stream(plan, secret, users, seed, gone)
     p = Stream(plan, secret, [user for user in users if user != extra], seed, gone)
     total = 0.0
@@ -74,7 +76,9 @@ def trial(seed, monkeypatch, deletes):
     for night in range(1, nights + 1):
         heavy = q.begin(night)
         before = q.by_word(q.pools.scores)
-        names = {tuple(name): word for name, word in zip(item_names(q.pools.words, secret).tolist(), before, strict=True)}
+        names = {
+            tuple(name): word for name, word in zip(item_names(q.pools.words, secret).tolist(), before, strict=True)
+        }
 
         def known(plan, secret, night, wanted, names=names, before=before):
             if past is not PAST:

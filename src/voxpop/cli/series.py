@@ -54,7 +54,8 @@ def run(
     /,
     *,
     night: Annotated[
-        int | None, Parameter(help="Number of the night, from 1. Nights that are left out count as nights without rows.")
+        int | None,
+        Parameter(help="Number of the night, from 1. Nights that are left out count as nights without rows."),
     ] = None,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Also save the items released so far to this folder.")

@@ -256,7 +256,9 @@ def unseal(content: bytes, key: bytes) -> bytes:
             last = b"last" if number + 1 == len(pieces) else b"more"
             found.append(cipher.decrypt(piece[:12], piece[12:], last))
     except InvalidTag:
-        raise InputError("the file was encrypted with another key, or was changed. Give the key it was written with.") from None
+        raise InputError(
+            "the file was encrypted with another key, or was changed. Give the key it was written with."
+        ) from None
     return b"".join(found)
 
 

@@ -111,8 +111,8 @@ class Store:
             ) from None
         whole = content
         if content.startswith(SEALED) != (self._key is not None):
-            what = "is encrypted: give the key" if self._key is None else "is not encrypted: leave out the key"
-            raise ReleaseError(f"{self._folder / FILE} {what}.")
+            what = "it is encrypted. Give the key" if self._key is None else "it is not encrypted. Leave out the key"
+            raise ReleaseError(f"{self._folder / FILE} cannot be opened: {what}.")
         if self._key is not None:
             whole = unseal(content, self._key)
         try:
