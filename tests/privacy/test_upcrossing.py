@@ -8,7 +8,6 @@ from scipy.special import ndtr
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.upcrossing import NightReading, ever_reached
 
-
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 

@@ -52,7 +52,9 @@ def refuted(folder, others, late):
     """Return whether the rates with and without the user contradict the guarantee, in either direction."""
     joined = bounds(released(folder / f"q{others}{late}", 1, others + 1, others if late else None))
     without = bounds(released(folder / f"p{others}{late}", 2, others, None)) if others else (0.0, 0.0)
-    wrong = [one[0] > exp(BUDGET.epsilon) * two[1] + BUDGET.delta for one, two in ((joined, without), (without, joined))]
+    wrong = [
+        one[0] > exp(BUDGET.epsilon) * two[1] + BUDGET.delta for one, two in ((joined, without), (without, joined))
+    ]
     return any(wrong)
 
 
@@ -79,7 +81,5 @@ def test_too_little_noise_is_refuted(tmp_path, monkeypatch):
     """A broken variant: a third of the noise."""
     from voxpop.privacy import upcrossing
 
-    monkeypatch.setattr(
-        upcrossing, "noisy_cells", lambda weights, sigma, *rest: noisy_cells(weights, sigma / 3, *rest)
-    )
+    monkeypatch.setattr(upcrossing, "noisy_cells", lambda weights, sigma, *rest: noisy_cells(weights, sigma / 3, *rest))
     assert any(refuted(tmp_path, others, False) for others in (3, 5, 7, 9, 11))

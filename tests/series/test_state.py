@@ -132,14 +132,15 @@ def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
 
 
 def test_nights_are_numbered(tmp_path):
-    """A repeated night returns the same release; nights left out count; the past and the time after the end do not."""
+    """A repeated night returns its release, whatever its rows; nights left out count; the past and the time after the end do not."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
     first = series.run(rows("tea"), night=1)
-    assert series.run(rows("tea")) == series.run(rows("tea"), night=1) == first
+    assert series.run(rows("other"), night=1) == series.run(rows("tea"), night=1) == first
     assert series.night == 1
-    with pytest.raises(InputError, match="`night` must be from 2 to 6, got 1"):
-        series.run(rows("milk"), night=1)
+    assert "other" not in series._read()[1].words.to_pylist()
     series.run(rows("tea", "milk"), night=4)
+    with pytest.raises(InputError, match="`night` must be from 5 to 6, got 1"):
+        series.run(rows("milk"), night=1)
     assert (series.night, len(series.counts)) == (4, 4)
     series.run(rows("tea", "milk", "oat"))
     series.run(rows("tea", "milk", "oat", "rye"))

@@ -65,7 +65,7 @@ def run(
     key_file: KeyFile = None,
     json: given.Json = False,
 ) -> None:
-    """Add the rows of a night, and print the items that are released since the last one. The same rows count once.
+    """Add the rows of a night, and print the items that are released since the last one.
 
     Example: `voxpop series run state 2026-11-25.parquet --user author --text body --night 30 -o words`
     """

@@ -85,6 +85,6 @@ class NightReading:
             names: uint64 (items, 2), by which draws name an item.
             scores: int64 (items), before the night.
         """
-        # A function of the secret, the night and the item: an item has this noise also where nobody holds it yet.
+        # A function of the secret, the night and the item: an item has this noise also before a user holds it.
         draws = self.secret.draws(f"noise/night {self.number}", names[:, 0], names[:, 1])
         return np.asarray(scores + self.factor * noisy_cells(weights, self.sigma, self.unit, self.cell, draws))

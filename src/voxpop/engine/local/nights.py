@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, final
 
 import numpy as np
@@ -36,11 +35,11 @@ class NightlyPools:
     Attributes:
         keys: uint64 (users), a function of the user's id only.
         left: int64 (users), the remaining budget, in 2^-40 of all.
-        paid: int64 (users), what the users paid for the night that has begun.
+        paid: int64 (users), the payments for the night that has begun.
         items: int32, the pools of all users.
         starts: int64 (users + 1), where each pool begins.
         nights: int32, the night on which each item joined the pool.
-        words: large_string (items), in order of arrival. Items stay until the series ends, whoever still holds them.
+        words: large_string (items), in order of arrival. Items stay until the series ends, also without users.
         scores: int64 (items), after the last night.
         released: int64 (items), the night of the release, or 0.
     """
@@ -74,7 +73,7 @@ class NightlyPools:
             night: its number.
             pool: most items of one user in all nights.
             whole: the budget of a new user.
-            past: returns the score of items that nobody held, by their names in draws: noise of all earlier nights.
+            past: returns the scores of new items by their names in draws: the noise of all earlier nights.
         """
         keys, tokens, starts = _by_key(corpus)
         places = self._places(keys)
@@ -97,7 +96,7 @@ class NightlyPools:
         added = words.take(int64_array(np.flatnonzero(joined)[len(self.words) :]))
         check_width(len(self.words) + len(added), "items")
         self._merge(keys, places, fresh, begins, secret, night, whole)
-        # Before anything tells which items are active: an item has its past noise wherever it is held.
+        # Before states are computed: an item has its past noise in either of two neighbouring streams.
         self.words = pa.chunked_array([self.words, added]).combine_chunks()
         self.scores = np.concatenate([self.scores, _in_parts(past, item_names(added, secret))])
         self.released = np.concatenate([self.released, np.zeros(len(added), np.int64)])
@@ -109,7 +108,7 @@ class NightlyPools:
         self.left = self.left - self.paid
 
     def weigh(self, charge: Charge, add: Add, states: Bytes, since: int) -> Int64s:
-        """Return the weight of every item, each user moving its items by what it paid for."""
+        """Return the weight of every item, each user moving its items within its payment."""
         histogram = np.zeros(len(self.words), np.int64)
         items, starts = active_items(self.items, self.starts, self.nights, states, since)
         bounds = charge.bounds(self.paid)
@@ -128,7 +127,7 @@ class NightlyPools:
         self.scores = _in_parts(part, np.arange(len(self.words)))
 
     def remove(self, key: int) -> bool:
-        """Remove the pool of a user, who has no budget from now on; tell whether the user was there.
+        """Remove the pool of a user, who has no budget from now on; return whether the state had the user.
 
         The key stays: rows that follow must not begin with a second budget. Items and scores stay as well.
         """
@@ -187,15 +186,6 @@ def require_memory(corpus: LocalCorpus, pools: NightlyPools) -> None:
         size += BYTES_OF_USER * (corpus.user_key.size + pools.keys.size)
         size += BYTES_OF_ITEM * (len(corpus.vocabulary) + len(pools.words))
         corpus.limit.require(size, "the pools of all users and the scores of all items")
-
-
-def rows_digest(corpus: LocalCorpus, key: bytes) -> str:
-    """Return a keyed digest of the rows of a night, by which a repeated night is recognised."""
-    digest = blake2b(key=key, digest_size=16, person=b"voxpop rows")
-    keys, tokens, starts = _by_key(corpus)
-    for each in (keys, tokens, starts, *text_buffers(corpus.vocabulary)):
-        digest.update(np.ascontiguousarray(each).view(np.uint8).data)
-    return digest.hexdigest()
 
 
 def _by_key(corpus: LocalCorpus) -> tuple[Uint64s, Int32s, Int64s]:

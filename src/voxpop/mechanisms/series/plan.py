@@ -31,13 +31,13 @@ NOVELTY = 0.4
 CUTOFF = 9.5
 """Weight at which items stop rising, in standard deviations of the night's noise."""
 FALL = 0.5
-"""How far thresholds fall over the series, in standard deviations."""
+"""The total decrease of thresholds over the series, in standard deviations."""
 REST = {"growing": (-0.7, 4.0), "equal": (-0.7, 3.2)}
 """Below which score items rest, in standard deviations: from the first to the second number over the middle five
 sevenths of the prices."""
 TRIED = 15
-"""An item of a user gets weight although it rests on one of so many nights, from the night on which it joined the pool:
-without these nights, words that become common late stay out. Measured in benchmarks/results/series.md."""
+"""An item of a user gets weight although it rests for this part of the nights, one in 15, from the night on which it
+joined the pool: without these nights, words that become common late stay out (benchmarks/comparisons/series.py)."""
 CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 NEVER = -(2**62)
@@ -96,10 +96,10 @@ class SeriesPlan(Printed):
         return RuleSetting(self.pool, 2, self.bits, self.cutoffs[night - 1], bound=MOST_BOUND)
 
     def charge(self, night: int) -> Charge:
-        """Return what a night costs each user, with its noise; a user pays its remaining budget times the night's part.
+        """Return the charge of a night with its noise; a user pays its remaining budget times the night's part.
 
         Raises:
-            InternalError: The night has less noise than its price buys.
+            InternalError: The night has less noise than its price requires.
         """
         cost, sigma = self.costs[night - 1], self.sigmas[night - 1]
         sensitivity = PolicyGaussian().sensitivity(self.setting(night))
@@ -125,7 +125,7 @@ class SeriesPlan(Printed):
             raise InternalError("a threshold is not above 0")
         novel = min(1.0, self.pool * ever_reached(self.spreads, exact))
         for night in range(1, self.nights + 1):
-            self.charge(night)  # raises where the noise is less than the price buys
+            self.charge(night)  # raises where the noise is less than the price requires
         mu = sqrt(self.square)
         hit = float(ndtr(ndtri(novel) + mu * ROUNDING))
         known = gaussian_delta(self.budget.epsilon, mu)
@@ -153,7 +153,9 @@ class SeriesPlan(Printed):
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
         """Return the plan that `to_dict` described; its guarantee is computed again."""
         own = {each.name: numbers[each.name] for each in fields(SeriesPlan) if each.name != "budget"}
-        tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+        tuples: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in own.items()
+        }
         return SeriesPlan(Budget(numbers["epsilon"], numbers["delta"]), **tuples)
 
     def __str__(self) -> str:

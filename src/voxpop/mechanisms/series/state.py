@@ -33,7 +33,7 @@ FRESH = f".{FILE}.new-"
 @final
 @dataclass(slots=True)
 class Record:
-    """What a state holds besides arrays.
+    """The content of a state other than arrays.
 
     Attributes:
         plan: the public numbers of the plan.
@@ -42,7 +42,6 @@ class Record:
         night: the last complete night, 0 before the first.
         before: the last complete night before it that had rows.
         begun: the night whose rows and payments are stored but whose noise was not added, or 0.
-        rows: keyed digest of the rows of the last night with rows.
         reading: how tokens are made, "" before the first night.
         keys: names and types of the items' columns.
         ledger: path, data set and number of the entry that was charged, or empty.
@@ -57,7 +56,6 @@ class Record:
     night: int = 0
     before: int = 0
     begun: int = 0
-    rows: str = ""
     reading: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
     ledger: list[Any] = field(default_factory=list)
@@ -111,8 +109,10 @@ class Store:
             ) from None
         whole = content
         if content.startswith(SEALED) != (self._key is not None):
-            what = "it is encrypted. Give the key" if self._key is None else "it is not encrypted. Leave out the key"
-            raise ReleaseError(f"{self._folder / FILE} cannot be opened: {what}.")
+            state = "is encrypted" if self._key is None else "is not encrypted"
+            raise ReleaseError(
+                f"{self._folder / FILE} {state}. Give `key` if and only if the series was started with one."
+            )
         if self._key is not None:
             whole = unseal(content, self._key)
         try:
