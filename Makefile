@@ -40,7 +40,7 @@ demo: $(STAMP)  ## release private phrases from the text of Python's own standar
 	$(BIN)/voxpop demo
 
 test: $(VENV)/.installed-test  ## run the test suite
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not browser"
+	$(BIN)/python -m pytest $(COVERED) -n 2 --dist worksteal -m "not slow and not browser"
 
 docs: $(VENV)/.installed-docs  ## build the documentation site into out/site, warnings as errors
 	rm -rf out/site out/doctrees

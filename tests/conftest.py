@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -54,18 +55,24 @@ def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Secret, "fresh", classmethod(numbered))
 
 
-@pytest.fixture(autouse=True)
-def few_sessions_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Questions to a model draw a million sessions: too many for kernels that are not compiled."""
-    if numba.config.DISABLE_JIT:
-        monkeypatch.setattr("voxpop.mechanisms.sequences.queries.MODELS", 4)
-        monkeypatch.setattr("voxpop.mechanisms.sequences.queries.SESSIONS", 2000)
-        monkeypatch.setattr("voxpop.mechanisms.sequences.queries.SESSIONS_EACH", 100)
-        monkeypatch.setattr("voxpop.mechanisms.sequences.profile.FITTED", 1000)
+FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS_EACH": 100, "profile.FITTED": 1000}
+"""Questions to a model draw a million sessions, for intervals that tests/sequences checks."""
 
 
-@pytest.fixture(autouse=True)
-def few_prices_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bands of candidates choose their cutpoints at a thousand prices, again for every candidate."""
-    if numba.config.DISABLE_JIT:
-        monkeypatch.setattr("voxpop.mechanisms.ngrams.votes.PRICES", np.geomspace(0.01, 10_000, 25))
+@pytest.fixture(scope="module")
+def few_sessions() -> Iterator[None]:
+    """Draw few sessions: for tests of how answers are printed, saved and exported, not of how good they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, number in FEW_SESSIONS.items():
+            patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def less_without_the_jit(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Draw few sessions, and choose cutpoints at few prices: a thousand are too many for kernels in Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        if numba.config.DISABLE_JIT:
+            request.getfixturevalue("few_sessions")
+            patch.setattr("voxpop.mechanisms.ngrams.votes.PRICES", np.geomspace(0.01, 10_000, 25))
+        yield

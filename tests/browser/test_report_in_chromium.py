@@ -336,9 +336,13 @@ def test_on_paper(opened, tmp_path):
     ).stdout
     pages = [each.strip("\n").splitlines() for each in text.decode().split("\f") if each.strip()]
     assert len(pages) <= 8
+    assert all(
+        lines[-1].strip().replace(" ", "") == f"{number}/{len(pages)}" for number, lines in enumerate(pages, start=1)
+    )
+    pages = [lines[:-1] for lines in pages]
     headings = {each.strip() for each in page.locator("h2, h3").all_inner_texts()}
     assert len(headings) > 8
-    assert all(lines[-1].strip() not in headings for lines in pages)
+    assert all([line for line in lines if line.strip()][-1].strip() not in headings for lines in pages)
     assert any(re.search(r"max length +5$", line) for lines in pages for line in lines)
     [last] = [lines for lines in pages if any("Signature" in line for line in lines)]
     assert any(line.strip() == "Signature" for line in last)
@@ -353,6 +357,17 @@ def test_charts_are_drawn(opened):
     assert page.locator("#chart-costs svg g[aria-label=bar] > *").count() >= 9
     assert page.locator("#chart-curves svg g[aria-label=line] path").count() == 4
     assert page.locator(".chart[role=img][aria-label]").count() == 3
+
+
+def test_charts_without_the_rest(opened, reports, tmp_path):
+    """What `charts` returns shows the charts and their tables, and nothing else."""
+    model = vp.load(reports["sequences"].parent)
+    model.charts().save(tmp_path / "charts.html")
+    page = opened("sequences").page
+    page.goto((tmp_path / "charts.html").as_uri())
+    page.wait_for_selector("#chart-starts svg")
+    shown = page.eval_on_selector_all("main > *, .bar, footer", "all => all.filter(e => e.offsetParent).map(e => e.id)")
+    assert set(shown) == {"sessions", "pictures"}
 
 
 def test_a_seeded_release_cannot_be_overlooked(opened):

@@ -32,6 +32,11 @@ class Outcome(NamedTuple):
         return self.err
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _few_sessions(few_sessions: None) -> None:
+    """The command line prints answers of models, whatever they are."""
+
+
 @pytest.fixture
 def voxpop(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -144,3 +144,10 @@ def test_types_of_columns(voxpop, tmp_path):
     assert [str(each) for each in vp.load(tmp_path / "found").to_list()] == ["1.50", "2.50"]
     for wrong in ("price", "=int64", "price="):
         assert "COLUMN=TYPE" in voxpop(*call, "--overwrite", "--types", wrong).complaint
+
+
+def test_an_argument_without_an_option_is_explained(voxpop):
+    """Lists of names have commas."""
+    code, _, complaint = voxpop("items", "t.parquet", "--user", "who", "--text", "a", "b", *BUDGET, "-o", "x")
+    assert code == 2
+    assert "'b' belongs to no option. Write --name VALUE, and commas in lists of names. See `voxpop items" in complaint

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from support.corpora import corpus_of
 from support.look import read_engine
-from voxpop.engine.local import content_order
-from voxpop.engine.local.content_order import in_content_order
+from voxpop.engine.local import read as reading
+from voxpop.engine.local.read import in_content_order
 from voxpop.errors import MemoryLimitError
 from voxpop.kernels.words import hash_strings
 from voxpop.reading.limited.memory import FIXED, MemoryLimit
@@ -92,7 +92,7 @@ def test_documents_are_sorted_as_lists_are(users, at_once):
     """Empty ones first, beginnings before what goes on; no user gets a document of another."""
     corpus = corpus_of(users)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(content_order, "POSITIONS_AT_ONCE", at_once)
+        patch.setattr(reading, "POSITIONS_AT_ONCE", at_once)
         found = held(in_content_order(corpus))
     for key, documents in zip(corpus.user_key.tolist(), users, strict=True):
         assert found.get(key, "") == " ".join(word for each in sorted(documents) for word in (*each, "/"))

@@ -14,7 +14,7 @@ from support.look import load_engine
 from support.strategies import written_users
 from voxpop.engine.local import length_walk as levels_module
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.weighing_order import weighing_order
+from voxpop.engine.local.weigh import weighing_order
 from voxpop.errors import InputError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted

@@ -27,3 +27,8 @@ def phrases(released: Callable[..., vp.Release]) -> vp.Release:
     """Return a release of words and phrases."""
     words = [("don't",), ("thank",), ("very",), ("you",), ("été",)]
     return released([*words, ("thank", "you"), ("you", "very"), ("thank", "you", "very")])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_sessions(few_sessions: None) -> None:
+    """Results are exported, whatever a model answers."""

@@ -24,6 +24,8 @@ import logging, sys
 logging.basicConfig(level=0, stream=sys.stderr)
 logging.captureWarnings(True)
 from voxpop.cli import main
+from voxpop.mechanisms.sequences import queries
+queries.MODELS, queries.SESSIONS, queries.SESSIONS_EACH = 4, 2000, 100  # the charts of a report, from fewer sessions
 sys.exit(main(sys.argv[1:]))
 """
 RELEASING = {

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -215,6 +216,7 @@ def test_eight_times_fewer_holders_by_simulation():
     assert ours.users_needed(0.9) * 8 <= theirs.users_needed(0.9)
 
 
+@cache
 def found_rate(holders: int, theta: int, words: str) -> float:
     """How often the real arrays find a word of so many holders in one round: 100,000 words that share nothing."""
     rules = Rules(Ballot(0.5, theta), 1, 3, 3, words=words)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import filelock  # noqa: F401  so that a forked process imports nothing
+import pandas  # noqa: F401  which pyarrow imports for the first array of strings
 import pyarrow as pa
 import pyarrow.parquet
 

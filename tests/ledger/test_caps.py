@@ -1,5 +1,7 @@
 """What a ledger lets run stays within its budget; what it refuses was too much."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,3 +96,13 @@ def test_full_accounts_cost_a_third_of_delta(epsilon, delta):
     gaussian = next(each for each in accounts_of(vp.Budget(epsilon, delta)) if each.name == "gaussian")
     full = Guarantee(*NOTHING_PROMISED, spend=Spend(float(gaussian.chance), float(gaussian.square) ** 0.5))
     assert delta / 3 * 0.95 < composed_delta(epsilon, [full]) <= delta / 3
+
+
+@pytest.mark.parametrize(("budget", "each", "number"), [(1, 0.1, 10), (7, 0.7, 10), (3, 0.3, 10), (1, 0.01, 100)])
+def test_equal_parts_of_a_budget_fit_and_no_more(budget, each, number):
+    """As decimals: sums of their doubles may be above the budget, by a factor of at most 1 + 2^-52."""
+    whole, part = vp.Budget(budget, 3 * number * 1e-8), vp.Guarantee(each, 1e-8)
+    assert may_run(whole, [part] * (number - 1), part)
+    assert not may_run(whole, [part] * number, part)
+    assert not may_run(whole, [part] * (number - 1), vp.Guarantee(each + 1e-12, 1e-8))
+    assert number * Fraction(each) <= Fraction(budget) * (1 + Fraction(1, 2**52))

@@ -320,16 +320,19 @@ class NaiveTree:
         steps = (range(min(len(symbols) + 1, max_length)) for symbols in sequences)
         self.under = {(which, place): 0 for which, places in enumerate(steps) for place in places}
 
-    def released_lengths(self, noise, first):
+    def released(self, counted, noise, *given):
+        return getattr(self, f"_{counted}")(noise, *given)
+
+    def _lengths(self, noise, first):
         classes = [sum(len(symbols) >= least for least in first.tolist()) - 1 for symbols in self.sequences]
         return noise(
             np.array(sorted(set(classes)), np.int64), np.array([classes.count(k) for k in sorted(set(classes))])
         )
 
-    def released_distinct(self, noise):
+    def _distinct(self, noise):
         return noise(np.array([0]), np.array([sum(len(set(symbols)) for symbols in self.sequences)]))
 
-    def released_following(self, noise):
+    def _following(self, noise):
         counts: dict[int, int] = {}
         for (which, place), node in self.under.items():
             key = node * (self.end + 1) + [*self.sequences[which], self.end][place]

@@ -104,7 +104,13 @@ def test_a_release_says_what_ran():
     assert [a + b for a, b in zip(votes, second.released, strict=True)] == counted[1 : len(ran)].tolist()
     # eta is 0.1; a charge may be above what is left where one more candidate would move the price.
     assert 0 < sum(run.spurious for run in ran[1:]) + sum(second.spurious) <= 1.1 * 0.1 * len(release)
-    assert set(release.plan.to_dict()["second_chance"]) == {"sigma", "candidates", "released", "spurious"}
+    assert set(release.plan.to_dict()["second_chance"]) == {
+        "sigma",
+        "candidates",
+        "released",
+        "spurious",
+        "lowest_threshold",
+    }
 
 
 def test_every_part_of_a_phrase_is_released_after_the_sweep():

@@ -34,3 +34,8 @@ def release_of() -> Callable[..., Release]:
 def words(release_of: Callable[..., Release]) -> Release:
     """Return a small release, in which bytes and letters sort differently from words."""
     return release_of("Zoo", "milk", "tea", "été", "𝔘nicode")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_sessions(few_sessions: None) -> None:
+    """Results are saved, shown and compared, whatever a model answers."""

@@ -89,6 +89,15 @@ def test_a_release_shows_its_guarantee_and_words_first():
     assert str(items.guarantee) in said
 
 
+def test_a_release_of_many_phrases_shows_some_of_each_length():
+    """Not only words, which come first."""
+    said = ["thank you very much", "see you tomorrow", "good morning to all"] * 1000
+    posts = vp.read(pl.DataFrame({"who": range(3000), "what": said}), user="who", text="what")
+    phrases = vp.NGrams(max_length=3).release(posts, vp.Budget(4, 1e-7))
+    assert "thank you very" in phrases
+    assert re.search(r" · \w+ \w+ \w+ ", text_of(phrases._repr_html_()))
+
+
 def test_a_model_shows_noisy_counts():
     """The first grams, with the end of a sequence as a dot."""
     visits = pl.DataFrame({"who": range(2000), "pages": [["home", "news"], ["home"]] * 1000})

@@ -34,8 +34,8 @@ def test_counts_are_those_of_the_reference_implementation(users, most):
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
-    assert walk.released_lengths(exact, first) == other.released_lengths(exact, first)
-    assert walk.released_distinct(exact) == other.released_distinct(exact)
+    assert walk.released("lengths", exact, first) == other.released("lengths", exact, first)
+    assert walk.released("distinct", exact) == other.released("distinct", exact)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])

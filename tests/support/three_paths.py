@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from support.corpora import corpus_of
 from voxpop.engine.contract import ALL_LENGTHS
-from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
+from voxpop.engine.local.weigh import in_weighing_order, weighing_order
 from voxpop.engine.spark import tasks
 from voxpop.engine.spark.frames import LOW_BITS, laid_together, packed, pieces, word_arrays
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian

@@ -87,7 +87,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
 def test_every_budget_is_kept(epsilon, delta, limit):
     """Small and large budgets and limits get a plan within them, and no common item is lost."""
     plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
-    assert 0.94 * delta < plan.delta <= delta
+    assert 0.99 * delta < plan.delta <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
     assert plan.missing() < 1e-6
 
@@ -200,7 +200,7 @@ def mus(plan):
 @pytest.mark.parametrize("rounds", [2, 7, 20])
 def test_any_number_of_rounds_runs_the_course(budget, rounds):
     """Shares of the budget add up, drop thresholds rise, thresholds fall; the plan keeps its budget."""
-    schedule = COURSE.schedule(rounds, first_round=0.7)
+    schedule = COURSE.schedule(rounds)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in COURSE.shares))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)
     assert list(schedule.falls) == sorted(schedule.falls, reverse=True)

@@ -67,7 +67,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _explain(error: Exception) -> int:
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnusedCliTokensError
 
     from voxpop.errors import InputError
 
@@ -76,6 +76,9 @@ def _explain(error: Exception) -> int:
     if isinstance(error, CycloptsError):
         command = " ".join(("voxpop", *(error.command_chain or ())))
         text = str(error).rstrip()
+        if isinstance(error, UnusedCliTokensError):
+            first = next(iter(error.unused_tokens or ()), "")
+            text = f"{first!r} belongs to no option. Write --name VALUE, and commas in lists of names."
         return _complain(f"{text}{'' if text.endswith(('.', '?')) else '.'} See `{command} --help`.", WRONG_CALL)
     if _is_out_of_memory(error):
         return _complain(EXHAUSTED, WRONG_CALL)

@@ -74,12 +74,12 @@ def show(
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
     """Return an account for JSON. The used share is None if the budget is 0 and something was charged."""
-    from voxpop.ledger.caps import accounts_of
+    from voxpop.ledger.caps import accounts_of, as_written
 
     budget, entries, composed = account.budget, account.entries, account.spent
     plain = accounts_of(budget)[0]
     caps = {"epsilon": plain.epsilon, "delta": plain.chance}
-    sums = {name: sum(Fraction(getattr(each.guarantee, name)) for each in entries) for name in caps}
+    sums = {name: sum(as_written(getattr(each.guarantee, name)) for each in entries) for name in caps}
     return {
         "dataset": account.name,
         "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
@@ -125,10 +125,10 @@ def _text(account: dict[str, Any]) -> str:
         )
         rows.append([str(entry["number"]), entry["charged"], *texts])
     lines = [f"{title}, {'1 entry' if number == 1 else f'{number} entries'}", *(table(rows) if number else [])]
-    lines += [
-        f"  {name}: {spent[name]:.4g} of {spent[name] + left[name]:.4g} spent, {left[name]:.4g} left"
-        for name in ("epsilon", "delta")
-    ]
+    for name in ("epsilon", "delta"):
+        most = spent[name] + left[name]
+        part = f" (a third of {budget[name]:g})" if name == "delta" and most < budget[name] else ""
+        lines.append(f"  {name}: {spent[name]:.4g} of {most:.4g}{part} spent, {left[name]:.4g} left")
     gaussian = max(inf if part is None else part for part in account["used"].get("gaussian", {"": inf}).values())
     if number and gaussian < spent["epsilon"] / budget["epsilon"]:
         lines.append(f"  as Gaussian noise, which adds up more slowly: {100 * gaussian:.3g} % spent")

@@ -206,9 +206,8 @@ def count(
     """
     from voxpop.release.saving import COUNTS
 
-    tally = _add(
-        COUNTS, folder, _counts_plan(folder, limit, spend), source, table, charge, run, save=save, overwrite=overwrite
-    )
+    plan = _planned(Counts(limit), folder, spend)
+    tally = _add(COUNTS, folder, plan, source, table, charge, run, save=save, overwrite=overwrite)
     if json:
         print_json({"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)})
         return
@@ -239,9 +238,8 @@ def top(
     """
     from voxpop.release.saving import RANKINGS
 
-    ranking = _add(
-        RANKINGS, folder, _top_plan(folder, k, spend), source, table, charge, run, save=save, overwrite=overwrite
-    )
+    plan = _planned(Top(k), folder, spend)
+    ranking = _add(RANKINGS, folder, plan, source, table, charge, run, save=save, overwrite=overwrite)
     if json:
         print_json({**_added(ranking, folder if save else None), "grams": _ranked(ranking)["grams"]})
         return
@@ -251,24 +249,18 @@ def top(
 
 def plan_count(folder: Folder, /, *, limit: Limit = None, spend: SpendOptions = Spend(), json: Json = False) -> None:
     """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
-    print_plan(_counts_plan(folder, limit, spend)(), as_json=json)
+    print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
 
 
 def plan_top(folder: Folder, /, *, k: Places = Top().k, spend: SpendOptions = Spend(), json: Json = False) -> None:
     """Show the plan of `voxpop top`: its guarantee and its noise. Reads the saved release only."""
-    print_plan(_top_plan(folder, k, spend)(), as_json=json)
+    print_plan(_planned(Top(k), folder, spend)(), as_json=json)
 
 
-def _counts_plan(folder: Path, limit: int | None, spend: Spend) -> Callable[[], Any]:
+def _planned(addition: Counts | Top, folder: Path, spend: Spend) -> Callable[[], Any]:
     from voxpop.release.release import load_release
 
-    return lambda: Counts(limit).plan(spend.budget, load_release(folder))
-
-
-def _top_plan(folder: Path, k: int, spend: Spend) -> Callable[[], Any]:
-    from voxpop.release.release import load_release
-
-    return lambda: Top(k).plan(spend.budget, load_release(folder))
+    return lambda: addition.plan(spend.budget, load_release(folder))
 
 
 def ask(

@@ -21,7 +21,7 @@ single-side pruning), where ranks count kept names in rising order from 0.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -320,6 +320,10 @@ class TreeNoise(Protocol):
     def shares(self) -> Int64s:
         """The public numbers of the nodes."""
 
+    @property
+    def width(self) -> int:
+        """The number of counts of a node."""
+
     def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
         """Return noisy counts (nodes, width): of keys `node * width + symbol` that occur, and their counts."""
 
@@ -330,27 +334,26 @@ class TreeNoise(Protocol):
         """Return the same noise without its nodes, ready to be sent."""
 
 
+Counted = Literal["lengths", "distinct", "following"]
+
+
 class TreeWalk(Protocol):
     """One sequence per user, down a tree of contexts.
 
     At the beginning every step is under the empty context. A step is a symbol of a sequence or its end; the end of a
     sequence of the maximum length is not a step. The counts of symbols after the nodes are returned by
-    `released_following` with noise, then each step is moved to a longer context by `lengthen`.
+    `released` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
-    def released_lengths(self, noise: TreeNoise, first: Int64s) -> Int64s:
-        """Count the sequences in classes of length from each of `first` on, and return the noisy counts (1, classes).
+    def released(self, counted: Counted, noise: TreeNoise, *given: Int64s) -> Int64s:
+        """Count, and return the noisy counts (nodes, width).
 
-        This and `released_distinct` are asked before contexts are lengthened.
-        """
-
-    def released_distinct(self, noise: TreeNoise) -> Int64s:
-        """Add up the number of distinct symbols of each sequence, and return the noisy sum (1, 1)."""
-
-    def released_following(self, noise: TreeNoise) -> Int64s:
-        """Count the steps under each node of the last level by their symbol, and return the noisy counts.
-
-        Keys are `node * width + symbol`; the end has the number `width - 1`.
+        Args:
+            counted: "lengths" for the sequences in classes of length, which `given` begins; "distinct" for the sum of
+                the numbers of distinct symbols of all sequences; "following" for the steps under each node of the last
+                level by their symbol, of which the last is the end. The first two before contexts are lengthened.
+            noise: of these counts.
+            given: what is counted by, for "lengths".
         """
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
@@ -446,5 +449,7 @@ def check_ordered(engine: Engine) -> None:
 
 
 def no_order() -> InputError:
-    """Build the error raised for n-grams of unordered items."""
-    return InputError("grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=.")
+    """Build the error raised for phrases or sequences of unordered items."""
+    return InputError(
+        "phrases and sequences need an order: read the data with text=, tokens= or sequence=, not items=."
+    )

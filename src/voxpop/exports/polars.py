@@ -1,15 +1,13 @@
 """A namespace of polars tables: after `import voxpop.exports.polars`, `frame.voxpop.read(user=..., text=...)`."""
 
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import polars as pl
 
 import voxpop as vp
-
-if TYPE_CHECKING:
-    from voxpop.engine.data import Corpus
-    from voxpop.exports.sql import Columns
-    from voxpop.release.release import Release
+from voxpop.engine.data import Corpus
+from voxpop.exports.sql import Columns
+from voxpop.release.release import Release
 
 
 @pl.api.register_lazyframe_namespace("voxpop")
@@ -30,14 +28,14 @@ class Voxpop:
     def __init__(self, table: Any) -> None:
         self._table = table
 
-    def read(self, **arguments: Any) -> "Corpus":
+    def read(self, **arguments: Any) -> Corpus:
         """Return the table as private data; see `voxpop.read`."""
         return vp.read(self._table, **arguments)
 
-    def filter(self, release: "Release", columns: "Columns" = None) -> Any:
+    def filter(self, release: Release, columns: Columns = None) -> Any:
         """Keep the rows whose key was released; see `voxpop.exports.filter`."""
         return vp.exports.filter(release, self._table, columns)
 
-    def with_other(self, release: "Release", columns: "Columns" = None, other: Any = "other") -> Any:
+    def with_other(self, release: Release, columns: Columns = None, other: Any = "other") -> Any:
         """Give all rows whose key was not released one common key; see `voxpop.exports.with_other`."""
         return vp.exports.with_other(release, self._table, columns, other)

@@ -1,6 +1,6 @@
 """A scikit-learn transformer with a private vocabulary: `from voxpop.exports.sklearn import PrivateVocabulary`."""
 
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -10,10 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 import voxpop as vp
 from voxpop.errors import InputError
 from voxpop.exports.libraries import joined, to_count_vectorizer
+from voxpop.privacy.planned import Account
 from voxpop.reading.choices import TextTokenizer
-
-if TYPE_CHECKING:
-    from voxpop.privacy.planned import Account
 
 
 @final
@@ -38,7 +36,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.epsilon, self.delta, self.max_length, self.tokenizer = epsilon, delta, max_length, tokenizer
 
-    def fit(self, X: Any, y: Any = None, users: Any = None, ledger: "Account | None" = None) -> "PrivateVocabulary":  # noqa: N803
+    def fit(self, X: Any, y: Any = None, users: Any = None, ledger: Account | None = None) -> "PrivateVocabulary":  # noqa: N803
         """Release the vocabulary of documents.
 
         Args:

@@ -5,7 +5,7 @@ dialect before it is returned, and must contain the same keys and columns.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,14 +15,12 @@ from voxpop.exports.libraries import required
 from voxpop.reading.arrow import joined
 from voxpop.reading.choices import Form
 from voxpop.reading.keys import family, spelled
-
-if TYPE_CHECKING:
-    from voxpop.release.release import Release
+from voxpop.release.release import Release
 
 Columns = str | Sequence[str] | None
 
 
-def key_names(release: "Release", columns: Columns) -> list[str]:
+def key_names(release: Release, columns: Columns) -> list[str]:
     """Return the columns that hold keys.
 
     Raises:
@@ -40,7 +38,7 @@ def key_names(release: "Release", columns: Columns) -> list[str]:
     return names
 
 
-def released_items(release: "Release") -> Any:
+def released_items(release: Release) -> Any:
     """Return the released grams of length 1 as strings."""
     single = release.grams.filter(pc.equal(release.grams["length"], 1))["gram"]
     return joined(pc.list_flatten(single)).cast(pa.large_string())
@@ -56,7 +54,7 @@ TYPES = {
 }
 
 
-def to_sql(release: "Release", dialect: str = "duckdb", form: Form = "where", columns: Columns = None) -> str:
+def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", columns: Columns = None) -> str:
     """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install voxpop[sql]`).
 
     Args:
@@ -88,7 +86,7 @@ def to_sql(release: "Release", dialect: str = "duckdb", form: Form = "where", co
     return text
 
 
-def _rows(release: "Release") -> list[tuple[str, ...]]:
+def _rows(release: Release) -> list[tuple[str, ...]]:
     """Return the keys as strings, column by column."""
     items = released_items(release)
     if release.keys is None or not release.keys.columns:
@@ -97,7 +95,7 @@ def _rows(release: "Release") -> list[tuple[str, ...]]:
     return list(zip(*texts, strict=True))
 
 
-def _kinds(release: "Release") -> list[pa.DataType]:
+def _kinds(release: Release) -> list[pa.DataType]:
     columns = release.keys.columns if release.keys is not None else ()
     return [each.type for each in columns] or [pa.string()]
 

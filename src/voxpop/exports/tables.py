@@ -6,7 +6,7 @@ the released table.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,10 @@ from voxpop.exports.sql import Columns, key_names, released_items
 from voxpop.reading.arrow import array_of, joined
 from voxpop.reading.keys import WORDS, family, is_list, spelled
 from voxpop.reading.types import Column, array_of_objects
-
-if TYPE_CHECKING:
-    from voxpop.release.release import Release
+from voxpop.release.release import Release
 
 
-def filter(release: "Release", table: Any, columns: Columns = None) -> Any:
+def filter(release: Release, table: Any, columns: Columns = None) -> Any:
     """Keep the rows whose key was released.
 
     The selection of rows reveals nothing beyond the release. Statistics of the remaining groups need a separate budget.
@@ -54,7 +52,7 @@ def filter(release: "Release", table: Any, columns: Columns = None) -> Any:
     return table[mask] if library == "pandas" else table.filter(mask)
 
 
-def with_other(release: "Release", table: Any, columns: Columns = None, other: Any = "other") -> Any:
+def with_other(release: Release, table: Any, columns: Columns = None, other: Any = "other") -> Any:
     """Give all rows whose key was not released one common key.
 
     Args:
@@ -94,7 +92,7 @@ def _library_of(table: Any) -> str:
     )
 
 
-def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str]) -> Any:
+def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -> Any:
     """Return for each key whether it was released.
 
     Args:
@@ -123,7 +121,7 @@ def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str])
     return pc.is_in(items, value_set=released_items(release))
 
 
-def wanted_types(release: "Release") -> list[Any]:
+def wanted_types(release: Release) -> list[Any]:
     """Return the type of each column of a key; strings for words, and null where nothing was released."""
     if not len(release):
         return [pa.null()] * max(1, 0 if release.keys is None else len(release.keys.columns))
@@ -153,17 +151,17 @@ def _check_columns_exist(names: Sequence[str], existing: Sequence[Any]) -> None:
             raise ColumnError(f'the table has no column "{name}". Choose one of its columns: {listed}.')
 
 
-def _arrow_mask(release: "Release", table: Any, names: list[str]) -> Any:
+def _arrow_mask(release: Release, table: Any, names: list[str]) -> Any:
     _check_columns_exist(names, table.schema.names)
     return released_rows(release, [table.column(name) for name in names], names)
 
 
-def _pandas_mask(release: "Release", table: Any, names: list[str]) -> Any:
+def _pandas_mask(release: Release, table: Any, names: list[str]) -> Any:
     _check_columns_exist(names, list(table.columns))
     return released_rows(release, [_from_pandas(table[name], name) for name in names], names).to_numpy(False)
 
 
-def _polars_mask(release: "Release", table: Any, names: list[str]) -> Any:
+def _polars_mask(release: Release, table: Any, names: list[str]) -> Any:
     import polars as pl
 
     _check_columns_exist(names, table.collect_schema().names())
@@ -189,7 +187,7 @@ def _from_pandas(keys: Any, column: str) -> Any:
     return pa.array(keys, from_pandas=True)
 
 
-def _others(release: "Release", names: Sequence[str], other: Any) -> list[Any]:
+def _others(release: Release, names: Sequence[str], other: Any) -> list[Any]:
     """Return the keys in each column; refuse a key that was itself released."""
     others = list(other) if isinstance(other, tuple) else [other] * len(names)
     if len(others) != len(names):

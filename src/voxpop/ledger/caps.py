@@ -63,8 +63,8 @@ class Caps:
         for each in guarantees:
             # A chance that is added, and no part of a pair, has no place in the proof of these sums.
             if each.spend is None or each.spend.apart or self.name == "plain":
-                epsilon += Fraction(each.epsilon)
-                chance += Fraction(each.delta)
+                epsilon += as_written(each.epsilon)
+                chance += as_written(each.delta)
             else:
                 chance += Fraction(each.spend.novel)
                 square += Fraction(each.spend.mu) ** 2
@@ -80,6 +80,11 @@ class Caps:
         return all(part <= 1 for part in self.used(guarantees).values())
 
 
+def as_written(number: float) -> Fraction:
+    """Return the shortest decimal of a double, so that ten releases of 0.1 fit a budget of 1."""
+    return Fraction(repr(float(number)))
+
+
 def accounts_of(budget: Budget) -> tuple[Caps, ...]:
     """Return the accounts of a data set's budget.
 
@@ -89,7 +94,7 @@ def accounts_of(budget: Budget) -> tuple[Caps, ...]:
     Returns:
         The three accounts; only the plain one where delta is 0.
     """
-    epsilon, delta = Fraction(budget.epsilon), Fraction(budget.delta)
+    epsilon, delta = as_written(budget.epsilon), as_written(budget.delta)
     if delta == 0:
         return (Caps("plain", epsilon, delta, Fraction(0)),)
     third = delta / 3

@@ -130,12 +130,11 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
         return Limits(Fraction(self.budget.epsilon), len(mechanism.symbols), mechanism.l_max, mechanism.n_max)
 
     def _run(self, data: "Corpus", seed: int | None) -> "GramModel":
-        from voxpop.engine.contract import check_engine
+        from voxpop.engine.contract import check_engine, check_ordered
         from voxpop.engine.local.corpus import MemoryTreeWalk
 
         engine = check_engine(data)
-        if engine.kind == "items":
-            raise InputError("sequences need an order, and this corpus was read with items=. Read it with sequence=.")
+        check_ordered(engine)
         secret, guarantee = self.begin(seed)
         alphabet = self.mechanism.symbols
         counting = engine.tree_walk(alphabet, self.mechanism.l_max, secret)

@@ -87,6 +87,12 @@ def check_within(name: str, value: object, least: float, most: float, meaning: s
         raise InputError(f"`{name}` must be a number from {least:g} to {most:g}, got {value!r}. It is {meaning}.")
 
 
+def check_probability(probability: float) -> None:
+    """Raise an error unless a probability leaves both outcomes possible."""
+    if not 0.0 < probability < 1.0:
+        raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+
+
 def check_choice(name: str, value: object, choices: Sequence[str | int]) -> None:
     """Raise an error unless a value is one of the choices."""
     if value not in choices:
@@ -126,7 +132,7 @@ class Printed:
 
     def _repr_html_(self) -> str:
         """Return the same for a notebook; wide tables scroll."""
-        return f'<pre style="overflow-x:auto;font-family:monospace">{escape(str(self))}</pre>'
+        return f'<pre style="overflow-x:auto;white-space:pre;font-family:monospace">{escape(str(self))}</pre>'
 
 
 def card(

@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.budget import Budget, Printed
+from voxpop.privacy.budget import Budget, Printed, check_probability, check_whole
 from voxpop.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -140,6 +141,11 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
 
+    def __str__(self) -> str:
+        """Return the text of the plan, by `describe` of the mechanism's package."""
+        package = type(self).__module__.rpartition(".")[0]
+        return str(import_module(f"{package}.describe").describe(self.to_dict(), str(self.guarantee)))
+
     @abstractmethod
     def _guaranteed(self) -> Guarantee:
         """Return the guarantee of the numbers of a checked plan."""
@@ -175,15 +181,13 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
         Raises:
             InputError: A number is out of range, or the mechanism has no such parameter.
         """
-        if not 0.0 < probability < 1.0:
-            raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+        check_probability(probability)
         for name, value, most in (("length", length, self._longest()), ("per_user", per_user, self._usual and MOST)):
             if value is None:
                 continue
             if most is None:
                 raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise InputError(f"`{name}` must be a whole number from 1 to {most:,}, got {value!r}.")
+            check_whole(name, value, most, "that of the items or phrases in question")
         return self._users_needed(probability, length or 1, per_user or self._usual or 1)
 
     def _longest(self) -> int | None:

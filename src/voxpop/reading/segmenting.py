@@ -53,16 +53,16 @@ def unicode_words(text: str) -> list[str]:
         >>> unicode_words("Don't panic: 3.14 👍🏽, 今天天气很好")
         ["don't", 'panic', '3.14', '👍🏽', '今天', '天气', '很好']
     """
-    return [part for part in _breaker()(_URL.sub(" ", folded(text))) if _is_word(part)]
-
-
-def check_installed() -> None:
-    """Refuse at once, and not at the first text."""
-    _breaker()
+    return [part for part in breaker()(_URL.sub(" ", folded(text))) if _is_word(part)]
 
 
 @lru_cache(maxsize=1)
-def _breaker() -> "Callable[[str], Any]":
+def breaker() -> "Callable[[str], Any]":
+    """Return the function that breaks a text into words.
+
+    Raises:
+        InputError: if icu4py is not installed.
+    """
     try:
         from icu4py.breakers import WordBreaker
     except ImportError:

@@ -22,7 +22,7 @@ from voxpop.reading.arrow import int_codes, numbers_of, plain
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
 from voxpop.reading.keys import is_list, is_string
-from voxpop.reading.segmenting import check_installed, unicode_words
+from voxpop.reading.segmenting import breaker, unicode_words
 from voxpop.reading.users import Stretch
 from voxpop.reading.words import WordInterner
 
@@ -51,7 +51,7 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
         InputError: for anything else.
     """
     if isinstance(tokenizer, str) and tokenizer == "unicode":
-        check_installed()
+        breaker()
         return _unicode
     if isinstance(tokenizer, str) and tokenizer in NAMES:
         return {"words": None, "whitespace": _whitespace, "characters": _characters}[tokenizer]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxpop.errors import ColumnError, InputError, InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, card, printable, words_first
+from voxpop.privacy.budget import SHOWN, Budget, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
@@ -23,9 +23,8 @@ from voxpop.release.saving import ABOUT, RELEASE, TABLE, stated
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
-    from voxpop.privacy.budget import Budget
     from voxpop.privacy.planned import Account
-    from voxpop.release.completing import Completer, Completion
+    from voxpop.release.cutting import Completer, Completion
     from voxpop.release.report.page import Grid
     from voxpop.release.tally import Ranking, Tally
 
@@ -159,7 +158,7 @@ class Release(Result):
     def count(
         self,
         data: "Corpus",
-        budget: "Budget",
+        budget: Budget,
         *,
         limit: int | None = None,
         ledger: "Account | None" = None,
@@ -188,7 +187,7 @@ class Release(Result):
         return tally
 
     def top(
-        self, k: int, data: "Corpus", budget: "Budget", *, ledger: "Account | None" = None, seed: int | None = None
+        self, k: int, data: "Corpus", budget: Budget, *, ledger: "Account | None" = None, seed: int | None = None
     ) -> "Ranking":
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
@@ -259,10 +258,11 @@ class Release(Result):
         return f"Release({len(self):,} {noun}{'' if len(self) == 1 else 's'}, {self.guarantee})"
 
     def _repr_html_(self) -> str:
-        """Return the guarantee and the first grams for a notebook, words before punctuation."""
+        """Return the guarantee and a sample of the grams for a notebook, words before punctuation."""
         noun = "gram" if self.keys is None else "item"
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
-        some = " · ".join(map(printable, words_first(self.each_gram())[:SHOWN])) + (" …" if len(self) > SHOWN else "")
+        sample = words_first(self.each_gram())[:: -(-len(self) // SHOWN) or 1]
+        some = " · ".join(map(printable, sample)) + (" …" if len(self) > SHOWN else "")
         words = some or "No item was held by enough users."
         lines = [str(self.guarantee), words, "A release has no counts of users."]
         return card(title, lines, warned=cautions(self.guarantee))
@@ -273,7 +273,7 @@ class Release(Result):
 
     @cached_property
     def _completer(self) -> "Completer":
-        from voxpop.release.completing import Completer
+        from voxpop.release.cutting import Completer
 
         return Completer(self.each_gram(), self.reading)
 

@@ -94,7 +94,7 @@ NOTHING_SAID = About()
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a result: one HTML page that loads nothing from the network. Notebooks show it inline.
+    """The report of a result, or its charts: one HTML page that loads nothing from the network, shown in notebooks.
 
     Attributes:
         html: the page.
@@ -197,6 +197,13 @@ class Result(ABC):
     def report(self) -> Report:
         """Return the report: one HTML page with the guarantee, the numbers that ran and the released rows."""
         return Report(self._page({}).decode())
+
+    def charts(self) -> Report:
+        """Return the charts of the report and the tables beside them: users needed, lengths, sessions and budget.
+
+        A notebook shows them inline.
+        """
+        return Report(self.report().html.replace("<body", "<body data-charts", 1))
 
     def to_list(self) -> list[Any]:
         """Return the rows as Python values, in the order of iteration."""

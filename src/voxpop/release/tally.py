@@ -170,6 +170,7 @@ class Tally(Addition):
     def _repr_html_(self) -> str:
         """Return the guarantee, the error and the first grams for a notebook."""
         rows = [(printable(gram), f"{users:,}") for gram, users in islice(self.each_gram(), SHOWN)]
+        rows += [("…", "…")] * (len(self) > SHOWN)
         title = f"Noisy numbers of users of {len(self):,} gram{'' if len(self) == 1 else 's'}"
         stated = f"{self.guarantee}; with the release: {self.with_release}"
         lines = [f"Standard error of each: {self.error:.3g} users.", stated]
@@ -242,7 +243,7 @@ class Ranking(Addition):
     def _repr_html_(self) -> str:
         """Return the guarantee and the first grams for a notebook."""
         first = enumerate(islice(self.each_gram(), SHOWN), start=1)
-        rows = [(f"{place:,}", printable(gram)) for place, gram in first]
+        rows = [(f"{place:,}", printable(gram)) for place, gram in first] + [("…", "…")] * (len(self) > SHOWN)
         title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
         lines = [f"{self.guarantee}; with the release: {self.with_release}", "In noisy order; no counts."]
         return card(title, lines, ("place", "gram"), rows, cautions(self.with_release))

@@ -23,14 +23,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, inf, log
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from voxpop.errors import InputError
+from voxpop.privacy.budget import Budget
 from voxpop.release.registry import MECHANISMS, load
-
-if TYPE_CHECKING:
-    from voxpop.privacy.budget import Budget
-
 
 ERROR = 1e-9
 """Chance that the bounds of one case are wrong, by default."""
@@ -162,7 +159,7 @@ class Case:
 
     mechanism: str
     name: str
-    budget: "Budget"
+    budget: Budget
     copies: int
     joined: Callable[[], tuple[int, Any]]
     without: Callable[[], tuple[int, Any]]
@@ -259,7 +256,7 @@ AUDITED: Final[dict[str, str]] = {each.command: each.audit for each in MECHANISM
 """The case of each mechanism by the name of its command, as `module:function`."""
 
 
-def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> "Finding":
+def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Finding:
     """Audit a mechanism: run its case and compare the observed counts with the claim and with the plan.
 
     Args:

@@ -14,10 +14,9 @@ from naive.trie import survives, votes_law, worst_many_words, worst_one_word
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.precise import context, number
-from voxpop.privacy.trie import curve
-from voxpop.privacy.trie.accountant import direction_delta, trie_delta
+from voxpop.privacy.trie import accountant
+from voxpop.privacy.trie.accountant import chances, direction_delta, trie_delta
 from voxpop.privacy.trie.ballot import Ballot, survival
-from voxpop.privacy.trie.curve import chances
 
 USERS = 658_769
 DELTA = 1 / (100 * USERS)
@@ -147,7 +146,7 @@ def test_leaving_points_out_is_safe_and_cheap(rate, theta, words, added, monkeyp
     """Corners between the points: never below what all points give, and within one and a half per cent of it."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
-    monkeypatch.setattr(curve, "_ALL", 10**9)
+    monkeypatch.setattr(accountant, "_ALL", 10**9)
     whole = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     assert whole * (1 - 1e-9) <= thinned <= whole * 1.015 + 1e-20
 

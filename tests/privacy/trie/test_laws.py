@@ -10,9 +10,8 @@ import pytest
 from naive.protocol import Client, client_of
 from naive.trie import ballots, batches, bernoulli, hockey_stick, honest, law_of
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, grow, prefix_after
-from voxpop.privacy.trie.accountant import direction_delta, group_delta, trie_delta
+from voxpop.privacy.trie.accountant import chances, direction_delta, group_delta, trie_delta
 from voxpop.privacy.trie.ballot import Ballot
-from voxpop.privacy.trie.curve import chances
 
 EPSILONS = (0.05, 0.3, 1.0)
 

@@ -97,7 +97,7 @@ def test_no_coin_needs_fewer_than_one_round_does(epsilon, least):
     assert best <= users_needed(0.9, best_sampling(Budget(epsilon, DELTA), 1, "one", "one").ballot, 1) <= 1.05 * best
 
 
-@pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), (0.3, 24)])
+@pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), pytest.param(0.3, 24, marks=pytest.mark.slow)])
 def test_any_reasonable_budget_is_met(epsilon, rounds):
     """Small and large budgets, few and many rounds: a plan, within its budget."""
     found = best_sampling(Budget(epsilon, 1e-7), rounds, "many")

@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import Draws
+from voxpop.engine.contract import Counted, Draws, Engine, Shares, TreeNoise
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools
-from voxpop.engine.local.weigh import Histogram, Holdings, weigh
-from voxpop.engine.local.weighing_order import in_weighing_order
+from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import (
@@ -35,9 +34,6 @@ from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
-
-if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, Shares
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -71,7 +67,7 @@ class LocalCorpus:
 
     def weigh(
         self,
-        weighting: "Shares",
+        weighting: Shares,
         limit: int,
         secret: Draws,
         pass_name: str = "length 1",
@@ -301,17 +297,9 @@ class MemoryTreeWalk:
     def _starts(self) -> Int64s:
         return np.append(0, np.flatnonzero(self.symbols == self._width - 1) + 1)
 
-    def released_lengths(self, noise: Callable[[Int64s, Int64s], Int64s], first: Int64s) -> Int64s:
-        """Count sequences by length, and return the noisy counts."""
-        return noise(*self.count_lengths(first))
-
-    def released_distinct(self, noise: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
-        """Count distinct symbols, and return the noisy count."""
-        return noise(*self.count_distinct())
-
-    def released_following(self, noise: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
-        """Count the symbols after the contexts, and return the noisy counts."""
-        return noise(*self.count_following())
+    def released(self, counted: Counted, noise: TreeNoise, *given: Int64s) -> Int64s:
+        """Count and add noise; see `TreeWalk.released`."""
+        return noise(*getattr(self, f"count_{counted}")(*given))
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `TreeWalk.lengthen`."""

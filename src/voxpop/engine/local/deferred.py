@@ -1,21 +1,16 @@
 """Deferred candidates at every length, to be weighed once more all together: who holds which of them is private."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from voxpop.engine.contract import Charge
 from voxpop.engine.local.weigh import Holdings, distinct_sets
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import candidate_runs
-from voxpop.reading.limited.memory import forget_pages
-
-if TYPE_CHECKING:
-    from voxpop.engine.contract import Charge
-    from voxpop.reading.limited.memory import MemoryLimit
-
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
 USERS_AT_ONCE = 1 << 18
 
@@ -23,7 +18,7 @@ USERS_AT_ONCE = 1 << 18
 class DeferredCandidates:
     """By length and user, the distinct deferred candidates; numbered over all lengths in the order they came."""
 
-    def __init__(self, limit: "MemoryLimit | None") -> None:
+    def __init__(self, limit: MemoryLimit | None) -> None:
         """Begin with none.
 
         Args:
@@ -130,7 +125,7 @@ class UserBudgets:
             raise InternalError("users came or went after some had paid")
         return self._left
 
-    def pay(self, charge: "Charge", holdings: "Holdings", wanted: Bytes | None) -> Int64s:
+    def pay(self, charge: Charge, holdings: Holdings, wanted: Bytes | None) -> Int64s:
         """Charge every user for a pass; return the contribution bound of each.
 
         Args:
@@ -152,7 +147,7 @@ class UserBudgets:
         return "UserBudgets(private)"
 
 
-def runs_of(holdings: "Holdings", wanted: Bytes | None, *, whole: bool) -> Int64s:
+def runs_of(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:
     """Return by user the most positions in a row that hold a candidate; where not `whole`, 1 for any."""
     starts = holdings.user_start
     # uint8 (ids); empty stands for all.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from voxpop.engine.contract import ALL_LENGTHS, Charge, Draws, Shares, no_order
 from voxpop.engine.data import Candidates, Subset
 from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
-from voxpop.engine.local.weigh import Histogram, Holdings, weigh
-from voxpop.engine.local.weighing_order import in_weighing_order
+from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import rename
@@ -28,12 +27,8 @@ from voxpop.kernels.pairs import (
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.reading import arrow as widths
 from voxpop.reading.arrow import check_width, numbers_of
-from voxpop.reading.limited.memory import forget_pages, release_unused
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import copied, number_within, rename_all
-
-if TYPE_CHECKING:
-    from voxpop.reading.limited.memory import MemoryLimit
-
 
 POSITIONS_AT_ONCE = 1 << 22
 NAMES_AT_ONCE = 1 << 20
@@ -61,7 +56,7 @@ class MemoryLengthWalk:
         size: int,
         *,
         words: pa.LargeStringArray | None = None,
-        limit: "MemoryLimit | None" = None,
+        limit: MemoryLimit | None = None,
         ordered: bool = True,
     ) -> None:
         """Begin with the tokens of all users.

@@ -4,39 +4,36 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.arrays import Int32s, Int64s
-from voxpop.kernels.group import gather_documents, mark_used, rename, sizes_by_user
+from voxpop.kernels.group import gather_documents, gather_slices, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
-from voxpop.reading.arrow import int64_array, numbers_of
+from voxpop.reading.arrow import array_of, int64_array, numbers_of
 from voxpop.reading.columns import Batches, Rows, checked_users
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows
 from voxpop.reading.keys import is_list
-from voxpop.reading.limited.memory import MemoryLimit, release_unused
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, WordRuns, in_key_order
 from voxpop.reading.progress import rounded, tell, track
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
-from voxpop.reading.users import Stretch, encode_users, identities, stretches
+from voxpop.reading.users import Stretch, Users, encode_users, identities, stretches
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 from voxpop.reading.words import merge_words
-
-if TYPE_CHECKING:
-    from voxpop.reading.users import Users
-
 
 # From rows to a corpus: users grouped, tokens renamed to their rank in the vocabulary.
 
 
-def build_corpus(pieces: list[Piece], words: list[pa.Array], users: "Users", kind: str) -> LocalCorpus:
+def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind: str) -> LocalCorpus:
     """Merge the lists of words, rename every id, and lay the documents out user by user.
 
     Args:
@@ -274,3 +271,51 @@ def _with_users(batches: Batches, user: str, column: str, events: Events | None)
     rows = checked_users(batches, user)
     for where, first, batch in rows if events is None else events.sequences(rows, user, column):
         yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", batch.column(user), batch.column(column)
+
+
+# An order computed from the content of rows, for rows whose given order depends on other users.
+#
+# Spark takes files in the order of their sizes, so one user's rows could exchange the files of all, and with them the
+# documents that others are counted by. The order here depends only on a user's own documents (docs/privacy/spark.md).
+
+POSITIONS_AT_ONCE = 1 << 20
+BYTES_OF_POSITION = 72
+"""Of one user's: three copies of its tokens, and up to seven numbers of a document."""
+
+
+def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCorpus:
+    """Return a corpus in which nothing follows from where rows lay, but the order of users of different keys.
+
+    A user's documents are sorted by their tokens, those by their bytes.
+
+    Args:
+        corpus: changed in place; a token's id is its rank in the order of bytes.
+        documents: whether a user's documents came without an order, unlike events in order of time.
+
+    Raises:
+        MemoryLimitError: where the documents of one user do not fit into the corpus's limit.
+    """
+    if documents and corpus.kind != "items":
+        if corpus.limit is not None:
+            size = BYTES_OF_POSITION * int(np.diff(corpus.user_start).max(initial=0))
+            corpus.limit.require(size, "the documents of one user, to be put in the order of their contents,")
+        for _ in in_order(lambda block: _sort(corpus, *block), user_spans(corpus.user_start, POSITIONS_AT_ONCE)):
+            pass
+    return corpus
+
+
+def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
+    starts = corpus.user_start[first : last + 1]
+    tokens = corpus.tokens[starts[0] : starts[-1]]
+    begins = np.concatenate([[0], np.flatnonzero(tokens < 0) + 1])
+    # The bytes of these numbers sort as the tokens do, and the end of a document comes first.
+    letters = pa.py_buffer((tokens + np.int32(1)).astype(">i4"))
+    buffers = [None, pa.py_buffer(4 * begins), letters]
+    contents = pa.LargeBinaryArray.from_buffers(pa.large_binary(), begins.size - 1, buffers)
+    owners = array_of(np.searchsorted(starts - starts[0], begins[:-1], side="right"))
+    rows = pa.table({"owner": owners, "content": contents})
+    order = pc.sort_indices(rows, sort_keys=[("owner", "ascending"), ("content", "ascending")])
+    moved = np.empty_like(tokens)
+    gather_slices(tokens, begins, numbers_of(order).astype(np.int64), moved)
+    tokens[:] = moved
+    forget_pages(corpus.tokens, int(corpus.user_start[first]), int(corpus.user_start[last]))

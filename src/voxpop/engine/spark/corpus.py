@@ -7,7 +7,9 @@ import pyarrow as pa
 
 from voxpop.engine.spark.frames import (
     MESSAGES,
+    Answer,
     Arrays,
+    Batches,
     Holder,
     pieces,
     received,
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.engine.contract import Engine, RestrictableDraws, Shares
-    from voxpop.engine.spark.frames import Answer, Batches
     from voxpop.engine.spark.histogram import SparkHistogram
 
 
@@ -53,7 +54,7 @@ def in_groups(state: "DataFrame", places: int) -> "DataFrame":
 
 
 @task
-def gather(batches: "Batches") -> "Answer":
+def gather(batches: Batches) -> Answer:
     """Yield the state of a group: the corpora of several partitions, in the order of their numbers."""
     held = list(batches)
     parts = list(received(pa.Table.from_batches(held)).values()) if held else []

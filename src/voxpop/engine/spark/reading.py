@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from voxpop.engine.local.content_order import in_content_order
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.read import ROWS_AT_ONCE, read_here
+from voxpop.engine.local.read import ROWS_AT_ONCE, in_content_order, read_here
 from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.frames import MESSAGES
 from voxpop.engine.spark.session import answer, failure_of, is_here, settled_cores, use_own_python, with_setting

@@ -88,8 +88,7 @@ def encode(batches: Batches, *, wanted: dict[str, Any], version: str) -> Answer:
         raise InputError(
             f"the driver has voxpop {version}, an executor {metadata.version('voxpop')}. Install the same on both."
         )
-    from voxpop.engine.local.content_order import in_content_order
-    from voxpop.engine.local.read import read_here
+    from voxpop.engine.local.read import in_content_order, read_here
     from voxpop.reading.wanted import ReadOptions, Wanted
 
     table = Wanted(**wanted)

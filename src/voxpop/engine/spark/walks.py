@@ -43,7 +43,7 @@ from voxpop.privacy.secret import TEXT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Charge, Draws, RestrictableDraws, Shares, TreeNoise
+    from voxpop.engine.contract import Charge, Counted, Draws, RestrictableDraws, Shares, TreeNoise
     from voxpop.engine.data import Candidates, Subset
     from voxpop.engine.local.corpus import MemoryTreeWalk
 
@@ -228,8 +228,8 @@ def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "
 def count_steps_of(
     arrays: Arrays, sent: Arrays, *, alphabet: int, block: int, counted: str, given: tuple[Int64s, ...]
 ) -> Answer:
-    """Count what a method of `MemoryTreeWalk` counts, each count with the block of its node."""
-    keys, counts = getattr(_counting_of(arrays, alphabet), counted)(*given)
+    """Count what `TreeWalk.released` counts, each count with the block of its node."""
+    keys, counts = getattr(_counting_of(arrays, alphabet), f"count_{counted}")(*given)
     columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
     yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
 
@@ -243,7 +243,7 @@ def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int
         yield from _rows_of(counting)
 
 
-def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise", width: int) -> pa.Table:
+def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise") -> pa.Table:
     """Return the noisy counts of one block of nodes: noise is added to the sums of all partitions."""
     with safely("noisy_counts"):
         nodes = nodes.sort_by("row")
@@ -252,7 +252,7 @@ def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise", width
         keys, places = np.unique(np.asarray(counts["name"]).astype(np.int64), return_inverse=True)
         sums = np.zeros(keys.size, np.int64)
         np.add.at(sums, places, np.asarray(counts["weight"]).astype(np.int64))
-        noisy = mine(keys - first * width, sums)
+        noisy = mine(keys - first * noise.width, sums)
         rows, symbols = (each.ravel() for each in np.indices(noisy.shape))
         columns = {"row": rows + first, "symbol": symbols.astype(np.int32), "count": noisy.ravel()}
         return pa.table({name: pa.array(column) for name, column in columns.items()})
@@ -293,23 +293,12 @@ class SparkTreeWalk:
         work = closure(cut_sequences_of, max_length=max_length, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
-    def released_lengths(self, noise: "TreeNoise", first: Int64s) -> Int64s:
-        """Count sequences by length; see `TreeWalk.released_lengths`."""
-        return self._released(noise, first.size, "count_lengths", first)
-
-    def released_distinct(self, noise: "TreeNoise") -> Int64s:
-        """Count distinct symbols; see `TreeWalk.released_distinct`."""
-        return self._released(noise, 1, "count_distinct")
-
-    def released_following(self, noise: "TreeNoise") -> Int64s:
-        """Count the symbols after the contexts; see `TreeWalk.released_following`."""
-        return self._released(noise, self._alphabet + 1, "count_following")
-
-    def _released(self, noise: "TreeNoise", width: int, counted: str, *given: Int64s) -> Int64s:
+    def released(self, counted: "Counted", noise: "TreeNoise", *given: Int64s) -> Int64s:
         """Count, add noise on the executors, and return the noisy counts.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
         """
+        width = noise.width
         work = {"alphabet": self._alphabet, "block": width * NODES_AT_ONCE, "counted": counted, "given": given}
         counts_of = closure(count_steps_of, **work)
         counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint")
@@ -318,7 +307,7 @@ class SparkTreeWalk:
         public = {"block": rows // NODES_AT_ONCE, "row": rows, "shares": noise.shares}
         nodes = self._state.sparkSession.createDataFrame(pa.table({name: pa.array(public[name]) for name in public}))
         both = (each.repartition(tasks, "block").groupBy("block") for each in (counts, nodes))
-        add = closure(noisy_counts, noise=bare, width=width)
+        add = closure(noisy_counts, noise=bare)
         found = answer(next(both).cogroup(next(both)).applyInArrow(add, "row bigint, symbol int, count bigint"))
         counts = np.zeros((noise.shares.size, width), np.int64)
         counts[np.asarray(found["row"]), np.asarray(found["symbol"])] = np.asarray(found["count"])

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from math import hypot, isqrt, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from voxpop.errors import BudgetError, InputError
+from voxpop.errors import BudgetError
 from voxpop.mechanisms.counts.constants import SHARE, USUAL
-from voxpop.privacy.budget import Budget, budget_numbers
+from voxpop.privacy.budget import Budget, budget_numbers, check_probability
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.peeling import behind, largest_rate, spent, spread
@@ -96,12 +96,6 @@ class CountsPlan(Planned[Configured, "Corpus", "Tally"]):
         words = [limits[0] if limits else 0 for limits in self.menu]
         return {"menu": {"limits": words, "sigma": self.histogram_sigma, "chosen": self.ran is not None}}
 
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        from voxpop.mechanisms.counts.describe import describe
-
-        return describe(self.to_dict(), str(self.guarantee))
-
 
 def plan_counts(
     counts: Configured, menu: tuple[tuple[int, ...], ...], budget: Budget, release: "Release"
@@ -186,8 +180,7 @@ class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
         Raises:
             InputError: for a probability out of range.
         """
-        if not 0.0 < probability < 1.0:
-            raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+        check_probability(probability)
         return behind(self.picks, len(self.grams), self.rate, probability) if self.picks else 0.0
 
     def _run(self, data: "Corpus", seed: int | None) -> "Ranking":
@@ -206,12 +199,6 @@ class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
             "error": self.error,
             "behind": self.behind(),
         }
-
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        from voxpop.mechanisms.counts.describe import describe
-
-        return describe(self.to_dict(), str(self.guarantee))
 
 
 def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> TopPlan:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import Noise, check_engine, check_ordered
+from voxpop.engine.contract import Engine, LengthWalk, Noise, RestrictableDraws, Weights, check_engine, check_ordered
 from voxpop.engine.data import Corpus
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s
@@ -24,7 +24,6 @@ from voxpop.reading.arrow import string_array
 from voxpop.release.tally import Ranking, Tally
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, LengthWalk, RestrictableDraws, Weights
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
     from voxpop.release.release import Release
 
@@ -87,7 +86,7 @@ def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
         yield ListedGrams(number + 1, names, words, before, ranks, None if listed.all() else listed)
 
 
-Limits = Callable[["LengthWalk", ListedGrams], Sequence[int]]
+Limits = Callable[[LengthWalk, ListedGrams], Sequence[int]]
 """Returns, for each length, the most grams for which a user counts in full."""
 
 
@@ -176,8 +175,8 @@ def share_table(limit: int, most: int) -> Int64s:
 
 
 def weights_of_holders(
-    corpus: "Engine", release: "Release", limits: Limits, secret: "RestrictableDraws"
-) -> Iterator[tuple[ListedGrams, "Weights"]]:
+    corpus: Engine, release: "Release", limits: Limits, secret: RestrictableDraws
+) -> Iterator[tuple[ListedGrams, Weights]]:
     """Yield the grams of each length from 1 on, and their weights by rank.
 
     Args:
@@ -219,7 +218,7 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
     secret, guarantee = plan.begin(seed)
     ran = plan
 
-    def limits(levels: "LengthWalk", listed: ListedGrams) -> tuple[int, ...]:
+    def limits(levels: LengthWalk, listed: ListedGrams) -> tuple[int, ...]:
         nonlocal ran
         if plan.histogram_sigma:
             ran = with_record(plan, ran=chosen_limit(plan, levels, listed, secret))
@@ -232,7 +231,7 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
     return Tally(plan.grams, users, ran.error, ran, guarantee)
 
 
-def chosen_limit(plan: "CountsPlan", levels: "LengthWalk", listed: ListedGrams, secret: Secret) -> int:
+def chosen_limit(plan: "CountsPlan", levels: LengthWalk, listed: ListedGrams, secret: Secret) -> int:
     """Return the place of the limit with the least mean error, by a noisy histogram of users.
 
     A user is in the class of its number of released words (docs/privacy/counts.md, "The choice of the limit").

@@ -293,17 +293,19 @@ class SecondChanceRun:
         candidates: number of candidates.
         released: number of added grams, by length from 2 on.
         spurious: estimated number of added grams without users, by length from 2 on.
+        lowest_threshold: lowest weight that sufficed; None if none was released.
     """
 
     sigma: float
     candidates: int
     released: tuple[int, ...]
     spurious: tuple[float, ...]
+    lowest_threshold: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON."""
         lists = {"released": list(self.released), "spurious": list(self.spurious)}
-        return {"sigma": self.sigma, "candidates": self.candidates, **lists}
+        return {name: lists.get(name, getattr(self, name)) for name in self.__slots__}
 
 
 @final

@@ -1,8 +1,13 @@
 """The text of a plan of n-grams and the section of its report, from public numbers."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
@@ -37,8 +42,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         "Users that a phrase needed",
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
         [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
-        f"If each user holds {each} phrases of that length, none held by more users. A user with fewer phrases gives "
-        "each more weight, one with more gives each less.",
+        f"If each user holds {each} phrases of that length, none of which has more users. A user with fewer "
+        "phrases gives each more weight, one with more gives each less.",
     )
     return Story(
         words="ngrams.html",
@@ -60,7 +65,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         about=(_span(known), "for 90 %, by length") if known else ("–", "nothing was released"),
         curves=curves,
         curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
-        f"phrase’s parts are released, if each user holds {each} phrases of that length, none held by more users.",
+        f"phrase’s parts are released, if each user holds {each} phrases of that length, none of which has more users.",
         cards=cards if single else [],
         costs=_costs(plan),
         grids=[_ran_grid(plan, sizes)],
@@ -96,20 +101,31 @@ def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASE
 def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
     """Return the largest probability of release of a phrase of one user, over the lengths from 2 on; "" if none ran.
 
-    The worst case: the parts of the phrase are released, the user has no other phrase of that length, and the phrase is
-    among the likely ones, whose threshold is the lowest.
+    The worst case: the parts of the phrase are released, the user spends their budget of all later lengths on it, and
+    the phrase is among the likeliest ones, whose threshold is the lowest. A phrase that is not released at its length
+    must have reached the lowest cutpoint to get a second chance.
 
     Args:
         plan: the numbers of a plan, before or after it ran.
         sizes: number of released phrases of each length; lengths without any are left out.
     """
-    runs = plan["ran"] or [{**each, "threshold": each["lowest_threshold"]} for each in plan["lengths"]]
-    found = []
-    for run in runs:
-        if run["length"] > 1 and (sizes is None or sizes.get(run["length"])):
-            # A band that released nothing has no threshold.
-            used = [band["threshold"] for band in run.get("bands", ()) if band["threshold"] is not None]
-            found.append(_chance(plan, {**run, "threshold": min([run["threshold"], *used])}, 1)(1))
+    runs = [run for run in plan["ran"] if run["length"] > 1 and (sizes is None or sizes.get(run["length"]))]
+    planned, second = plan["lengths"][1:], plan.get("second_chance") or {"sigma": 1.0, "lowest_threshold": None}
+    if _is_published(plan):
+        numbers = runs if plan["ran"] else [{**each, "threshold": each["lowest_threshold"]} for each in planned]
+        found = [_chance(plan, each, 1)(1) for each in numbers]
+    else:
+        lowest = min([-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned)])
+        # In sigma: the weight of the phrase at its length, and what the budget leaves for the second chance.
+        first = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257)
+        again = second["lowest_threshold"]
+        later = 0 * first if again is None else ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])
+        # A band that released nothing has no threshold.
+        bands = [(run["sigma"], band["threshold"]) for run in runs for band in run["bands"]]
+        cuts = [inf if cut is None else cut / sigma for sigma, cut in bands] if plan["ran"] else [lowest]
+        found = [
+            float(np.max(ndtr(first - cut) * (1 - later) + ndtr(first - min(cut, lowest)) * later)) for cut in cuts
+        ]
     return f"{at_most(100 * max(found))} %" if found else ""
 
 

@@ -19,7 +19,7 @@ from voxpop.mechanisms.ngrams.charges import (
 from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
-from voxpop.mechanisms.rounds.plan import RoundPlan
+from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
@@ -169,12 +169,6 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         users = {f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES}
         return asdict(each) | users
 
-    def __str__(self) -> str:
-        """Return the plan as a person reads it."""
-        from voxpop.mechanisms.ngrams.describe import describe
-
-        return describe(self.to_dict(), str(self.guarantee))
-
 
 def without_slack(budget: Budget, slack: float) -> Budget:
     """Return the budget less the cost of finite arithmetic, rounded down.
@@ -205,7 +199,7 @@ def plan_ngrams(
     more = ngrams.max_length > 1
     slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
     slack += planned_slack(budget.epsilon, ngrams.limit)
-    exact, share, novelty = without_slack(budget, slack), first_share(worths), None
+    exact, share, novelty = without_slack(budget, slack), first_share(worths), NOVELTY
     if more:
         share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
     first = planned_rounds(exact.epsilon, exact.delta, ngrams.limit, share=share, novelty=novelty)

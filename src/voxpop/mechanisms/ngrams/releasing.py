@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import check_engine, check_ordered
+from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus, Subset
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
@@ -27,6 +27,7 @@ from voxpop.mechanisms.ngrams.votes import ThresholdVote
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.mechanisms.weightings.rule import CalibratedRule
+from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
@@ -36,9 +37,7 @@ from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
-    from voxpop.privacy.budget import Budget
 
 Kind = Literal["words", "measurement", "screening", "vote", "second chance"]
 LABELS = {"words": "length", "measurement": "measurement", "screening": "prevote", "vote": "length"}
@@ -203,7 +202,7 @@ class Pass:
 class Runner:
     """Executes passes on an engine; holds the private side."""
 
-    def __init__(self, engine: "Engine", budget: "Budget", secret: Secret) -> None:
+    def __init__(self, engine: Engine, budget: Budget, secret: Secret) -> None:
         self._engine, self._budget, self._secret = engine, budget, secret
         self._walk = engine.length_walk()
 

@@ -225,5 +225,6 @@ def _after_second_chance(
     spare = eta * sum(map(len, state.grams)) - state.spurious
     result = vote.select(listed, listed.of_names(outcome.names), outcome.levels, eta, spare)
     grams, added = listed.joined(state.grams, outcome.names[result.selected])
-    run = SecondChanceRun(sigma, listed.count, added, listed.lengths_of(result.spurious_by_band))
+    lowest = min((used for _, used, _ in result.bands if used is not None), default=None)
+    run = SecondChanceRun(sigma, listed.count, added, listed.lengths_of(result.spurious_by_band), lowest)
     return replace(state, grams=grams, spurious=state.spurious + result.spurious, second_chance=run)

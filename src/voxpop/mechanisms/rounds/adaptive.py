@@ -16,7 +16,16 @@ import pyarrow as pa
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Int64s
 from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice, spare
-from voxpop.mechanisms.rounds.plan import LEAST_POOL, USUAL_THRESHOLD, RoundPlan, Schedule, with_cutoff
+from voxpop.mechanisms.rounds.plan import (
+    ALPHA,
+    FIRST_NOVELTY,
+    LEAST_POOL,
+    NOVELTY,
+    USUAL_THRESHOLD,
+    RoundPlan,
+    Schedule,
+    with_cutoff,
+)
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
@@ -157,6 +166,8 @@ class AdaptiveRounds:
         mus = mus_of(self.first_round, self.rounds)
         if any(charged < runs for charged, runs in zip(self.score.mus, mus[1:], strict=True)):
             raise InternalError("a round would run with less noise than was charged for")
+        if hypot(*(each.cell / each.sigma for each in self.rounds)) / 2 > self.score.margin:
+            raise InternalError("noisy weights would be rounded further than was charged for")
         caps = self.caps
         if caps.items[-1] != self.pool or any(each.shares.caps != caps for each in self.rounds):
             raise InternalError("the rounds of a plan differ in pool or caps")
@@ -233,6 +244,7 @@ def plan_rounds(
     pool: int,
     schedule: Schedule,
     *,
+    novelty: float = NOVELTY,
     promise: MinUsersBound | None = None,
     data_sets: int = 1,
     share: float = 1.0,
@@ -245,32 +257,23 @@ def plan_rounds(
         limit: most items of one user in a round.
         pool: most items of one user in all rounds after the first.
         schedule: how the rounds share the budget.
+        novelty: share of delta for items that only one user holds.
         promise: about items of few users, if there is one.
         data_sets: number of data sets that share the whole evenly, each with separate rounds.
         share: these rounds' part of all mu^2; later releases have the rest.
     """
     target, weighting_rule = spendable(delta), PolicyGaussian()
-
-    def sigmas(sensitivity: float) -> list[float]:
-        whole = whole_sigma(epsilon, target, schedule, sensitivity) * sqrt(data_sets / share)
-        parts = (schedule.first_round, *schedule.shares)
-        # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2.
-        return [whole * hypot(*parts) / part for part in parts]
-
+    whole = whole_sigma(epsilon, target, novelty) * sqrt(data_sets / share)
+    shares = (schedule.first_round, *schedule.shares)
+    # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2; for a sensitivity of 1.
+    first, *others = (whole * hypot(*shares) / each for each in shares)
+    novel = target / data_sets * novelty
     # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
-    cutoff = _rough_cutoff(max(sigmas(1.0)), target / data_sets, schedule, promise)
-    shares = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
-    first, *others = sigmas(1.0)
-    first_round = _first_round(shares, first * shares.sensitivity, schedule, target / data_sets, promise)
-    mu = hypot(*(1 / each for each in others))
-    weights, chances = levels(np.multiply(schedule.parts, schedule.shares), mu, limit, pool)
-    # The first and the last level determine the thresholds, these the other levels.
-    ends = Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole(len(others), 1)
-    later = tuple(_round(shares, ends, number, sigma, schedule, promise) for number, sigma in enumerate(others))
-    goal = target / data_sets * schedule.novelty * (1 - schedule.first_novelty)
-    score = _score(later, schedule, pool, goal, promise)
-    caps = _caps(score, weights, chances, pool, goal)
-    later = tuple(replace(each, shares=replace(each.shares, caps=caps)) for each in later)
+    cutoff = _rough_cutoff(max(first, *others), target / data_sets, len(others), promise)
+    rule = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
+    first_round = _first_round(rule, first * rule.sensitivity, novel * FIRST_NOVELTY, len(others), promise)
+    score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), promise)
+    later = tuple(_round(rule, caps, number, sigma, promise) for number, sigma in enumerate(others))
     return AdaptiveRounds(limit, pool, first_round, later, score)
 
 
@@ -279,9 +282,9 @@ def spendable(delta: float) -> float:
     return delta * (1 - 1e-6) / ROUNDING
 
 
-def whole_sigma(epsilon: float, target: float, schedule: Schedule, sensitivity: float) -> float:
-    """Return the noise at which one Gaussian release costs what all rounds together may cost."""
-    return gaussian_sigma(epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
+def whole_sigma(epsilon: float, target: float, novelty: float) -> float:
+    """Return the noise at which one Gaussian release of sensitivity 1 costs what all rounds together may cost."""
+    return gaussian_sigma(epsilon, target * (1 - novelty)) * (1 + 2.0**-40)
 
 
 def total_delta(planned: PlannedRounds, budget: Budget, data_sets: int = 1, rest: float = 0.0) -> float:
@@ -324,32 +327,30 @@ def rounds_slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
     return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)
 
 
-def _rough_cutoff(widest: float, target: float, schedule: Schedule, promise: MinUsersBound | None) -> float:
+def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:
     """Return more than the highest cutoff of any round, for noise of at most half of `2 * widest`."""
     wide = 2 * widest
-    cutoff = (12.0 + schedule.alpha) * wide + 1.0 + sqrt(-log(target))
+    cutoff = (12.0 + ALPHA) * wide + 1.0 + sqrt(-log(target))
     if promise is None:
         return cutoff
-    return cutoff + promise.deviations("gaussian", 1 + len(schedule.shares)) * wide + 1.01 * promise.few
+    return cutoff + promise.deviations("gaussian", 1 + rounds) * wide + 1.01 * promise.few
 
 
 def _first_round(
-    shares: CalibratedRule, sigma: float, schedule: Schedule, target: float, promise: MinUsersBound | None
+    shares: CalibratedRule, sigma: float, novel: float, later: int, promise: MinUsersBound | None
 ) -> RoundPlan:
-    """Return the first round, an ordinary one."""
-    # The first round's part of the probability for novel items.
-    novel = target * schedule.novelty * schedule.first_novelty
+    """Return the first round, an ordinary one that releases novel items with this probability."""
     lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
     if promise is not None:
-        lowest = max(lowest, promise.threshold(shares, "gaussian", sigma, 1 + len(schedule.shares)))
+        lowest = max(lowest, promise.threshold(shares, "gaussian", sigma, 1 + later))
     unit = shares.setting.unit
     threshold = (ceil(lowest * unit) + 1) / unit
-    cutoff = threshold + schedule.alpha * sigma
+    cutoff = threshold + ALPHA * sigma
     return RoundPlan(with_cutoff(shares.weighting_rule, shares.setting, cutoff), "gaussian", sigma, threshold)
 
 
 def _round(
-    shares: CalibratedRule, caps: Caps, number: int, sigma: float, schedule: Schedule, promise: MinUsersBound | None
+    shares: CalibratedRule, caps: Caps, number: int, sigma: float, promise: MinUsersBound | None
 ) -> AdaptiveRound:
     """Return a later round, its cutoff above the usual threshold or that of a promise.
 
@@ -358,52 +359,65 @@ def _round(
         caps: of all rounds.
         number: of the round, from 0.
         sigma: for a sensitivity of 1.
-        schedule: how the rounds share the budget.
         promise: about items of few users, if there is one.
     """
     capped = CappedDescent(shares.setting, caps, number)
-    sigma *= capped.sensitivity
     threshold = USUAL_THRESHOLD * sigma
     if promise is not None:
-        threshold = max(threshold, promise.threshold(capped, "gaussian", sigma, 1 + len(schedule.shares)))
-    bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + schedule.alpha * sigma)
+        threshold = max(threshold, promise.threshold(capped, "gaussian", sigma, 1 + len(caps.weights[0])))
+    threshold, sigma = threshold * capped.sensitivity, sigma * capped.sensitivity
+    bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + ALPHA * sigma)
     # A power of two of at most sigma / 1024, but no finer than the grid of weights.
     cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
     return AdaptiveRound(replace(capped, setting=bound.setting), sigma, max(cell, 1.0 / shares.setting.unit))
 
 
 def _score(
-    later: tuple[AdaptiveRound, ...], schedule: Schedule, pool: int, goal: float, promise: MinUsersBound | None
-) -> CumulativeScore:
-    """Return the cumulative score, with the lowest thresholds that keep novel items within their probability."""
-    mus = tuple(each.shares.sensitivity / each.sigma for each in later)
-    parts, falls = schedule.parts, schedule.falls
-    half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
+    rule: CalibratedRule,
+    sigmas: Sequence[float],
+    schedule: Schedule,
+    pool: int,
+    goal: float,
+    promise: MinUsersBound | None,
+) -> tuple[CumulativeScore, Caps]:
+    """Return the cumulative score and caps: the lowest thresholds that keep novel items within their probability.
+
+    Args:
+        rule: the weighting on its grid.
+        sigmas: by round, for a sensitivity of 1. No round runs with less noise.
+        schedule: how the rounds share the budget.
+        pool: most items of one user in all rounds.
+        goal: the probability.
+        promise: about items of few users, if there is one.
+    """
+    mus = tuple((1 + 2.0**-50) / sigma for sigma in sigmas)
+    # Half a cell a round, and the rounding error of sums of doubles.
+    margin = hypot(*(max(1 / CELLS_IN_SIGMA, mu / rule.setting.unit) for mu in mus)) / 2 + 1e-9
 
     def at(last: float) -> CumulativeScore:
-        thresholds = tuple(last + fall for fall in falls)
-        # Half a cell a round, and the rounding error of sums of doubles.
-        rounds = CumulativeScore(mus, parts, thresholds, schedule.drop_thresholds, half_cells * 1.001 + 1e-9)
-        return rounds if promise is None else raised(promise, later, rounds)
+        thresholds = tuple(last + fall for fall in schedule.falls)
+        rounds = CumulativeScore(mus, schedule.parts, thresholds, schedule.drop_thresholds, margin)
+        return rounds if promise is None else raised(promise, rounds)
 
     if promise is not None and any_release(at(0.0), pool) < NEGLIGIBLE * goal:
-        return at(0.0)
+        return at(0.0), whole(len(mus), pool)
+    weights, chances = levels(np.multiply(schedule.parts, mus), hypot(*mus), rule.setting.limit, pool)
+    # The first and the last level determine the thresholds, these the other levels.
+    ends = Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole(len(mus), 1)
 
     def excess(last: float) -> float:
         # Far out the bound is below all doubles.
-        return log(max(novel_release(at(last), later[0].shares.caps), nextafter(0.0, 1.0)) / goal)
+        return log(max(novel_release(at(last), ends), nextafter(0.0, 1.0)) / goal)
 
     # From sqrt(-2 ln d), about where a normal tail is d.
-    last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE)
-    return at(last)
+    score = at(falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE))
+    return score, _caps(score, weights, chances, pool, goal)
 
 
 def _caps(
     score: CumulativeScore, weights: tuple[tuple[int, ...], ...], chances: tuple[float, ...], pool: int, goal: float
 ) -> Caps:
     """Return for each number of items the highest level of the caps that keeps novel items within their probability."""
-    if any_release(score, pool) < NEGLIGIBLE * goal:
-        return whole(len(score.parts), pool)
     each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
     # t V_1(0) <= goal for every t up to the level's own; the last level serves the whole pool.
     most = np.minimum(np.floor(goal / np.maximum(each * BOUND_ROUNDING, nextafter(0.0, 1.0))), pool).astype(np.int64)

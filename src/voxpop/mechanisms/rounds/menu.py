@@ -5,7 +5,7 @@ this limit run. The guarantee follows from caps that hold for every limit (docs/
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any, Final, final
@@ -21,7 +21,7 @@ from voxpop.mechanisms.rounds.adaptive import (
     spendable,
     whole_sigma,
 )
-from voxpop.mechanisms.rounds.plan import Schedule, schedule_for
+from voxpop.mechanisms.rounds.plan import NOVELTY, ROUNDS, schedule_for
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise, ever_released_with_few
 from voxpop.privacy.decisions import CellNoise
 
@@ -68,7 +68,7 @@ class Menu:
         epsilon: of the whole.
         delta: of the whole, slack left out.
         share: part of all mu^2 for the rounds.
-        novelty: share of delta for novel items; None for the usual one.
+        novelty: share of delta for novel items.
         data_sets: number of data sets that share the whole, each with a separate choice.
         promise: about items of few users; None without one.
     """
@@ -79,7 +79,7 @@ class Menu:
     epsilon: float
     delta: float
     share: float
-    novelty: float | None
+    novelty: float
     data_sets: int
     promise: MinUsersBound | None
 
@@ -139,7 +139,7 @@ def planned_rounds(
     limit: int | None,
     *,
     share: float = 1.0,
-    novelty: float | None = None,
+    novelty: float = NOVELTY,
     data_sets: int = 1,
     promise: MinUsersBound | None = None,
 ) -> AdaptiveRounds | Menu:
@@ -151,21 +151,18 @@ def planned_rounds(
         limit: most items of one user in a round; None for a private choice.
         share: the rounds' part of all mu^2. Later releases have the rest, from which the histogram is paid; without
             later releases it is paid from this part.
-        novelty: share of delta for novel items; None for the usual one.
+        novelty: share of delta for novel items.
         data_sets: number of data sets that share the whole evenly.
         promise: about items of few users, if there is one.
     """
     if limit is not None:
-        shape, pool = _shape(limit, novelty), pool_for(limit)
-        rounds = plan_rounds(epsilon, delta, limit, pool, shape, promise=promise, data_sets=data_sets, share=share)
-        return _checked(rounds, promise)
-    share = min(share, 1.0 - SHARE)
-    shape, target = _shape(LIMITS[-1], novelty), spendable(delta)
-    whole = whole_sigma(epsilon, target, shape, 1.0) * sqrt(data_sets)
+        return _rounds(epsilon, delta, limit, share, novelty, data_sets, promise)
+    share, target = min(share, 1.0 - SHARE), spendable(delta)
+    whole = whole_sigma(epsilon, target, novelty) * sqrt(data_sets)
     return Menu(
         sigma=whole / sqrt(SHARE),
         square=share / whole**2 * MARGIN,
-        novel=target * shape.novelty / data_sets * MARGIN,
+        novel=target * novelty / data_sets * MARGIN,
         epsilon=epsilon,
         delta=delta,
         share=share,
@@ -184,37 +181,43 @@ def planned_slack(epsilon: float, limit: int | None) -> float:
 
 
 def _slack(epsilon: float, limit: int, histograms: int) -> float:
-    return rounds_slack(epsilon, histograms + len(schedule_for(limit).shares), limit, pool_for(limit))
-
-
-def _shape(limit: int, novelty: float | None) -> Schedule:
-    shape = schedule_for(limit)
-    return shape if novelty is None else replace(shape, novelty=novelty)
+    return rounds_slack(epsilon, histograms + ROUNDS, limit, pool_for(limit))
 
 
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
-    promise = menu.promise
-    rounds = plan_rounds(
-        menu.epsilon,
-        menu.delta,
-        limit,
-        pool_for(limit),
-        _shape(limit, menu.novelty),
-        promise=promise,
-        data_sets=menu.data_sets,
-        share=menu.share,
-    )
+    rounds = _rounds(menu.epsilon, menu.delta, limit, menu.share, menu.novelty, menu.data_sets, menu.promise)
     novel, _ = rounds.pair(NEGLIGIBLE * menu.novel)
     # Both are computed from the rounds as they will run.
     if not (novel <= menu.novel and rounds.square <= menu.square):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
-    return _checked(rounds, promise)
+    return rounds
 
 
-def _checked(rounds: AdaptiveRounds, promise: MinUsersBound | None) -> AdaptiveRounds:
+def _rounds(
+    epsilon: float,
+    delta: float,
+    limit: int,
+    share: float,
+    novelty: float,
+    data_sets: int,
+    promise: MinUsersBound | None,
+) -> AdaptiveRounds:
+    """Return the rounds of one limit; arguments as in `planned_rounds`."""
+    mu = sqrt(share / data_sets) / whole_sigma(epsilon, spendable(delta), novelty)
+    rounds = plan_rounds(
+        epsilon,
+        delta,
+        limit,
+        pool_for(limit),
+        schedule_for(limit, mu),
+        novelty=novelty,
+        promise=promise,
+        data_sets=data_sets,
+        share=share,
+    )
     if promise is not None:
-        check_promise(promise, ever_released_with_few(promise, rounds.first_round, rounds.rounds, rounds.score))
+        check_promise(promise, ever_released_with_few(promise, rounds.first_round, rounds.score))
     return rounds
 
 

@@ -25,7 +25,7 @@ from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
 from voxpop.privacy.numerics import least_whole
 
 if TYPE_CHECKING:
-    from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds
+    from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
     from voxpop.mechanisms.rounds.plan import RoundPlan
     from voxpop.privacy.decisions import Rule
 
@@ -276,35 +276,33 @@ NEAREST: Final = 1.0
 """Least distance of a drop threshold below the threshold of its round, in standard deviations."""
 
 
-def heights(users_bound: MinUsersBound, later: "tuple[AdaptiveRound, ...]", score: CumulativeScore) -> Floats:
+def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
     """Return by round the largest score from the weight of too few users, in standard deviations."""
-    # c_r (n - 1) w_max / sigma_r: the mean score of one round, at most; (rounds,).
-    shown = [part * users_bound.weight(each.shares) / each.sigma for part, each in zip(score.parts, later, strict=True)]
+    # c_r (n - 1) mu_r: the mean score of one round, at most, since no later round gives an item more than 1; (rounds,).
+    shown = np.multiply(score.parts, score.mus) * users_bound.few
     return np.asarray(np.cumsum(shown) / score.spreads * UP)
 
 
-def raised(users_bound: MinUsersBound, later: "tuple[AdaptiveRound, ...]", score: CumulativeScore) -> CumulativeScore:
+def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScore:
     """Return rounds in which too few users reach a threshold with an even part of beta each, including the first round.
 
     Floors rise with thresholds, so that an item which needs more users is given up as early as before: by the part of
     the rise that an item at the threshold has seen of its score by then.
     """
-    deviations = users_bound.deviations("gaussian", 1 + len(later)) + score.margin
+    deviations = users_bound.deviations("gaussian", 1 + len(score.mus)) + score.margin
     # Mean plus deviations, as for a single round; never below the threshold for novel items.
-    thresholds = np.maximum(score.thresholds, heights(users_bound, later, score) + deviations)
+    thresholds = np.maximum(score.thresholds, heights(users_bound, score) + deviations)
     rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, score.thresholds[-1]))
     seen = np.cumsum(np.multiply(score.parts, score.mus)) / score.spreads
     drop_thresholds = np.minimum(score.drop_thresholds + rise * (seen / seen[-1])[:-1], thresholds[:-1] - NEAREST)
     return replace(score, thresholds=_numbers(thresholds), drop_thresholds=_numbers(drop_thresholds))
 
 
-def ever_released_with_few(
-    users_bound: MinUsersBound, first_round: "RoundPlan", later: "tuple[AdaptiveRound, ...]", score: CumulativeScore
-) -> float:
+def ever_released_with_few(users_bound: MinUsersBound, first_round: "RoundPlan", score: CumulativeScore) -> float:
     """Bound the probability that an item of too few users is released in any round."""
     first = users_bound.reached(first_round.shares, "gaussian", first_round.scale, first_round.threshold)
     # Distance of the mean below each threshold, in standard deviations; margin is the error of doubles.
-    missing = np.array(score.thresholds) - score.margin - heights(users_bound, later, score)
+    missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * UP
 
 

@@ -25,7 +25,7 @@ FINDER = "set union"
 MISSING = (
     "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
     'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
-    ' or alphabet="find", which finds it with a quarter of epsilon and all of delta.'
+    ' or alphabet="find" (--alphabet find), which finds it with a quarter of epsilon and all of delta.'
 )
 
 
@@ -135,16 +135,12 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return paths, paths.spend(spent, PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
 
     def _run(self, data: "Corpus", seed: int | None) -> "SequenceModel":
-        from voxpop.engine.contract import check_engine
+        from voxpop.engine.contract import check_engine, check_ordered
         from voxpop.mechanisms.sequences.model import SequenceModel
         from voxpop.mechanisms.sequences.releasing import split_contexts
 
         engine = check_engine(data)
-        if engine.kind == "items":
-            raise InputError(
-                "sequences need an order, and this corpus was read with items=, which have none. "
-                "Read the column with sequence= (lists) or text= (words)."
-            )
+        check_ordered(engine)
         secret, guarantee = self.begin(seed)
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
@@ -171,12 +167,6 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             "threshold": self.threshold,
             **budgets,
         }
-
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        from voxpop.mechanisms.sequences.describe import describe
-
-        return describe(self.to_dict(), str(self._guaranteed()))
 
     def _limits(self, alphabet: int) -> Limits:
         return Limits(Fraction(self.counting.epsilon), alphabet, self.mechanism.max_length, self.mechanism.max_gram)

@@ -10,7 +10,7 @@ in the sequence (a Pólya urn), which does not change the expected shares after 
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +27,7 @@ from voxpop.mechanisms.sequences.constants import (
     USUAL_DISTINCT,
 )
 from voxpop.mechanisms.sequences.context_tree import EDGES, LEAST, ContextTree, Smoothed, estimated, laplace, uniforms
-from voxpop.privacy.secret import Secret
-
-if TYPE_CHECKING:
-    from voxpop.privacy.secret import Source
+from voxpop.privacy.secret import Secret, Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +95,7 @@ class Fitted:
     sequences: float
 
 
-def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats, bootstrap: "Source | None") -> Fitted:
+def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats, bootstrap: Source | None) -> Fitted:
     """Fit ends and novelty by simulation.
 
     Args:

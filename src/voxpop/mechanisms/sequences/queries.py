@@ -20,12 +20,11 @@ from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_reaching, draw_contexts
 from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
 from voxpop.mechanisms.sequences.profile import Fitted, Profile, fitted
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.budget import check_whole
+from voxpop.privacy.secret import Secret, Source
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from voxpop.privacy.secret import Source
 
 AT_ONCE = 1 << 18
 MOST = 10**9
@@ -66,7 +65,7 @@ class ContextSampler:
     fit: Fitted
 
     @staticmethod
-    def of(tree: ContextTree, profile: Profile, bootstrap: "Source | None" = None) -> "ContextSampler":
+    def of(tree: ContextTree, profile: Profile, bootstrap: Source | None = None) -> "ContextSampler":
         """Return the sampler of a released tree, or of a bootstrap sample of its counts."""
         smoothed = smooth(tree, bootstrap)
         sums = np.cumsum(smoothed.chances, axis=1)
@@ -126,8 +125,7 @@ def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, see
     """Draw sequences as a table; see `SequenceModel.sample`."""
     import polars as pl
 
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
-        raise InputError(f"`n` must be a whole number from 1 to {MOST:,}, got {n!r}. It is how many sequences to draw.")
+    check_whole("n", n, MOST, "how many sequences to draw")
     check_released(sampler.tree)
     secret = Secret.of(seed)
     pieces = []

@@ -60,6 +60,11 @@ class ContextNoise:
     first: int
     secret: "Source"
 
+    @property
+    def width(self) -> int:
+        """The number of counts of a node."""
+        return self.paths.limits.alphabet + 1
+
     def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
         """Add noise to the counts of all bins.
 
@@ -73,7 +78,7 @@ class ContextNoise:
         Returns:
             int64 (contexts, width), noisy counts, also below 0: public.
         """
-        width = self.paths.limits.alphabet + 1
+        width = self.width
         noisy = np.zeros((self.shares.size, width), np.int64)
         noisy.ravel()[keys] = counts
         # Contexts of one share have the same noise scale, so their noise is drawn together.
@@ -143,7 +148,7 @@ def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[
     for depth in range(limits.max_gram):
         first = tree.nodes
         # The privacy boundary: counts of (context, symbol) go in, noisy counts of all bins are returned.
-        counts = counting.released_following(ContextNoise(paths, level.shares, first, secret))
+        counts = counting.released("following", ContextNoise(paths, level.shares, first, secret))
         scales = np.array([paths.scale(share) for share in level.shares.tolist()])
         tree = tree.with_level(level.parents, level.before, scales, counts)
         numbers = np.concatenate([numbers, level.shares])
@@ -162,12 +167,12 @@ def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source")
     # A user is in one class of length.
     mine, share = paths.of_users(first.size, 1), paths.spend(0, part_of_lengths(limits.epsilon))
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES, secret)
-    lengths, scale = counting.released_lengths(noise, first)[0], mine.scale(share)
+    lengths, scale = counting.released("lengths", noise, first)[0], mine.scale(share)
     # A user has at most as many distinct symbols as steps, and as there are.
     mine = paths.of_users(1, min(limits.alphabet, limits.max_length))
     share = paths.spend(share, part_of_distinct(limits.epsilon, int(lengths.sum())))
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES + 1, secret)
-    distinct = int(counting.released_distinct(noise)[0, 0])
+    distinct = int(counting.released("distinct", noise)[0, 0])
     return Profile(lengths, distinct, (scale, mine.scale(share))), share
 
 

@@ -84,7 +84,7 @@ def _users_table(plan: Mapping[str, Any]) -> list[str]:
     return [
         "Users who must hold an item for it to be released with probability",
         *table([head, *rows]),
-        "(each row is for users who hold so many items each, none of them held by more people)",
+        "(items of each: number that each of these users holds, none of which has more users than this one)",
         f"An item held by ten times the required number of users is missed with probability {chance}",
     ]
 
@@ -131,7 +131,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         needed=_needed(plan),
         about=_about(plan),
         curves=curves,
-        curves_note="One line for each number of items of each user, none of them held by more users. A user with many "
+        curves_note="One line for each number of items of a user, none of which has more users. A user with many "
         "items gives each of them less weight.",
         grids=[_rounds(plan)],
     )
@@ -187,7 +187,7 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         "Users that an item needs",
         ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)],
         rows,
-        "Each row is for users who hold so many items each, none of them held by more users."
+        "Items of each user: the number that each of these users holds, none of which has more users."
         + _promise(plan)
         + _together(plan),
     )

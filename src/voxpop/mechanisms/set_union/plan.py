@@ -124,12 +124,6 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "users_needed_without_promise": needed.users_needed_rows(self._without_promise().users_needed),
         }
 
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        from voxpop.mechanisms.set_union.describe import describe
-
-        return describe(self.to_dict(), str(self.guarantee))
-
 
 class UnionPlan(UnionNumbers["Corpus", "Release"], ABC):
     """What `SetUnion.plan` returns: every number that will run, before any data is read."""
@@ -277,7 +271,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
             return 1.0
         if isinstance(self._now, Menu):
             return self.promise.beta  # every limit of the menu keeps it
-        return needed.ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
+        return needed.ever_released_with_few(self.promise, self.first_round, self.score)
 
     def _sizes(self) -> dict[str, Any]:
         menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}

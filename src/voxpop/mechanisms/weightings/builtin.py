@@ -5,6 +5,7 @@ Command line, reports, audits, sensitivity searches and tests derive their lists
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isqrt, sqrt
 from typing import Final, final
 
@@ -26,6 +27,7 @@ def floored_share(held: int, setting: RuleSetting) -> int:
     return isqrt(setting.unit * setting.unit // held)
 
 
+@lru_cache(maxsize=8)
 def share_table(setting: RuleSetting) -> Int64s:
     """Return the even share, in units, by the number of items held (0 to limit)."""
     return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)

@@ -20,6 +20,7 @@ from scipy.special import betainc, betaincc
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.kernels.arrays import Floats, Int64s
+from voxpop.privacy.budget import check_probability
 from voxpop.privacy.numerics import least_whole
 
 _MOST_STEPS = 60_000  # numbers of holders, at most
@@ -183,8 +184,7 @@ def users_needed(probability: float, ballot: Ballot, rounds: int) -> int:
         >>> users_needed(0.9, Ballot(0.2, 16), 10)
         128
     """
-    if not 0.0 < probability < 1.0:
-        raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+    check_probability(probability)
 
     def found(holders: int) -> bool:
         return discovery_rate(holders, ballot, rounds) >= probability

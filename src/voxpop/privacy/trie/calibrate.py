@@ -19,9 +19,8 @@ from voxpop.errors import BudgetError
 from voxpop.kernels.arrays import Floats
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.numerics import crossing
-from voxpop.privacy.trie.accountant import PER_ROUND, ROUNDING, Words, direction_delta, trie_delta
+from voxpop.privacy.trie.accountant import PER_ROUND, ROUNDING, Words, chances, direction_delta, trie_delta
 from voxpop.privacy.trie.ballot import Ballot, survival, users_needed
-from voxpop.privacy.trie.curve import chances
 
 Votes = Literal["one", "several"]
 

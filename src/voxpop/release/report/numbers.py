@@ -118,6 +118,6 @@ def curve(chance: Chance) -> list[tuple[int, float]]:
     first, last = users_for(chance, LOWEST), users_for(chance, HIGHEST)
     if first is None or last is None:
         return []
-    first = max(0, first - 1)
+    first = max(1, first - 1)
     places = sorted({round(first + (last - first) * step / (POINTS - 1)) for step in range(POINTS)})
     return [(holders, round(chance(holders), 5)) for holders in places]

@@ -62,7 +62,7 @@ function curvesChart(width) {
   const points = FACTS.curves.flatMap(({ name, points: each }, place) =>
     each.map(([holders, chance]) => ({ name, place, holders: Math.max(1, holders), chance })));
   const least = Math.min(...points.map((each) => each.holders)), most = Math.max(...points.map((each) => each.holders));
-  const colour = (place) => `oklch(var(--curve) 0.13 ${130 + Math.round((260 * place) / Math.max(8, FACTS.curves.length - 1))})`;
+  const colour = (place) => `oklch(var(--curve) 0.13 ${130 + Math.round((260 * place) / Math.max(3, FACTS.curves.length - 1))})`;
   const labels = FACTS.curves.map((_, place) => nearest(place, 0.5));
   const middles = labels.map((each) => Math.max(1, each.holders));
   const wide = Math.max(...middles) / Math.min(...middles) > 8;
