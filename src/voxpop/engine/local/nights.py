@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Charge, Draws, sample_of
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.pools import ITEMS_AT_ONCE
-from voxpop.engine.local.weigh import item_names
-from voxpop.engine.local.weighing_order import weighing_order
+from voxpop.engine.local.weigh import item_names, weighing_order
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.nights import active_items, fresh_items, joined_pools
