@@ -57,7 +57,7 @@ def test_every_pass_takes_part():
 
 @pytest.mark.parametrize("engine", [in_memory, within_limit])
 def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
-    """Each alone, on both engines, with few trials: the least telling case has a chance near 1e-40."""
+    """Each alone, on both engines, with few trials: the least telling case has a p-value near 1e-45."""
     cases = [ngrams(engine=engine), *walk_cases(engine=engine)]
     cases += ngrams_cases() if engine is in_memory else []
     assert len(cases) == (6 if engine is in_memory else 3)

@@ -12,10 +12,11 @@ from searches.walk_search import WALK, search_walks
 from voxpop.engine.local.deferred import UserBudgets
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools, PoolUsers
+from voxpop.kernels.arrays import DROPPED
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.mechanisms.rounds.capped import CappedDescent
-from voxpop.privacy.cumulative import DROPPED
+from voxpop.privacy.budget import Budget
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 
 pytestmark = pytest.mark.jit
@@ -35,10 +36,13 @@ def test_no_user_shows_more_than_its_budget_in_a_whole_release():
 
 
 def test_length_1_stays_within_its_own():
-    """With the noise that ran, over all its rounds; its mu^2 is not in the total. All users take part at this limit."""
-    found = list(search_walks(12, ngrams=replace(WALK, limit=60)))
+    """With the noise that ran, over all its rounds; its mu^2 is not in the total.
+
+    At this budget words stay undecided through all rounds, so the worst pair comes within 2 percent.
+    """
+    found = list(search_walks(12, budget=Budget(2.0, 1e-4)))
     assert not any(each.strayed or each.hit for each in found)
-    assert 0.25 < max(each.words for each in found) <= 1 + TOLERANCE
+    assert 0.98 < max(each.words for each in found) <= 1 + TOLERANCE
 
 
 def test_the_choice_of_a_limit_stays_within_its_caps():

@@ -216,13 +216,14 @@ def square_of_words(plan: NGramsPlan) -> float:
     return plan.first.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
 
 
-def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK) -> Iterator[Walked]:
+def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budget = BUDGET) -> Iterator[Walked]:
     """Take neighbours through whole releases: adaptive rounds, votes, second chance.
 
     Args:
         pairs: how many.
         seed: the search is a function of it.
         ngrams: what is released.
+        budget: of the release.
 
     Yields:
         What each pair showed.
@@ -231,7 +232,7 @@ def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK) -> Iterator[W
         >>> all(each.total < 1 + 1e-9 and not each.strayed for each in search_walks(2))
         True
     """
-    rng, plan = np.random.default_rng(seed), ngrams.plan(BUDGET)
+    rng, plan = np.random.default_rng(seed), ngrams.plan(budget)
     for number in range(pairs):
         corpus = said(rng)
         # The first user says whole sentences.
