@@ -11,8 +11,8 @@ from hypothesis import given
 import voxpop as vp
 from naive.pools import naive_undecided
 from support.look import read_engine
+from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED
 from voxpop.kernels.weigh import keep_undecided
-from voxpop.privacy.cumulative import DROPPED, RELEASED, UNDECIDED
 from voxpop.privacy.secret import Secret
 from voxpop.reading.limited.memory import MemoryLimit
 

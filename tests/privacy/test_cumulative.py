@@ -8,19 +8,8 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import ONE_CAP
-from voxpop.privacy.cumulative import (
-    DROPPED,
-    RELEASED,
-    UNDECIDED,
-    Caps,
-    CumulativeScore,
-    ScoreStep,
-    any_release,
-    lone_releases,
-    novel_release,
-    whole,
-)
+from voxpop.kernels.arrays import DROPPED, ONE_CAP, RELEASED, UNDECIDED
+from voxpop.privacy.cumulative import Caps, CumulativeScore, ScoreStep, any_release, lone_releases, novel_release, whole
 from voxpop.privacy.secret import Secret
 
 FALSE_ALARM = 1e-9

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.kernels.arrays import Bools, Bytes, Floats, Int64s, Texts, Uint64s
-from voxpop.privacy.cumulative import RELEASED
+from voxpop.kernels.arrays import RELEASED, Bools, Bytes, Floats, Int64s, Texts, Uint64s
 
 
 @dataclass(slots=True)

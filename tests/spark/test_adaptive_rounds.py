@@ -21,11 +21,11 @@ from voxpop.engine.spark import pools as pool_tasks
 from voxpop.engine.spark.frames import spread
 from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import ONE_CAP
+from voxpop.kernels.arrays import ONE_CAP, UNDECIDED
 from voxpop.mechanisms.rounds.capped import CappedDescent, lattice
 from voxpop.mechanisms.weightings.builtin import Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
-from voxpop.privacy.cumulative import UNDECIDED, Caps, ScoreStep
+from voxpop.privacy.cumulative import Caps, ScoreStep
 from voxpop.privacy.secret import Secret
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)

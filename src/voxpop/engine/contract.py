@@ -115,7 +115,7 @@ class PoolShares(Protocol):
             histogram: int64 (ids), weight by id.
             items: int32, distinct undecided ids of one user after the other.
             starts: int64 (users + 1).
-            states: uint8 (ids), the state of each item, 255 before the first round.
+            states: uint8 (ids), the state of each item, `UNDECIDED` before the first round.
             given: int64 (users).
         """
 
@@ -205,7 +205,7 @@ class ScoreStep(Protocol):
     """The step from weights to decisions: noise, added to the score so far, and the state of each item."""
 
     def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
-        """Return the new score, and the state: 0 for released, 1 for dropped, more for undecided.
+        """Return the new score, and the state: released, dropped or undecided.
 
         Args:
             weights: int64 (items), 0 for undecided items that no user drew this time.

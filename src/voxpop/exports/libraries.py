@@ -208,7 +208,7 @@ def to_subword_tokenizer(
         InputError: If the model has another name, `unknown` is a released word, or the library is not installed.
     """
     check_choice("model", model, SUBWORDS)
-    check_whole("size", size, LARGEST, "how many subwords the vocabulary has at most", LEAST)
+    check_whole("size", size, LARGEST, "the largest number of subwords", LEAST)
     if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
     required("tokenizers", "tokenizers")

@@ -16,3 +16,6 @@ Texts = tuple[Bytes, Int64s]
 
 ONE_CAP = 2**30
 """Caps are whole multiples of 2^-30: the squares of those that fit into 1 add up exactly in 64 bits."""
+
+RELEASED, DROPPED, UNDECIDED = 0, 1, 255
+"""States of an item in adaptive rounds. Undecided: 2 to 255, by the weight that it can use; see `ScoreStep`."""

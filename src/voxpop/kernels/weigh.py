@@ -6,7 +6,7 @@ A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Wei
 import numpy as np
 
 from voxpop.kernels._jit import jit
-from voxpop.kernels.arrays import ONE_CAP, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import DROPPED, ONE_CAP, Bytes, Int32s, Int64s, Uint64s
 
 # Contribution bounds: distinct items first, then at most `limit` of them.
 
@@ -180,7 +180,7 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
         starts: int64 (users + 1), the first 0; overwritten from the front.
         keys: uint64 (users), overwritten from the front.
         dropped: int64 (users), the number of removed items that were dropped; overwritten from the front.
-        states: uint8 (vocabulary), 0 for released items, 1 for dropped ones, more for undecided ones, which stay.
+        states: uint8 (vocabulary); undecided items stay.
 
     Returns:
         The numbers of remaining items and users.
@@ -194,12 +194,11 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
         # `end` never passes `position`: overwritten values have been read.
         for position in range(begin, stop):
             item = items[position]
-            state = states[item]
-            if state > 1:
+            if states[item] > DROPPED:
                 items[end] = item
                 end += 1
-            else:
-                many += state
+            elif states[item] == DROPPED:
+                many += 1
         if end > first:
             keys[users] = keys[j]
             dropped[users] = many

@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtr
 
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import ONE_CAP, Bytes, Floats, Int64s, Uint64s
+from voxpop.kernels.arrays import DROPPED, ONE_CAP, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
@@ -258,8 +258,6 @@ def _hinge(values: Floats) -> Floats:
     return np.asarray(values * ndtr(values) + np.exp(-np.square(values) / 2) / sqrt(2 * pi))
 
 
-RELEASED, DROPPED, UNDECIDED = 0, 1, 255
-"""States of an item; undecided ones are 2 to 255, by how much weight they can use: see `ScoreStep`."""
 STEPS = UNDECIDED - DROPPED
 """An undecided item of state s stops rising at (s - 1) / 254 of the round's cutoff."""
 

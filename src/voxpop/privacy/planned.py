@@ -182,12 +182,15 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
             InputError: A number is out of range, or the mechanism has no such parameter.
         """
         check_probability(probability)
-        for name, value, most in (("length", length, self._longest()), ("per_user", per_user, self._usual and MOST)):
+        for name, value, most, meaning in (
+            ("length", length, self._longest(), "the number of tokens of the phrase"),
+            ("per_user", per_user, self._usual and MOST, "the number of items of each user"),
+        ):
             if value is None:
                 continue
             if most is None:
                 raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
-            check_whole(name, value, most, "that of the items or phrases in question")
+            check_whole(name, value, most, meaning)
         return self._users_needed(probability, length or 1, per_user or self._usual or 1)
 
     def _longest(self) -> int | None:

@@ -343,7 +343,7 @@ class Completer:
 
     def complete(self, prompt: str | Sequence[str], limit: int) -> list[Completion]:
         """Return continuations; see `Release.complete`."""
-        check_whole("limit", limit, 2**31, "how many continuations are returned")
+        check_whole("limit", limit, 2**31, "the number of continuations that are returned")
         if not self._following:
             return []
         tokens, is_open = cut_prompt(prompt, self._reading, self._tokens)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 from os import PathLike
 from typing import TYPE_CHECKING, Any, final
 from uuid import uuid4
@@ -261,7 +262,7 @@ class Release(Result):
         """Return the guarantee and a sample of the grams for a notebook, words before punctuation."""
         noun = "gram" if self.keys is None else "item"
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
-        sample = words_first(self.each_gram())[:: -(-len(self) // SHOWN) or 1]
+        sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SHOWN))]
         some = " · ".join(map(printable, sample)) + (" …" if len(self) > SHOWN else "")
         words = some or "No item was held by enough users."
         lines = [str(self.guarantee), words, "A release has no counts of users."]

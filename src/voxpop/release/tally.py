@@ -118,7 +118,7 @@ class Tally(Addition):
         Raises:
             InputError: If k is below 1.
         """
-        check_whole("k", k, 2**31, "how many grams are named")
+        check_whole("k", k, 2**31, "the number of grams that are named")
         return list(islice(self, k))
 
     def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:

@@ -17,10 +17,9 @@ from voxpop.engine.local.weigh import (
     distinct_sets,
     item_names,
 )
-from voxpop.kernels.arrays import Bytes, Floats, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import keep_undecided
-from voxpop.privacy.cumulative import DROPPED, RELEASED, UNDECIDED
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
@@ -141,7 +140,7 @@ class PoolUsers:
     """Users in the order in which they weigh, each with its undecided items.
 
     Attributes:
-        states: uint8 (items), 0 for released items, 1 for dropped ones, more for undecided ones; see `ScoreStep`.
+        states: uint8 (items), released, dropped or undecided.
     """
 
     def __init__(self, batches: Batches, names: Uint64s, secret: Draws) -> None:

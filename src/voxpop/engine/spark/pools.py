@@ -41,8 +41,7 @@ from voxpop.engine.spark.tasks import MOST_WEIGHT, Weighing, corpus_of, places_o
 from voxpop.engine.spark.walks import weigh_by
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Bytes, Floats, Int64s, Uint64s
-from voxpop.privacy.cumulative import DROPPED, RELEASED, UNDECIDED
+from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
 from voxpop.privacy.secret import TEXT
 from voxpop.reading.arrow import int64_array
 

@@ -211,7 +211,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     if memory is not None:
         raise InputError("`memory` limits this machine, not the executors of Spark. Leave it out.")
     if partitions is not None:
-        check_whole("partitions", partitions, MOST_PARTITIONS, "into how many parts users are placed")
+        check_whole("partitions", partitions, MOST_PARTITIONS, "the number of parts into which users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
     return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.reading, keys)
 

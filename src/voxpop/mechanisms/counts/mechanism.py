@@ -87,7 +87,7 @@ class Top:
     is in docs/privacy/top.md.
 
     Attributes:
-        k: how many grams.
+        k: number of grams.
 
     Raises:
         InputError: for a number out of range.
@@ -105,7 +105,7 @@ class Top:
 
     def __post_init__(self) -> None:
         """Check the number."""
-        check_whole("k", self.k, MOST_PLACES, "how many grams are named")
+        check_whole("k", self.k, MOST_PLACES, "the number of grams that are named")
 
     def plan(self, budget: Budget, release: "Release") -> "TopPlan":
         """Fill in the noise for a budget and the grams of a release; no private data is needed.

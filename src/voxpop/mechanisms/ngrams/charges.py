@@ -8,7 +8,7 @@ A length has public numbers: the votes of its users, the planned numbers and the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import ceil, fsum
 from operator import mul
@@ -305,7 +305,7 @@ class SecondChanceRun:
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON."""
         lists = {"released": list(self.released), "spurious": list(self.spurious)}
-        return {name: lists.get(name, getattr(self, name)) for name in self.__slots__}
+        return {**asdict(self), **lists}
 
 
 @final

@@ -19,6 +19,7 @@ from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice, s
 from voxpop.mechanisms.rounds.plan import (
     ALPHA,
     FIRST_NOVELTY,
+    FIRST_SHARE,
     NOVELTY,
     USUAL_THRESHOLD,
     RoundPlan,
@@ -263,7 +264,7 @@ def plan_rounds(
     """
     target, weighting_rule = spendable(delta), PolicyGaussian()
     whole = whole_sigma(epsilon, target, novelty) * sqrt(data_sets / share)
-    shares = (schedule.first_round, *schedule.shares)
+    shares = (FIRST_SHARE, *schedule.shares)
     # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2; for a sensitivity of 1.
     first, *others = (whole * hypot(*shares) / each for each in shares)
     novel = target / data_sets * novelty

@@ -11,10 +11,10 @@ from typing import Final, final
 
 import numpy as np
 
-from voxpop.kernels.arrays import ONE_CAP, Bytes, Floats, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import DROPPED, ONE_CAP, UNDECIDED, Bytes, Floats, Int32s, Int64s, Uint64s
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import ROUNDING, USERS_BOUND, RuleSetting
-from voxpop.privacy.cumulative import DROPPED, STEPS, UNDECIDED, Caps
+from voxpop.privacy.cumulative import STEPS, Caps
 
 KAPPA: Final = 1.25
 """The mean cap of a user with a full pool, in parts of an even share: it determines the thresholds at large budgets. 2

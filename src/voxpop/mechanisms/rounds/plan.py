@@ -155,14 +155,12 @@ class Schedule:
     """The shape of the rounds, before a budget determines its noise.
 
     Attributes:
-        first_round: share of the first round, which only releases, in mu.
         shares: shares of the later rounds, which add up the cumulative score, in mu.
         parts: by later round, its factor in the cumulative score; only ratios matter.
         falls: by later round, distance of its threshold above the last one, in standard deviations.
         drop_thresholds: cumulative score below which items are dropped, after each later round but the last.
     """
 
-    first_round: float
     shares: tuple[float, ...]
     parts: tuple[float, ...]
     falls: tuple[float, ...]
@@ -204,7 +202,6 @@ class Course:
         # In full at the first drop threshold, not at all at the last.
         drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
         return Schedule(
-            first_round=FIRST_ROUND,
             shares=_numbers(shares),
             parts=_numbers(shares * local**self.power),
             falls=_numbers(self.fall * (steps - ends[1:])),
@@ -225,7 +222,7 @@ noise. Of 19,179 and 1,626 words at (1, 1e-5) and 14 rounds: thresholds that fal
 by the share itself instead of its power 0.8 19,179 and 1,629 (docs/design/0010-adaptive.md, as all that follows)."""
 ROUNDS: Final = 20
 """14 release half a percent fewer, 28 as many; each costs time. The figures below are of 14."""
-FIRST_ROUND: Final = 0.7
+FIRST_SHARE: Final = 0.7
 """Share of the first round in mu, where the steps have 1.7 to 3.2: 0.5 released 19,139 and 1,615 words, 0.7 19,179 and
 1,626, and 1.2 half a percent fewer. At 20 rounds 0.9 is half a percent more of the chat and nothing on posts."""
 RELIEF: Final = (0.9, 1.8, 2.2)

@@ -184,7 +184,7 @@ class SequenceModel(Result):
         import polars as pl
 
         check_whole("length", length, self.max_length, "the number of symbols in a run")
-        check_whole("number", number, 10_000, "how many runs to return")
+        check_whole("number", number, 10_000, "the number of runs to return")
         size = len(self.alphabet)
         runs = queries.commonest_runs(self._queries.sessions, length, number, size)
         names = pl.Series([[self.alphabet[symbol] for symbol in run] for run in runs], dtype=pl.List(pl.String))

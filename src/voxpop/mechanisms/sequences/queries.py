@@ -125,7 +125,7 @@ def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, see
     """Draw sequences as a table; see `SequenceModel.sample`."""
     import polars as pl
 
-    check_whole("n", n, MOST, "how many sequences to draw")
+    check_whole("n", n, MOST, "the number of sequences to draw")
     check_released(sampler.tree)
     secret = Secret.of(seed)
     pieces = []

@@ -42,7 +42,8 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             `vp.weightings.PolicyGaussian()`. At limit 1 every classic weighting runs optimal selection
             (docs/privacy/optimal-selection.md).
         min_users: The number of users below which an item is released with probability at most 1e-6, whatever else the
-            data contain. By default the release makes no such promise. The plan states how many users an item needs.
+            data contain. By default the release makes no such promise. The plan states the number of users that an
+            item needs.
 
     Raises:
         InputError: if a field is out of range.
@@ -70,7 +71,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
                 "limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start"
             )
         if self.min_users is not None:
-            check_whole("min_users", self.min_users, MOST_USERS, "how many users an item needs at least; try 50")
+            check_whole("min_users", self.min_users, MOST_USERS, "the least number of users of an item; try 50")
         if not self.adaptive:
             _rule_of(self.weighting)
 
