@@ -19,6 +19,7 @@ from voxpop.engine.contract import Counted, Draws, Engine, Shares, TreeNoise
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools
+from voxpop.engine.local.row_shares import add_row_shares
 from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
@@ -30,10 +31,11 @@ from voxpop.kernels.sequences import (
     lengthen_contexts,
     open_steps,
 )
-from voxpop.reading.arrow import numbers_of, string_array
+from voxpop.reading.arrow import int64_array, numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
+from voxpop.reading.typed_keys import TypedKeys
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -92,6 +94,22 @@ class LocalCorpus:
     def pools(self, secret: Draws) -> Pools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return Pools(self, secret)
+
+    def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "LocalCorpus":
+        """Return the same users with their single keys, or with the joint keys of listed values."""
+        self.require("the keys of one stage", per_token=14, per_user=8, per_word=64)
+        chosen = keys.chosen(self.vocabulary, listed)
+        # int32 (tokens + 1): the new id of each token; the end of a row, -1, has the last.
+        ids = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
+        tokens = ids[self.tokens]
+        starts = np.concatenate([[0], np.cumsum(tokens >= 0)])[self.user_start]
+        vocabulary = self.vocabulary.take(int64_array(np.flatnonzero(chosen)))
+        return replace(self, tokens=tokens[tokens >= 0], user_start=starts, vocabulary=vocabulary, kind="items")
+
+    def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
+        """Add up the shares of each user's typed keys that are on a public list, row by row."""
+        shares = add_row_shares(self.tokens, self.user_start, self.vocabulary, listed, columns, unit)
+        return Histogram(np.arange(shares.size), shares)
 
     def gathered(self) -> "LocalCorpus":
         """Return all users in arrays on this machine: this corpus."""
