@@ -15,11 +15,13 @@ from naive.engine import NaiveEngine
 from support.look import corpus_documents
 from voxpop.cli import main
 from voxpop.engine.contract import check_engine
-from voxpop.errors import BudgetError, InputError, InternalError, ReleaseError
+from voxpop.engine.local.pools import BYTES_OF_ITEM
+from voxpop.errors import BudgetError, InputError, InternalError, MemoryLimitError, ReleaseError
 from voxpop.mechanisms.counts import plan as counting
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.profile import plan as planning
 from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.reading.limited.memory import MemoryLimit
 
 BUDGET = vp.Budget(2, 1e-7)
 QUIET = vp.ReadOptions(progress=False)
@@ -295,6 +297,22 @@ def test_a_ledger_is_charged_once(table, tmp_path):
     assert found.about.ledger
     with pytest.raises(BudgetError):
         vp.profile(table, user="customer", budget=BUDGET, options=QUIET, ledger=account)
+
+
+def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_path):
+    """Data of another reading; more joint keys than a memory limit allows, for whatever is released of them."""
+    account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
+    profiling = vp.Profiling.of(table, user="customer", joint="pairs")
+    plan, corpus = profiling.plan(BUDGET), check_engine(profiling.read(table, user="customer"))
+    # Enough for all that single keys take, and not for what joint keys may take.
+    room = BYTES_OF_ITEM * len(corpus.vocabulary) - 1
+    small = corpus.within(MemoryLimit(1 << 30, room, tmp_path))
+    for data, error in ((vp.read(table, user="customer", items="own"), InputError), (small, MemoryLimitError)):
+        with pytest.raises(error):
+            plan.release(data, ledger=account)
+    assert not account.entries
+    assert plan.release(corpus, ledger=account).about.ledger
+    assert len(account.entries) == 1
 
 
 def test_hundreds_of_columns(tmp_path):

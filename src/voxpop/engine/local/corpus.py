@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Counted, Draws, Engine, Shares, TreeNoise
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
-from voxpop.engine.local.pools import Pools
+from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
 from voxpop.engine.local.row_shares import add_row_shares
-from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
+from voxpop.engine.local.weigh import TOKENS_AT_ONCE, Histogram, Holdings, in_weighing_order, user_spans, weigh
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import (
@@ -97,14 +97,26 @@ class LocalCorpus:
 
     def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "LocalCorpus":
         """Return the same users with their single keys, or with the joint keys of listed values."""
-        self.require("the keys of one stage", per_token=14, per_user=8, per_word=64)
+        # For any list: 8 bytes a user for each of two stages, and for each word its text twice and its score.
+        text = self.vocabulary.nbytes // max(1, len(self.vocabulary))
+        self.require("the keys of a profile", per_token=0, per_user=16, per_word=BYTES_OF_ITEM + 2 * text)
         chosen = keys.chosen(self.vocabulary, listed)
+        if chosen.all():
+            return self
         # int32 (tokens + 1): the new id of each token; the end of a row, -1, has the last.
         ids = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
-        tokens = ids[self.tokens]
-        starts = np.concatenate([[0], np.cumsum(tokens >= 0)])[self.user_start]
+        starts = np.zeros(self.user_start.size, np.int64)
+        parts, file = list[Int32s](), None if self.limit is None else self.limit.file()
+        for first, stop in user_spans(self.user_start, TOKENS_AT_ONCE):
+            begin, end = int(self.user_start[first]), int(self.user_start[stop])
+            tokens = ids[self.tokens[begin:end]]
+            before = np.concatenate([[0], np.cumsum(tokens >= 0)])
+            starts[first + 1 : stop + 1] = starts[first] + before[self.user_start[first + 1 : stop + 1] - begin]
+            (parts if file is None else file).append(tokens[tokens >= 0])
+            forget_pages(self.tokens, begin, end)
         vocabulary = self.vocabulary.take(int64_array(np.flatnonzero(chosen)))
-        return replace(self, tokens=tokens[tokens >= 0], user_start=starts, vocabulary=vocabulary, kind="items")
+        kept = np.concatenate([np.empty(0, np.int32), *parts]) if file is None else file.mapped(np.int32)
+        return replace(self, tokens=kept, user_start=starts, vocabulary=vocabulary, kind="items")
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
         """Add up the shares of each user's typed keys that are on a public list, row by row."""

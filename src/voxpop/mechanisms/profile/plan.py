@@ -17,6 +17,7 @@ from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
+    from voxpop.mechanisms.profile.releasing import Stages
     from voxpop.reading.typed_keys import TypedKeys
     from voxpop.release.profile import Profile
 
@@ -84,7 +85,12 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return self._now.users_needed(probability, per_user)
 
-    def _run(self, data: "Corpus", seed: int | None) -> "Profile":
+    def _prepared(self, data: "Corpus") -> "Stages":
+        from voxpop.mechanisms.profile.releasing import stages
+
+        return stages(self, data)
+
+    def _run(self, data: "Stages", seed: int | None) -> "Profile":
         from voxpop.mechanisms.profile.releasing import release_profile
 
         return release_profile(self, data, seed)
@@ -105,12 +111,6 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
             "round_plans": adaptive.round_rows(shown),
             "users_needed": users_needed_rows(self.users_needed),
         }
-
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        from voxpop.mechanisms.profile.describe import describe
-
-        return describe(self.to_dict(), str(self.guarantee))
 
 
 def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:

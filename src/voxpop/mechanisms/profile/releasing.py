@@ -1,6 +1,6 @@
 """The privacy boundary of profiles: rounds over all typed keys, then counts and cover of the released keys."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,17 +24,34 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.profile.plan import ProfilePlan
 
 
-def release_profile(plan: "ProfilePlan", data: Corpus, seed: int | None) -> Profile:
-    """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
+class Stages(NamedTuple):
+    """The private side of a profile.
+
+    Attributes:
+        every: all typed keys.
+        single: the same users with their single keys.
+    """
+
+    every: Engine
+    single: Engine
+
+
+def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
+    """Return the private side; raises here if the data do not fit the plan, or both stages do not fit into memory."""
     corpus, keys = check_engine(data), plan.mechanism.keys
     if not corpus.reading.startswith(keys.reading):
         raise InputError(
             "the data must be read for this profile, with its columns and combinations. Read it with "
             "`profiling.read(table, user=...)`."
         )
+    return Stages(corpus, corpus.only(keys, None))
+
+
+def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
+    """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
+    (corpus, single), keys = data, plan.mechanism.keys
     reading = corpus.reading.removeprefix(keys.reading)
     secret, guarantee = plan.begin(seed)
-    single = corpus.only(keys, None) if keys.joint else corpus
     found, ran = released_in_rounds(plan.planned, plan.budget, single, secret)
     done = plan if ran is plan.planned else with_record(plan, ran=ran)
     tokens = with_joint(plan, corpus, found, ran.limit, secret)
@@ -45,7 +62,7 @@ def release_profile(plan: "ProfilePlan", data: Corpus, seed: int | None) -> Prof
         # The registry imports counts, because no mechanism imports another.
         release = Release.from_items(tokens, done, guarantee)
         counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
-        tally = counts.release(data, seed=seed)
+        tally = counts.release(corpus, seed=seed)
         columns["users"], error = int64_array(tally.users), tally.error
         cover = measured_cover(plan, corpus, tokens, secret)
     return Profile(keys, pa.table(columns), cover, done, guarantee, reading, error)
