@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from voxpop.mechanisms import weightings
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams
+    from voxpop.mechanisms.profile.mechanism import Profiling, profile
     from voxpop.mechanisms.sequences.mechanism import Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel
     from voxpop.mechanisms.set_union.mechanism import SetUnion
+    from voxpop.privacy.allocating import Aim, allocate
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.reading.databases import SQL
     from voxpop.reading.text_files import CSV
     from voxpop.reading.wanted import ReadOptions, Tokenizer
     from voxpop.release.loading import load
+    from voxpop.release.profile import Profile
     from voxpop.release.release import Release
     from voxpop.release.result import Report, Result
     from voxpop.release.tally import Ranking, Tally
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [  # noqa: RUF022  sorted as `dir` sorts
+    "Aim",
     "Budget",
     "CSV",
     "Corpus",
@@ -48,6 +52,8 @@ __all__ = [  # noqa: RUF022  sorted as `dir` sorts
     "HeavyHitters",
     "Ledger",
     "NGrams",
+    "Profile",
+    "Profiling",
     "Ranking",
     "ReadOptions",
     "Release",
@@ -60,11 +66,13 @@ __all__ = [  # noqa: RUF022  sorted as `dir` sorts
     "Tally",
     "Tokenizer",
     "__version__",
+    "allocate",
     "errors",
     "exports",
     "load",
     "load_corpus",
     "papers",
+    "profile",
     "read",
     "weightings",
 ]
@@ -74,12 +82,15 @@ _HOMES = {
     "SQL": "voxpop.reading.databases",
     "ReadOptions": "voxpop.reading.wanted",
     "Tokenizer": "voxpop.reading.wanted",
+    "Aim": "voxpop.privacy.allocating",
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.engine.data",
     "Guarantee": "voxpop.privacy.guarantee",
     "HeavyHitters": "voxpop.mechanisms.heavy_hitters.mechanism",
     "Ledger": "voxpop.ledger.ledger",
     "NGrams": "voxpop.mechanisms.ngrams.mechanism",
+    "Profile": "voxpop.release.profile",
+    "Profiling": "voxpop.mechanisms.profile.mechanism",
     "Ranking": "voxpop.release.tally",
     "Release": "voxpop.release.release",
     "Report": "voxpop.release.result",
@@ -88,8 +99,10 @@ _HOMES = {
     "Sequences": "voxpop.mechanisms.sequences.mechanism",
     "SetUnion": "voxpop.mechanisms.set_union.mechanism",
     "Tally": "voxpop.release.tally",
+    "allocate": "voxpop.privacy.allocating",
     "load": "voxpop.release.loading",
     "load_corpus": "voxpop.engine.local.corpus",
+    "profile": "voxpop.mechanisms.profile.mechanism",
     "read": "voxpop.engine.read",
 }
 _PACKAGES = {

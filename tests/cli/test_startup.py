@@ -65,5 +65,5 @@ def test_public_names_are_sorted_and_complete():
 
 def test_unknown_name_is_an_attribute_error():
     """A name that does not exist says which ones do."""
-    with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Budget, CSV, .*SetUnion"):
+    with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Aim, Budget, CSV, .*SetUnion"):
         _ = voxpop.SetUnon

@@ -101,7 +101,7 @@ def test_rounds_that_forget_the_promise(monkeypatch):
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.planned, score=plain.score)
     real = running.score_step
-    monkeypatch.setattr(running, "score_step", lambda _, *rest: real(twin, *rest))
+    monkeypatch.setattr(running, "score_step", lambda _, __, *rest: real(twin.rounds, twin.score, *rest))
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from naive.ngrams import Documents
 from support.corpora import corpus_of
 from voxpop.engine.contract import no_order
-from voxpop.reading.keys import WORDS, Keys
+from voxpop.reading.keys import WORDS, Keys, _fields
 
 Name = str | int
 
@@ -43,6 +43,28 @@ class NaiveEngine:
     def tree_walk(self, alphabet, max_length, secret):
         cut = (one_sequence(key, documents, alphabet, max_length, secret) for key, documents in self.users.items())
         return NaiveTree([symbols for symbols in cut if symbols], len(alphabet), max_length)
+
+    def only(self, keys, listed):
+        def kept(token):
+            number, *values = list(_fields(token))
+            names = keys.sets[int(number)]
+            if listed is None or len(names) == 1:
+                return listed is None and len(names) == 1
+            singles = {tuple(_fields(single)) for single in listed.to_pylist()}
+            return all((str(keys.names[name]), value) in singles for name, value in zip(names, values, strict=True))
+
+        users = {key: [[t for t in document if kept(t)] for document in held] for key, held in self.users.items()}
+        return NaiveEngine(users, "items", self.reading)
+
+    def row_shares(self, listed, columns, unit):
+        weights: dict[Name, int] = {}
+        for documents in self.users.values():
+            tokens = [token for document in documents for token in document]
+            for column in range(columns):
+                mine = [token in listed.to_pylist() for token in tokens if token.split("|")[0] == str(column)]
+                for rank, count in ((2 * column, sum(mine)), (2 * column + 1, len(mine) - sum(mine))):
+                    weights[rank] = weights.get(rank, 0) + (count * unit // len(mine) if mine else 0)
+        return NaiveWeights(weights)
 
     def gathered(self):
         return corpus_of(list(self.users.values()), list(self.users))

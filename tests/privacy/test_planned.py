@@ -19,6 +19,8 @@ from voxpop.release.registry import MECHANISMS, load
 
 BUDGET = vp.Budget(2, 1e-6)
 CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
+PROFILING = vp.Profiling({"what": "string"})
+KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), reading=PROFILING.keys.reading)
 WORDS = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
 PLANS = {
     "items": vp.SetUnion(limit=4).plan(BUDGET),
@@ -33,6 +35,7 @@ PLANS = {
     "sequences": vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(2)),
     "sequences, found": vp.Sequences(alphabet="find", max_gram=2).plan(BUDGET),
     "sequences, as published": vp.papers.VariableLengthNGrams(20, 3, alphabet=["tea", "milk"]).plan(vp.Budget(2)),
+    "profile": PROFILING.plan(BUDGET),
     "count": Counts(limit=2).plan(BUDGET, WORDS),
     "top": Top(1).plan(BUDGET, WORDS),
 }
@@ -49,7 +52,9 @@ def changed(plan):
 
 def given_to(plan):
     """Return what a plan releases from."""
-    return dict.fromkeys(plan.data_sets, CORPUS) if getattr(plan, "data_sets", ()) else CORPUS
+    if getattr(plan, "data_sets", ()):
+        return dict.fromkeys(plan.data_sets, CORPUS)
+    return KEYED if plan.to_dict()["mechanism"] == "profile" else CORPUS
 
 
 @pytest.mark.parametrize("name", PLANS)

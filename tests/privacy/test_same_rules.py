@@ -124,8 +124,6 @@ def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
     from voxpop.mechanisms.rounds import adaptive as running
 
     real = running.score_step
-    monkeypatch.setattr(
-        running, "score_step", lambda rounds, number, secret, _: real(rounds, number, secret, "round 1/length 1")
-    )
+    monkeypatch.setattr(running, "score_step", lambda *given: real(*given[:-1], "round 1/length 1"))
     with pytest.raises(AssertionError):
         test_no_pass_uses_the_noise_of_another(talk, vp.SetUnion(limit=9), False, monkeypatch)

@@ -33,6 +33,9 @@ class Case:
         if mechanism.name == "sequences":
             stem = "model"
             self.result = kind(alphabet=["a", "b", "c"]).release(vp.read(VISITS, user="who", sequence="to"), BUDGET)
+        elif mechanism.name == "profile":
+            stem = "profile"
+            self.result = vp.profile(TABLE, user="who", text=["what"], budget=BUDGET)
         elif add is None:
             self.result = kind().release(posts, BUDGET)
         else:
@@ -84,7 +87,7 @@ def test_the_number_released_is_the_same_everywhere(case, shown):
         assert len(content["top"]["grams"]) == number
     for path in case.folder.glob("*.parquet"):
         rows = pl.read_parquet(path)
-        wanted = {"release": len(released), "counts": len(released), "top": number, "alphabet": 3}
+        wanted = {"release": len(released), "counts": len(released), "top": number, "alphabet": 3, "profile": number}
         if path.stem == "grams":
             assert rows["counts"].list.len().sum() == number
         else:

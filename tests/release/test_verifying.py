@@ -45,12 +45,13 @@ def folders(tmp_path_factory):
     words.count(posts, BUDGET).save(home / "default")
     words.top(3, posts, BUDGET).save(home / "default")
     vp.SetUnion().release(posts, BUDGET, seed=1).save(home / "seeded")
+    vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
     for name, release in vp.SetUnion().release_each({"one": posts, "two": posts}, BUDGET).items():
         release.save(home / name)
     return home
 
 
-ALL = [*WORDS, *SEQUENCES, "seeded", "one", "two"]
+ALL = [*WORDS, *SEQUENCES, "profile", "seeded", "one", "two"]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -59,7 +60,7 @@ def test_every_setting_is_planned_again(folders, name):
     found = verify(folders / name)
     assert (
         found["results"][0]["guarantee"]
-        == json.loads(next((folders / name).glob("[rm]*.json")).read_text())["guarantee"]
+        == json.loads(next((folders / name).glob("[rmp]*.json")).read_text())["guarantee"]
     )
     listed = (folders / name / "SHA256SUMS").read_bytes()
     assert found["digest"] == f"sha256:{hashlib.sha256(listed).hexdigest()}"

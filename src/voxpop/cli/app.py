@@ -10,6 +10,7 @@ from voxpop.cli import options as given
 from voxpop.cli.audit import audit
 from voxpop.cli.demo import demo
 from voxpop.cli.ledger import app as ledger
+from voxpop.cli.profile import plan_profile, profile
 from voxpop.cli.releasing import print_plan, print_release, released_to
 from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.sequences import alphabet_of, check_delta, print_model, sampled
@@ -179,8 +180,9 @@ for each in MECHANISMS:
         name=each.command,
         help=f"Show the plan of `voxpop {each.command}`: its guarantee, noise and thresholds. Reads no data.",
     )
-for each_command in (count, top, ask, show, complete, export, resume, verify, audit, demo):
+for each_command in (profile, count, top, ask, show, complete, export, resume, verify, audit, demo):
     app.command(each_command)
+plans.command(plan_profile, name="profile")
 plans.command(plan_count, name="count")
 plans.command(plan_top, name="top")
 app.command(plans)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = App(name="ledger", help="Keep an account of the budget that releases have spent.")
 
 File = Annotated[Path, Parameter(name="FILE", help="The ledger, a JSON file.")]
-Planned = Literal["items", "ngrams", "hitters", "sequences"]
+Planned = Literal["items", "ngrams", "hitters", "sequences", "profile"]
 Dataset = Annotated[str | None, Parameter(help="Name of the data set.")]
 
 

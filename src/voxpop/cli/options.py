@@ -100,6 +100,43 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Profiled:
+    """The columns of a profile.
+
+    Attributes:
+        columns: Columns of the profile, separated by commas. Chosen by names and declared types by default.
+        joint: Columns whose joint values are released too, separated by commas, or "pairs" for all pairs. Repeat the
+            option.
+        counts: Release noisy counts and cover. Without them more values are released.
+    """
+
+    columns: list[str] | None = None
+    joint: list[str] | None = None
+    counts: Annotated[bool, Parameter(negative="--no-counts")] = True
+
+    def choice(self, table: Table) -> dict[str, Any]:
+        """Return the arguments of `voxpop.Profiling.of`.
+
+        Raises:
+            InputError: if an option of the table does not apply.
+        """
+        for name in ("tokens", "items", "sequence", "order", "session", "sentences", "html"):
+            if getattr(table, name):
+                raise InputError(f"--{name} does not apply to a profile. Leave it out.")
+        if not table.user:
+            raise InputError("--user is missing: name the column that identifies the user.")
+        joint: Any = [tuple(each.split(",")) for each in self.joint or []]
+        return {
+            "user": _names(table.user),
+            "text": [] if table.text is None else table.text.split(","),
+            "columns": None if self.columns is None else [name for each in self.columns for name in each.split(",")],
+            "joint": "pairs" if self.joint == ["pairs"] else joint,
+            "counts": self.counts,
+            **{name: value for name, value in table.reading.items() if name in ("types", "csv")},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """Where the work runs.
 
@@ -231,6 +268,7 @@ TableOptions = Annotated[Table, _group("Table", 1)]
 SpendOptions = Annotated[Spend, _group("Privacy budget", 3)]
 ChargeOptions = Annotated[Charge, _group("Ledger and seed", 4)]
 ResultOptions = Annotated[Result, _group("Result", 5)]
+ProfiledOptions = Annotated[Profiled, MECHANISM_GROUP]
 RunOptions = Annotated[Run, _group("Execution", 6)]
 
 

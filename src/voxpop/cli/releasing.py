@@ -114,12 +114,13 @@ def released_to(
     run: Run,
     result: Result,
     save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
+    read: Callable[[], Any] | None = None,
 ) -> Any:
     """Check the call, plan, read, release and save with metadata; return the result."""
     from voxpop.release.loading import load
 
     metadata = checked_metadata(result, charge)
-    read = reader(source, table, run)
+    read = reader(source, table, run) if read is None else read
     saving = Saving(
         output, kind, load, lambda made, folder: save(made.with_metadata(**metadata), folder), result.overwrite
     )
@@ -135,25 +136,36 @@ def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
     def read() -> Any:
         import voxpop as vp
 
-        options = vp.ReadOptions(
-            memory=run.memory,
-            work_folder=run.work_folder,
-            partitions=run.partitions,
-            missing_users="drop" if run.drop_missing_users else "error",
-        )
-        if run.engine == "local":
-            with stage("Reading"):
-                return vp.read(source, **columns, **reading, options=options)
-        with stage("Starting Spark"):
-            from voxpop.engine.spark.reading import open_frame
-            from voxpop.engine.spark.session import start_session
-
-            session = start_session(run.master or "local[*]")
-        with stage("Opening"):
-            frame = open_frame(session, source)
-            return vp.read(frame, **columns, **reading, options=options)
+        found = opened(source, run)
+        with stage("Reading"):
+            return vp.read(found, **columns, **reading, options=read_options(run))
 
     return read
+
+
+def read_options(run: Run) -> Any:
+    """Return how reading runs."""
+    import voxpop as vp
+
+    return vp.ReadOptions(
+        memory=run.memory,
+        work_folder=run.work_folder,
+        partitions=run.partitions,
+        missing_users="drop" if run.drop_missing_users else "error",
+    )
+
+
+def opened(source: list[str], run: Run) -> Any:
+    """Return the source for `voxpop.read`: the paths, or their rows on Spark."""
+    if run.engine == "local":
+        return source
+    with stage("Starting Spark"):
+        from voxpop.engine.spark.reading import open_frame
+        from voxpop.engine.spark.session import start_session
+
+        session = start_session(run.master or "local[*]")
+    with stage("Opening"):
+        return open_frame(session, source)
 
 
 def checked_metadata(result: Result, charge: Charge) -> dict[str, str]:

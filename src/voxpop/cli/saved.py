@@ -92,8 +92,18 @@ def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
 def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
     """Return a title, the first rows for JSON and the first rows as lines of text."""
     from voxpop.privacy.budget import printable, words_first
+    from voxpop.release.profile import Profile
     from voxpop.release.release import Release
 
+    if isinstance(result, Profile):
+        shown = list(islice(result.each_text(), first))
+        lines = [
+            f"{'' if result.error is None else f'{users:>12,}'}  {' x '.join(names)}: {printable(texts)}"
+            for names, texts, users in shown
+        ]
+        first_rows: list[Any] = [[list(names), list(texts), users] for names, texts, users in shown]
+        title = f"A profile of {plural(len(result.keys.columns), 'column')}: {plural(len(result), 'value')}."
+        return f"{title}{' Noisy numbers of users.' if result.error else ''}", first_rows, lines
     if isinstance(result, Release):
         grams = words_first(result.each_gram())[:first]
         return count_of(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]
@@ -174,10 +184,12 @@ def export(
     from voxpop.exports.files import export_for, write
     from voxpop.release.loading import load
     from voxpop.release.release import load_release
+    from voxpop.release.saving import PROFILE
     from voxpop.release.tally import load_tally
 
     chosen = export_for(output, format)
-    result: Any = (load if chosen.general else load_tally if chosen.counted else load_release)(folder)
+    general = chosen.general or PROFILE.is_in(folder)
+    result: Any = (load if general else load_tally if chosen.counted else load_release)(folder)
     cut = tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
     print(f"Wrote {chosen.name if chosen.general else plural(len(result), 'gram')} to {output}")

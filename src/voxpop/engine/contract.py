@@ -29,6 +29,7 @@ from voxpop.engine.data import Candidates, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.reading.keys import Keys
+from voxpop.reading.typed_keys import TypedKeys
 
 ALL_LENGTHS = "all lengths"
 """The name of the one order that a walk through lengths has."""
@@ -413,6 +414,27 @@ class Engine(Protocol):
             alphabet: distinct symbols, public; other tokens are left out before anything is counted or cut.
             max_length: most symbols of one user.
             secret: of the draw ("sequences/sample" by the user's key).
+        """
+
+    def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "Engine":
+        """Return the same users with some of their typed keys: the single ones, or joint ones.
+
+        Args:
+            keys: the columns and combinations.
+            listed: public tokens; the joint keys whose single values are all listed are kept. None keeps single keys.
+        """
+
+    def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:
+        """Add up the shares of each user's typed keys that are on a public list, row by row.
+
+        Args:
+            listed: the tokens on the list.
+            columns: number of columns of the table.
+            unit: of shares.
+
+        Returns:
+            For column c, rank 2 c: each user adds the share of its keys of this column, repeated ones counted each
+            time, that are on the list, rounded down; rank 2 c + 1: the share of those that are not.
         """
 
     def gathered(self) -> Any:

@@ -90,6 +90,12 @@ def read(
         html=cut.html,
         drops=how.missing_users == "drop",
     )
+    return read_wanted(source, wanted, how, dialect)
+
+
+def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: CSV | None) -> Corpus:
+    """Read the wanted columns of a source by the engine that it requires; see `read`."""
+    how, dialect = _checked("options", options, ReadOptions), _checked("csv", csv, CSV)
     if not is_spark(source):
         if how.partitions is not None:
             raise InputError("`partitions` is an option for Spark DataFrames. Leave it out for this source.")

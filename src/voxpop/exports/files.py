@@ -21,6 +21,7 @@ from voxpop.reading.choices import Format, Subwords, TextTokenizer
 from voxpop.reading.folder import write_file
 from voxpop.reading.keys import spelled
 from voxpop.release.cutting import to_parquet
+from voxpop.release.profile import Profile
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -54,17 +55,20 @@ def as_json(release: "Release", _: Any = None) -> bytes:
     return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def as_csv(release: "Release", _: Any = None) -> bytes:
+def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
     """Return the columns gram (tokens with a space between them) and length, then those of keys, with a header.
 
-    Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
+    Of a profile, return the columns column, value and, with counts, users, low and high; joint values are joined by
+    bars. Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
     """
-    columns: dict[str, list[Any]] = {"gram": joined(release, "a CSV file")}
-    columns["length"] = release.grams["length"].to_pylist()
-    keys = release.keys
-    if keys is not None and keys.columns:
-        table = keys.table(released_items(release))
-        columns |= {name: _cells(table[name]) for name in keys.names}
+    if isinstance(release, Profile):
+        columns: dict[str, list[Any]] = release.to_arrow().to_pydict()
+    else:
+        columns = {"gram": joined(release, "a CSV file"), "length": release.grams["length"].to_pylist()}
+        keys = release.keys
+        if keys is not None and keys.columns:
+            table = keys.table(released_items(release))
+            columns |= {name: _cells(table[name]) for name in keys.names}
     sink = io.StringIO(newline="")
     rows = csv.writer(sink, lineterminator="\r\n")  # a single one is then quoted, and does not begin a row
     rows.writerow([guarded(name) for name in columns])
@@ -209,8 +213,8 @@ def write(
     """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
 
     Args:
-        result: a release; for "bpe", "wordpiece" and "unigram" the counts of a release of words; for "registry" and
-            "checklist" any result.
+        result: a release; for "csv" also a profile, as a seed of dbt; for "bpe", "wordpiece" and "unigram" the counts
+            of a release of words; for "registry" and "checklist" any result.
         path: the file.
         format: a name from the registry `EXPORTS`; by default the ending of the file name decides.
         tokenizer: how texts are tokenized, for "tokenizer".
@@ -228,8 +232,11 @@ def write(
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Tally):
         raise InputError(f'"{export.name}" is trained on counts: count the release first, and write the counts.')
-    if not (export.counted or export.general or isinstance(result, Release)):
-        raise InputError(f'"{export.name}" is a format of releases: write `tally.grams`.')
+    seeded = isinstance(result, Profile) and export.make is as_csv
+    if not (export.counted or export.general or seeded or isinstance(result, Release)):
+        raise InputError(
+            f'"{export.name}" is a format of releases: write `tally.grams`, or a column of `profile.columns`.'
+        )
     write_file(path, lambda: export.make(result, Options(tokenizer, dialect, size)), overwrite=overwrite)
 
 

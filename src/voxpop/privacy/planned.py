@@ -89,16 +89,16 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
             LedgerError: The ledger cannot be read or written; nothing ran.
             InputError: The plan was changed after it was made, or both a ledger and a seed were given.
         """
-        guarantee = self.guarantee
+        guarantee, prepared = self.guarantee, self._prepared(data)
         if ledger is None:
-            return self._run(data, seed)
+            return self._run(prepared, seed)
         if seed is not None:
             raise InputError(
                 "a release with a seed is not private, so it cannot be charged to a ledger. Leave out one of the two."
             )
         entry = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
         try:
-            result: Any = self._run(data, None)
+            result: Any = self._run(prepared, None)
         except Exception:  # the reason may depend on the noise, so the run must not be repeated
             ledger.fail(entry)
             raise
@@ -150,8 +150,12 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
     def _guaranteed(self) -> Guarantee:
         """Return the guarantee of the numbers of a checked plan."""
 
+    def _prepared(self, data: Data) -> Any:
+        """Return the data as `_run` needs it; errors that do not depend on noise are raised here, before the charge."""
+        return data
+
     @abstractmethod
-    def _run(self, data: Data, seed: int | None) -> Result:
+    def _run(self, data: Any, seed: int | None) -> Result:
         """Run the plan without a ledger."""
 
 

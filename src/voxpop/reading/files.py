@@ -23,6 +23,7 @@ from voxpop.reading.columns import Thing, check_columns, guarded, quieten
 from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
+    CSV,
     UTF8,
     FollowedQuotes,
     Header,
@@ -85,6 +86,28 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
             f"Arrow also with {', '.join(COMPRESSED)} at the end. {instead}"
         )
     yield from READERS[suffix](path, request)
+
+
+def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.DataType] | None:
+    """Return the types of the columns of a file of Parquet, Arrow or CSV; None for other formats."""
+    suffix = _suffix(path)
+    if suffix in (".csv", ".tsv"):
+        encoding = csv.encoding or marked_encoding(beginning(path))
+        header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv.delimiter, encoding)
+        return dict.fromkeys(header.names or (), undeclared)
+    with _explained(path, "is not a complete file"):
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            schema = pq.read_schema(path)
+        elif READERS.get(suffix) is _arrow_batches:
+            with pa.OSFile(str(path), "rb") as stream:
+                whole = stream.read(len(ARROW_MARK)) == ARROW_MARK
+                stream.seek(0)
+                schema = (pa.ipc.open_file if whole else pa.ipc.open_stream)(stream).schema
+        else:
+            return None
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:

@@ -41,7 +41,7 @@ class KeyedRows:
         self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
         self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if wanted.kind == "items" else None
         self.left_out = self.dropped = self.doubtful = 0
-        self._drops = wanted.drops
+        self._drops, self._typed, self._tokenizer = wanted.drops, wanted.typed, wanted.tokenizer
         self._user_families: list[set[str]] = [set() for _ in users]
 
     def rows(self, batches: Batches) -> Batches:
@@ -85,6 +85,8 @@ class KeyedRows:
 
     def _one_content(self, batch: pa.RecordBatch) -> pa.Array:
         columns = [batch.column(name) for name in self._contents]
+        if self._typed is not None:
+            return self._typed.tokens(columns, self._tokenizer)
         if self._kinds is None:
             return columns[0]
         plain = [_in_lists(column) for column in columns]

@@ -295,7 +295,7 @@ class Keys:
         Raises:
             ValueError: where items are not of these columns.
         """
-        texts = [items] if len(self.columns) == 1 else _split(items, len(self.columns))
+        texts = [items] if len(self.columns) == 1 else split_texts(items, len(self.columns))
         arrays = [unspelled(text, each.type) for text, each in zip(texts, self.columns, strict=True)]
         return pa.table(dict(zip(self.names, arrays, strict=True)))
 
@@ -332,7 +332,17 @@ def joined_texts(texts: Sequence[pa.Array]) -> pa.LargeStringArray:
     return pc.binary_join_element_wise(*escaped, pa.scalar("|", pa.large_string()))
 
 
-def _split(items: pa.Array, count: int) -> list[pa.Array]:
+def split_texts(items: pa.Array, count: int) -> list[pa.Array]:
+    """Return the columns of strings that `joined_texts` joined.
+
+    Raises:
+        ValueError: if another number of strings was joined.
+    """
+    if not pc.any(pc.match_substring(items, "\\")).as_py():  # nothing is escaped
+        parts = pc.split_pattern(items, "|")
+        if len(items) and pc.any(pc.not_equal(pc.list_value_length(parts), count)).as_py():
+            raise ValueError("another number of columns")
+        return [pc.list_element(parts, place).cast(pa.large_string()) for place in range(count)]
     rows = [list(_fields(item)) for item in items.to_pylist()]
     if any(len(row) != count for row in rows):
         raise ValueError("another number of columns")

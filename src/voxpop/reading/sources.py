@@ -208,6 +208,14 @@ def _files(text: str, number: int | None) -> list[Path]:
     )
 
 
+def first_file(source: Any) -> Path | None:
+    """Return the first file of a source of local files; None for other sources."""
+    if not _are_paths(source):
+        return None
+    first = os.fspath(source[0] if isinstance(source, list | tuple) else source)
+    return None if first in STANDARD_INPUT or is_remote(first) else _files(first, None)[0]
+
+
 def _is_iterable(source: Any) -> bool:
     return isinstance(source, Iterable) and not isinstance(source, str | bytes)
 

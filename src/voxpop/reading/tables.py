@@ -217,6 +217,11 @@ def _array(values: Any, column: Column) -> Any:
     return made
 
 
+def type_of(values: Any, column: Column) -> pa.DataType:
+    """Return the type that the dtype of a column declares, or that of undeclared values."""
+    return _array(values, column).type
+
+
 def _speaks_arrow(value: Any) -> bool:
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 

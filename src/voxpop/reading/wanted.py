@@ -11,6 +11,7 @@ from voxpop.reading.events import check_events
 from voxpop.reading.keys import type_named
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import list_tokeniser, tokeniser_name
+from voxpop.reading.typed_keys import TypedKeys
 from voxpop.reading.types import Column, declared_types
 
 
@@ -88,6 +89,7 @@ class Wanted:
         session: the longest pause within a sequence of events, or None.
         types: types that the caller declares, by column, as Arrow prints them.
         drops: whether rows without a user are left out.
+        typed: the sets of typed keys that rows become tokens of; None if they do not.
 
     Raises:
         InputError: where these do not fit each other.
@@ -108,6 +110,7 @@ class Wanted:
     session: Any = None
     types: Mapping[str, str] = field(default_factory=dict)
     drops: bool = False
+    typed: TypedKeys | None = None
 
     def __post_init__(self) -> None:
         check_events(self.kind, self.order, self.session)
@@ -167,6 +170,7 @@ class Wanted:
     def selection(self) -> list[Column]:
         """The columns that are read, with the types that the caller declares."""
         lists = {"text": False, "items": None if len(self.columns) == 1 else False}.get(self.kind, self.order is None)
+        lists = False if self.typed else lists
         kinds = {name: type_named(kind) for name, kind in self.types.items()}
         return [Column(name, kinds.get(name), lists if name in self.columns else False) for name in self.names]
 
@@ -185,6 +189,8 @@ class Wanted:
     @property
     def reading(self) -> str:
         """How tokens are made, as in `Corpus`."""
+        if self.typed:
+            return f"{self.typed.reading}{tokeniser_name(self.tokenizer)}"
         return tokeniser_name(self.tokenizer) if self.kind == "text" else self.kind
 
 

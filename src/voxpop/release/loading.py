@@ -1,13 +1,14 @@
 """Load a saved result, after a check of its files."""
 
 from os import PathLike
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from voxpop.errors import ReleaseError
+from voxpop.release.profile import load_profile
 from voxpop.release.registry import load as imported
 from voxpop.release.release import load_release
 from voxpop.release.result import Result
-from voxpop.release.saving import MODEL, MODEL_LOADER
+from voxpop.release.saving import MODEL, MODEL_LOADER, PROFILE
 
 Kind = TypeVar("Kind", bound=Result)
 
@@ -17,12 +18,12 @@ def load(folder: str | PathLike[str]) -> Result: ...
 @overload
 def load(folder: str | PathLike[str], kind: type[Kind]) -> Kind: ...
 def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
-    """Load a saved result: a release, a model of sequences, or the counts or the ranking of a release.
+    """Load a saved result: a release, a model of sequences, a profile, or the counts or the ranking of a release.
 
     Args:
         folder: the folder that `save` wrote.
         kind: the class of the result: `vp.Tally` or `vp.Ranking` for the counts or the ranking of a release. By default
-            the release or the model in the folder; `vp.Release` and `vp.SequenceModel` require one of them.
+            the result in the folder; `vp.Release`, `vp.SequenceModel` and `vp.Profile` require one of them.
 
     Returns:
         The result. Its plan contains the numbers that ran and cannot run again.
@@ -44,7 +45,8 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
     """
     if (beside := kind._beside(folder)) is not None:
         return beside
-    found: Result = imported(MODEL_LOADER)(folder) if MODEL.is_in(folder) else load_release(folder)
+    loader: Any = imported(MODEL_LOADER) if MODEL.is_in(folder) else load_release
+    found: Result = (load_profile if PROFILE.is_in(folder) else loader)(folder)
     if not isinstance(found, kind):
         raise ReleaseError(
             f"{folder} contains a {type(found).__name__}, not a {kind.__name__}. Load it without a kind, "

@@ -56,6 +56,7 @@ MECHANISMS = (
     Mechanism("ngrams", "n-grams", "ngrams", "NGrams", told=True),
     Mechanism("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
     Mechanism("sequences", "sequences", "sequences", "Sequences"),
+    Mechanism("profile", "profile", "profile", "Profiling", told=True, users_needed={"per_user": 10}),
     Mechanism("count", "counts", "counts", "Counts", audited=False),
     Mechanism("top", "top", "counts", "Top"),
 )

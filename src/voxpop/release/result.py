@@ -128,7 +128,7 @@ class Report:
 
 
 class Result(ABC):
-    """The base of `Release`, `Tally`, `Ranking` and `SequenceModel`. All of a result is public.
+    """The base of `Release`, `Tally`, `Ranking`, `SequenceModel` and `Profile`. All of a result is public.
 
     A subclass defines `to_arrow`, iteration, `_write` and `_page`; everything else follows from them.
 

@@ -256,6 +256,9 @@ MODEL = Kind(
     ("synthetic.parquet",),
     version=4,
 )
+PROFILE = Kind("profile", "profile.json", ("profile.parquet",), "`profile.save` or `voxpop profile -o`")
+FOLDERS = (RELEASE, MODEL, PROFILE)
+"""The kinds that have a folder."""
 MODEL_LOADER: Final = "voxpop.mechanisms.sequences.model:load_model"
 
 

@@ -89,7 +89,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the mechanism that may have given these numbers."""
     kind = configuration(str(numbers["mechanism"]))
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
-    if "menu" in numbers:
+    if "menu" in numbers and any(each.name == "limit" for each in fields(kind)):
         found["limit"] = None
     if "weighting" in found and found["weighting"] != "adaptive":
         rules = imported("voxpop.mechanisms.weightings.builtin:WEIGHTINGS").values()

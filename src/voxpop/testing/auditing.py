@@ -260,7 +260,7 @@ def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Findin
     """Audit a mechanism: run its case and compare the observed counts with the claim and with the plan.
 
     Args:
-        mechanism: the name of its command: "items", "ngrams", "hitters", "sequences" or "top".
+        mechanism: the name of its command: "items", "ngrams", "hitters", "sequences", "profile" or "top".
         trials: number of trials with the additional user, and as many without.
         error: probability that a bound is wrong, and probability that correct counts are reported as a deviation.
 

@@ -16,6 +16,8 @@ from math import exp
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.special import ndtr
 
 from voxpop.engine.data import Corpus
@@ -27,6 +29,8 @@ from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
+from voxpop.mechanisms.profile.mechanism import Profiling
+from voxpop.mechanisms.rounds.menu import LIMITS
 from voxpop.mechanisms.rounds.users_needed import released
 from voxpop.mechanisms.sequences.mechanism import Sequences
 from voxpop.mechanisms.sequences.releasing import part_after_statistics
@@ -112,6 +116,34 @@ def items(budget: Budget = BUDGET) -> Case:
     copies = max(1_000, 400_000 // max(8, others + 1))
     corpora = (sensitivity.copied_items([(0,)] * users, 1, copies) for users in (others + 1, others))
     return case_of(("set union", f"near: {others} others"), plan, corpora, copies, first_numbers, exact)
+
+
+def profile(budget: Budget = BUDGET) -> Case:
+    """Return the case of a profile: all users of a copy hold the same value of one column."""
+    plan: Any = Profiling({"item": "int64"}, counts=False).plan(budget)
+    # Each of very many users holds one value, so the smallest limit is chosen.
+    rounds = plan.planned.entry(LIMITS[0])
+    chance = [0.0, *(released(rounds, users, 1) for users in range(1, MOST_USERS))]
+    exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS - 1)), budget.delta)
+    copies = max(1_000, 400_000 // max(8, others + 1))
+    corpora = (
+        _typed(sensitivity.copied_items([(0,)] * users, 1, copies), plan.mechanism.keys.reading)
+        for users in (others + 1, others)
+    )
+    return case_of(
+        ("profile", f"near: {others} others"),
+        plan,
+        corpora,
+        copies,
+        lambda profile: np.array(profile.columns["item"].to_list(), np.int64),
+        exact,
+    )
+
+
+def _typed(corpus: LocalCorpus, reading: str) -> LocalCorpus:
+    """Return the corpus with each item as a value of the first column."""
+    spelled = pc.binary_join_element_wise("0", corpus.vocabulary.cast(pa.string()), "|").cast(pa.large_string())
+    return replace(corpus, vocabulary=spelled, reading=reading)
 
 
 def first_numbers(release: Release, length: int = 1) -> np.ndarray:

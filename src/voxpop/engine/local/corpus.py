@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Counted, Draws, Engine, Shares, TreeNoise
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
-from voxpop.engine.local.pools import Pools
-from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
+from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
+from voxpop.engine.local.row_shares import add_row_shares
+from voxpop.engine.local.weigh import TOKENS_AT_ONCE, Histogram, Holdings, in_weighing_order, user_spans, weigh
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import (
@@ -30,10 +31,11 @@ from voxpop.kernels.sequences import (
     lengthen_contexts,
     open_steps,
 )
-from voxpop.reading.arrow import numbers_of, string_array
+from voxpop.reading.arrow import int64_array, numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
+from voxpop.reading.typed_keys import TypedKeys
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -92,6 +94,34 @@ class LocalCorpus:
     def pools(self, secret: Draws) -> Pools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return Pools(self, secret)
+
+    def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "LocalCorpus":
+        """Return the same users with their single keys, or with the joint keys of listed values."""
+        # For any list: 8 bytes a user for each of two stages, and for each word its text twice and its score.
+        text = self.vocabulary.nbytes // max(1, len(self.vocabulary))
+        self.require("the keys of a profile", per_token=0, per_user=16, per_word=BYTES_OF_ITEM + 2 * text)
+        chosen = keys.chosen(self.vocabulary, listed)
+        if chosen.all():
+            return self
+        # int32 (tokens + 1): the new id of each token; the end of a row, -1, has the last.
+        ids = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
+        starts = np.zeros(self.user_start.size, np.int64)
+        parts, file = list[Int32s](), None if self.limit is None else self.limit.file()
+        for first, stop in user_spans(self.user_start, TOKENS_AT_ONCE):
+            begin, end = int(self.user_start[first]), int(self.user_start[stop])
+            tokens = ids[self.tokens[begin:end]]
+            before = np.concatenate([[0], np.cumsum(tokens >= 0)])
+            starts[first + 1 : stop + 1] = starts[first] + before[self.user_start[first + 1 : stop + 1] - begin]
+            (parts if file is None else file).append(tokens[tokens >= 0])
+            forget_pages(self.tokens, begin, end)
+        vocabulary = self.vocabulary.take(int64_array(np.flatnonzero(chosen)))
+        kept = np.concatenate([np.empty(0, np.int32), *parts]) if file is None else file.mapped(np.int32)
+        return replace(self, tokens=kept, user_start=starts, vocabulary=vocabulary, kind="items")
+
+    def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
+        """Add up the shares of each user's typed keys that are on a public list, row by row."""
+        shares = add_row_shares(self.tokens, self.user_start, self.vocabulary, listed, columns, unit)
+        return Histogram(np.arange(shares.size), shares)
 
     def gathered(self) -> "LocalCorpus":
         """Return all users in arrays on this machine: this corpus."""

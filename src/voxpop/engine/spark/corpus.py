@@ -11,14 +11,17 @@ from voxpop.engine.spark.frames import (
     Arrays,
     Batches,
     Holder,
+    closure,
     pieces,
     received,
+    run_with_public,
     spread,
     texts_of,
     word_arrays,
 )
 from voxpop.engine.spark.pools import SparkPools
-from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weighed_items
+from voxpop.engine.spark.tasks import choose_keys, weigh_rows
+from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weigh_by, weighed_items
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
 from voxpop.reading.keys import Keys
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from voxpop.engine.contract import Engine, RestrictableDraws, Shares
     from voxpop.engine.spark.histogram import SparkHistogram
+    from voxpop.reading.typed_keys import TypedKeys
 
 
 # Users of many partitions in few groups: for weightings in which a user's contribution depends on other users.
@@ -112,6 +116,17 @@ class SparkCorpus:
     def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "RestrictableDraws") -> SparkTreeWalk:
         """Return every user's one sequence, to be counted."""
         return SparkTreeWalk(self._state, alphabet, max_length, secret)
+
+    def only(self, keys: "TypedKeys", listed: pa.LargeStringArray | None) -> "SparkCorpus":
+        """Return the same users with their single keys, or with the joint keys of listed values."""
+        public = {} if listed is None else word_arrays(listed)
+        state = run_with_public(self._state, closure(choose_keys, keys=keys), public)
+        return SparkCorpus(state, self._places, "items", self.reading, self.keys)
+
+    def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> "SparkHistogram":
+        """Add up the shares of each user's typed keys that are on a public list, row by row."""
+        work = closure(weigh_rows, columns=columns, unit=unit)
+        return weigh_by(self._state, work, word_arrays(listed), words=False)
 
     def _in_groups(self) -> "DataFrame":
         """Return the same users in few groups, for order-dependent weightings."""

@@ -288,6 +288,17 @@ def _keys(frame: "DataFrame", columns: list[str]) -> Keys:
     return Keys(tuple(KeyColumn(name, str(plain_type(_arrow_type(frame, name)))) for name in columns))
 
 
+def arrow_schema(frame: "DataFrame") -> dict[str, pa.DataType]:
+    """Return the Arrow types of the columns of a DataFrame; structs and others without one are of type null."""
+    found = {}
+    for name in frame.columns:
+        try:
+            found[name] = _arrow_type(frame, name)
+        except Exception:  # pyspark has different exceptions for types without an Arrow type
+            found[name] = pa.null()
+    return found
+
+
 def _arrow_type(frame: "DataFrame", name: str) -> Any:
     from pyspark.sql.pandas.types import to_arrow_type
     from pyspark.sql.types import ArrayType, TimestampType

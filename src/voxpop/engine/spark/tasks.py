@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
+    from voxpop.reading.typed_keys import TypedKeys
 
 set_up()  # in a worker of the daemon the package was there before there was a task
 
@@ -118,6 +119,22 @@ def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str)
     """Weigh the items of a partition, or the words at the first length of a walk."""
     histogram = corpus_of(arrays).weigh(*weighing.given, order)
     yield from word_rows(histogram.words, histogram.weights)
+
+
+@on_state
+def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> Answer:
+    """Keep the single keys of a partition's users, or with a list that was sent the joint keys of listed values."""
+    yield from pieces(_arrays_of(corpus_of(arrays).only(keys, texts_of(sent) if sent else None)))
+
+
+@on_state
+def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> Answer:
+    """Add up the shares of the keys of a partition's users that are on the list that was sent."""
+    from voxpop.engine.local.row_shares import add_row_shares
+
+    users = arrays["tokens"], arrays["user_start"], texts_of(arrays)
+    shares = add_row_shares(*users, texts_of(sent), columns, unit)
+    yield from weight_rows(np.arange(shares.size), shares)
 
 
 def word_rows(words: Any, weights: Int64s) -> Answer:

@@ -59,6 +59,19 @@ class Counts:
         check_budget(budget)
         return plan_counts(self, self.menu(sizes_of(release)), budget, release)
 
+    def plan_within(self, square: float, budget: Budget, release: "Release") -> "CountsPlan":
+        """Fill in the noise for a part of the mu^2 of another release, whose guarantee covers the counts.
+
+        Args:
+            square: that part of mu^2.
+            budget: of the whole.
+            release: whose grams are counted.
+        """
+        from voxpop.mechanisms.counts.plan import plan_counts
+        from voxpop.mechanisms.counts.releasing import sizes_of
+
+        return plan_counts(self, self.menu(sizes_of(release)), budget, release, square)
+
     def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the limits of each length, at most the number of grams; several where a release chooses.
 

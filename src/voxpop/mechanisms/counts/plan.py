@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import hypot, isqrt, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from voxpop.errors import BudgetError
+from voxpop.errors import BudgetError, InternalError
 from voxpop.mechanisms.counts.constants import SHARE, USUAL
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
@@ -98,9 +98,21 @@ class CountsPlan(Planned[Configured, "Corpus", "Tally"]):
 
 
 def plan_counts(
-    counts: Configured, menu: tuple[tuple[int, ...], ...], budget: Budget, release: "Release"
+    counts: Configured,
+    menu: tuple[tuple[int, ...], ...],
+    budget: Budget,
+    release: "Release",
+    square: float | None = None,
 ) -> CountsPlan:
-    """Fill in the noise for the limits of `Counts.menu`; see `Counts.plan`."""
+    """Fill in the noise for the limits of `Counts.menu`; see `Counts.plan`.
+
+    Args:
+        counts: the configuration.
+        menu: the limits that may run.
+        budget: of the counts, or of the release that they are a part of.
+        release: whose grams are counted.
+        square: the mu^2 that they may spend; None for what the budget gives.
+    """
     from voxpop.privacy import precise
     from voxpop.privacy.gaussian import sigma
 
@@ -113,12 +125,19 @@ def plan_counts(
     # The exact Gaussian mechanism (Balle and Wang, 2018), for all lengths together.
     exact = nextafter(budget.delta - slack, 0.0)
     sensitivities = [root_above(max(1, sum(limits))) for limits in menu]
+
+    def noise(sensitivity: float) -> float:
+        """Return the least noise of all together."""
+        if square is None:
+            return sigma(budget.epsilon, exact, sensitivity)
+        return sensitivity * (1 + 2.0**-40) / sqrt(square)
+
     sigmas: tuple[float, ...]
     if len(menu) == 1:
-        sigmas, histogram = (sigma(budget.epsilon, exact, sensitivities[0]),), 0.0
+        sigmas, histogram = (noise(sensitivities[0]),), 0.0
     else:
-        # The least noise of all together at sensitivity 1, split between histogram and counts.
-        whole = sigma(budget.epsilon, exact, 1.0) * (1 + 2.0**-40)
+        # Split between histogram and counts.
+        whole = noise(1.0) * (1 + 2.0**-40)
         sigmas = tuple(each * (whole / sqrt(1 - SHARE)) for each in sensitivities)
         histogram = whole / sqrt(SHARE)
     # In eighty digits, in which sigma was confirmed; of the limit that costs most.
@@ -126,6 +145,8 @@ def plan_counts(
     mu = max(each)
     if histogram:
         mu = (mu * mu + 1 / precise.number(histogram) ** 2) ** precise.number(0.5)
+    if square is not None and mu * mu > precise.number(square):
+        raise InternalError("counts would run with less noise than was charged for")
     plan = CountsPlan(counts, budget, release, menu, sigmas, histogram)
     return sealed(plan, float(precise.gaussian_delta(budget.epsilon, mu) + slack))
 

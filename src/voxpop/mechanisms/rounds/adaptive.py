@@ -273,7 +273,7 @@ def plan_rounds(
     rule = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
     first_round = _first_round(rule, first * rule.sensitivity, novel * FIRST_NOVELTY, len(others), promise)
     score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), promise)
-    later = tuple(_round(rule, caps, number, sigma, promise) for number, sigma in enumerate(others))
+    later = tuple(planned_round(rule, caps, number, sigma, promise) for number, sigma in enumerate(others))
     return AdaptiveRounds(limit, pool, first_round, later, score)
 
 
@@ -339,7 +339,7 @@ def _first_round(
     return RoundPlan(with_cutoff(shares.weighting_rule, shares.setting, cutoff), "gaussian", sigma, threshold)
 
 
-def _round(
+def planned_round(
     shares: CalibratedRule, caps: Caps, number: int, sigma: float, promise: MinUsersBound | None
 ) -> AdaptiveRound:
     """Return a later round, its cutoff above the usual threshold or that of a promise.
@@ -464,18 +464,20 @@ def released_in_rounds(
     pools.draw(rounds.pool, POOL)
     for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
         pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, score_step(rounds, number, secret, pass_name), pass_name)
+        pools.advance(each.shares, score_step(rounds.rounds, rounds.score, number, secret, pass_name), pass_name)
     return pools.released(), rounds
 
 
-def score_step(rounds: AdaptiveRounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:
+def score_step(
+    rounds: Sequence[AdaptiveRound], rules: CumulativeScore, number: int, secret: "Secret", pass_name: str
+) -> ScoreStep:
     """Return the outcome of a round from weights."""
-    each, rules = rounds.rounds[number], rounds.score
+    each = rounds[number]
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
     unit, spread = each.shares.setting.unit, rules.spreads
     enough = steps = 0.0
-    if number + 1 < len(rounds.rounds):
-        after, part = rounds.rounds[number + 1], rules.parts[number + 1]
+    if number + 1 < len(rounds):
+        after, part = rounds[number + 1], rules.parts[number + 1]
         enough = rules.thresholds[number + 1] * float(spread[number + 1]) + spare(rules.mus) * part
         # A weight of sigma raises the score by its part.
         steps = STEPS * after.sigma * unit / (after.shares.setting.cutoff * part)

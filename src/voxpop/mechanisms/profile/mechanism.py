@@ -1,0 +1,258 @@
+"""The profile of a table: its public configuration, and the calls from a table to a profile."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, Literal, final
+
+from voxpop.errors import InputError
+from voxpop.privacy.budget import Budget, check_budget
+from voxpop.privacy.planned import Mechanism
+from voxpop.reading.keys import KeyColumn, family, is_list, plain_type
+from voxpop.reading.typed_keys import TypedKeys
+from voxpop.reading.wanted import ReadOptions
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus
+    from voxpop.mechanisms.profile.plan import ProfilePlan
+    from voxpop.privacy.planned import Account
+    from voxpop.reading.choices import TextTokenizer
+    from voxpop.reading.text_files import CSV
+    from voxpop.release.profile import Profile
+
+Joint = Literal["pairs"] | Sequence[Sequence[str]] | None
+PROFILED: Final = frozenset(("strings", "whole numbers", "truth values", "dates"))
+"""Families of types that are part of a profile by default."""
+IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ssn", "hash", "token")
+"""Last words of names of columns that identify rows or people, and are left out by default."""
+
+
+@final
+@dataclass(frozen=True)
+class Profiling(Mechanism["Corpus", "Profile"]):
+    """Release the values of all columns of a table that many users share: the configuration of `voxpop.profile`.
+
+    One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
+    weight among them, so columns with few values, which are released first, cost the other columns nothing. Joint
+    values are found among the combinations of released values, which are public and so need fewer users.
+
+    Attributes:
+        columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
+        text: names of the columns that are texts, whose words are released.
+        joint: combinations of columns whose joint values are released, too. Their single values are always released.
+            At most 0.1 released joint values that no user holds are expected.
+        counts: whether noisy counts of users and the cover of each column are released.
+        left_out: names of columns of the table that are left out, and the reasons, for the record.
+
+    Raises:
+        InputError: if a combination is none, or a type has no exact values.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(3000), "city": ["Delft", "Lund"] * 1500, "price": [1.5] * 3000})
+        >>> profiling = vp.Profiling.of(table, user="who")
+        >>> profiling.columns, profiling.left_out
+        ({'city': 'string'}, {'price': 'double'})
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    text: Sequence[str] = ()
+    joint: Sequence[Sequence[str]] = ()
+    counts: bool = True
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the sets."""
+        _ = self.keys
+
+    @cached_property
+    def keys(self) -> TypedKeys:
+        """The columns and their combinations."""
+        columns = tuple(KeyColumn(name, kind) for name, kind in self.columns.items())
+        for each in columns:
+            try:
+                known = family(each.type) is not None
+            except (ValueError, TypeError):
+                known = False
+            if not known:
+                raise InputError(
+                    f'the column "{each.name}" has the type {each.kind}, whose values are not exact. Leave it out, or '
+                    "cast it to whole numbers, decimals or strings first."
+                )
+        return TypedKeys(columns, tuple(self.text), tuple(map(tuple, self.joint)))
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        user: str | list[str],
+        text: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        joint: Joint = None,
+        counts: bool = True,
+        types: Mapping[str, Any] | None = None,
+        csv: "CSV | None" = None,
+    ) -> "Profiling":
+        """Choose the columns of a table by their names and declared types; values are not read.
+
+        Args:
+            source: see `voxpop.profile`, like all arguments.
+            user: the column of users.
+            text: columns of texts.
+            columns: the columns of the profile.
+            joint: the combinations.
+            counts: whether counts and cover are released.
+            types: types that the source does not declare.
+            csv: how CSV files are written.
+        """
+        from voxpop.engine.schema import declared_schema
+
+        users, texts = ([user] if isinstance(user, str) else list(user)), list(text)
+        declared = declared_schema(source, csv, dict(types or {}))
+        wanted = None if columns is None else [*columns, *texts]
+        for name in [*texts, *(wanted or ())]:
+            if name not in declared:
+                raise InputError(
+                    f'the table has no column "{name}". Choose from {", ".join(list(declared)[:20]) or "none"}.'
+                )
+        chosen, left_out = dict[str, str](), dict[str, str]()
+        for name, kind in declared.items():
+            if name in users:
+                continue
+            reason = None if name in texts else _reason(name, kind)
+            if name in wanted if wanted is not None else reason is None:
+                chosen[name] = "string" if name in texts else str(plain_type(kind))
+            else:
+                left_out[name] = "not chosen" if wanted is not None else str(reason)
+        if not chosen:
+            raise InputError(
+                "no column is left for the profile: names or types exclude all. Name the columns, such as "
+                'columns=["country", "city"].'
+            )
+        keyed = [name for name in chosen if name not in texts]
+        together = tuple(combinations(keyed, 2)) if joint == "pairs" else tuple(map(tuple, joint or ()))
+        return cls(chosen, tuple(texts), together, counts, left_out)
+
+    def plan(self, budget: Budget) -> "ProfilePlan":
+        """Compute the noise for a budget; this needs no data.
+
+        Args:
+            budget: of everything together.
+
+        Raises:
+            BudgetError: if no threshold can meet the budget.
+        """
+        from voxpop.mechanisms.profile.plan import plan_profile
+
+        check_budget(budget)
+        return plan_profile(self, budget)
+
+    def read(
+        self,
+        source: Any,
+        *,
+        user: str | list[str],
+        types: Mapping[str, Any] | None = None,
+        tokenizer: "TextTokenizer" = "words",
+        csv: "CSV | None" = None,
+        options: ReadOptions | None = None,
+    ) -> "Corpus":
+        """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
+        from voxpop.engine.read import read_wanted
+        from voxpop.reading.types import declared_types
+        from voxpop.reading.wanted import Wanted
+
+        users, names = ([user] if isinstance(user, str) else list(user)), list(self.columns)
+        drops = options is not None and options.missing_users == "drop"
+        used = {name: kind for name, kind in (types or {}).items() if name in {*users, *names}}
+        declared = declared_types(used, [*users, *names])
+        wanted = Wanted(users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=self.keys)
+        return read_wanted(source, wanted, options, csv)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {
+            "mechanism": "profile",
+            "columns": dict(self.columns),
+            "text": list(self.text),
+            "joint": [list(names) for names in self.joint],
+            "counts": self.counts,
+            "left_out": dict(self.left_out),
+        }
+
+
+def _reason(name: str, kind: Any) -> str | None:
+    """Return why a column is left out by default, or None."""
+    words = name.lower().replace("-", "_").replace(".", "_").split("_")
+    if words[-1] in IDENTIFIERS or (name[:-2].islower() and name.endswith("Id")):
+        return "an identifier by its name"
+    if is_list(kind) or family(plain_type(kind)) not in PROFILED:
+        return str(kind)
+    return None
+
+
+def profile(
+    source: Any,
+    *,
+    user: str | list[str],
+    budget: Budget,
+    text: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    joint: Joint = None,
+    counts: bool = True,
+    types: Mapping[str, Any] | None = None,
+    tokenizer: "TextTokenizer" = "words",
+    csv: "CSV | None" = None,
+    options: ReadOptions | None = None,
+    ledger: "Account | None" = None,
+    seed: int | None = None,
+) -> "Profile":
+    """Release the values of all columns of a table that many users share, with counts, under one guarantee.
+
+    The plan is printed before anything runs: which columns are part of the profile, and which are left out. To see it
+    without a release, use `vp.Profiling.of(...).plan(budget)`.
+
+    Args:
+        source: a table, as for `voxpop.read`.
+        user: the column that identifies the user of a row, or several.
+        budget: of everything together.
+        text: columns of texts, whose words are released.
+        columns: the columns of the profile. By default all with strings, whole numbers, truth values or dates by their
+            declared types, except of names that end like an identifier, such as `order_id`. The values play no part.
+        joint: "pairs" for all pairs of columns that are no texts, or a list such as [("country", "city")].
+        counts: whether noisy counts and cover are released; without them more values are.
+        types: types of columns that the source does not declare; see `voxpop.read`.
+        tokenizer: how texts are cut into words; see `voxpop.read`.
+        csv: how CSV files are written.
+        options: how reading runs, such as `vp.ReadOptions(memory="2GiB")`.
+        ledger: the account to charge first; see `voxpop.Ledger`.
+        seed: makes the profile reproducible and NOT private, and marks it so.
+
+    Returns:
+        The released values by column, with the guarantee of all of them together.
+
+    Raises:
+        InputError: if a column is missing, or none is left.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(3000), "city": ["Delft", "Lund"] * 1500, "year": [2026] * 3000})
+        >>> profile = vp.profile(table, user="who", budget=vp.Budget(1, 1e-8), joint="pairs")
+        >>> profile.columns["city"].to_list(), profile.columns["year"].to_list()
+        (['Delft', 'Lund'], [2026])
+        >>> profile.joint["city", "year"].to_list()
+        [('Delft', 2026), ('Lund', 2026)]
+    """
+    from voxpop.reading.progress import tell
+
+    profiling = Profiling.of(
+        source, user=user, text=text, columns=columns, joint=joint, counts=counts, types=types, csv=csv
+    )
+    plan = profiling.plan(budget)
+    tell(f"Plan of the profile:\n{plan}", None if options is None else options.progress)
+    data = profiling.read(source, user=user, types=types, tokenizer=tokenizer, csv=csv, options=options)
+    return plan.release(data, ledger=ledger, seed=seed)

@@ -1,0 +1,153 @@
+"""Plans of profiles: the numbers that will run and the guarantee; no data."""
+
+from dataclasses import dataclass
+from math import fsum, inf, nextafter, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
+
+from voxpop.errors import BudgetError
+from voxpop.mechanisms.profile.constants import COUNTS, COVER, SINGLES, SPURIOUS
+from voxpop.mechanisms.rounds import adaptive
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
+from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.users_needed import users_needed_rows
+from voxpop.privacy.budget import Budget, budget_numbers, too_large
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.numerics import walk_slack
+from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus
+    from voxpop.mechanisms.profile.releasing import Stages
+    from voxpop.reading.typed_keys import TypedKeys
+    from voxpop.release.profile import Profile
+
+LATER = 3
+"""Passes after all rounds: the histogram of counts, counts and cover."""
+
+
+class Profiled(Configured, Protocol):
+    """The fields of `Profiling` that plans read."""
+
+    @property
+    def keys(self) -> "TypedKeys":
+        """The columns and their combinations."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether counts and cover are released."""
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
+    """What `Profiling.plan` returns: every number that will run, before any data is read.
+
+    Attributes:
+        planned: the adaptive rounds that find the keys, for each limit that may be chosen.
+        joining: mu^2 of the rounds over joint values; 0 without these.
+        counting: mu^2 of the counts; 0 without counts.
+        cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without.
+        slack: the part of delta that finite arithmetic costs.
+        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+        ran: in the plan of a release, the rounds that ran.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.Profiling({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
+        >>> plan.delta <= 1e-7, plan.users_needed(0.9, per_user=10) < 150
+        (True, True)
+    """
+
+    _recorded: ClassVar = frozenset({"ran"})
+    _usual: ClassVar = 1
+
+    planned: AdaptiveRounds | Menu
+    joining: float
+    counting: float
+    cover_sigma: float
+    slack: float
+    delta: float
+    ran: AdaptiveRounds | None = None
+
+    @property
+    def later(self) -> float:
+        """The mu^2 of everything after the rounds, from the numbers that run, rounded up."""
+        return later_square(self.joining, self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
+
+    @property
+    def _now(self) -> PlannedRounds:
+        return self.planned if self.ran is None else self.ran
+
+    def _guaranteed(self) -> Guarantee:
+        spend = adaptive.rounds_spend(self.planned, self.slack, self.later)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+
+    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
+        return self._now.users_needed(probability, per_user)
+
+    def _prepared(self, data: "Corpus") -> "Stages":
+        from voxpop.mechanisms.profile.releasing import stages
+
+        return stages(self, data)
+
+    def _run(self, data: "Stages", seed: int | None) -> "Profile":
+        from voxpop.mechanisms.profile.releasing import release_profile
+
+        return release_profile(self, data, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        chosen = not isinstance(self._now, Menu)
+        shown = self._now.shown
+        return {
+            **self.mechanism.to_dict(),
+            **budget_numbers(self.budget, self.delta),
+            "limit": shown.limit if chosen else None,
+            **({"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}),
+            "mu_squared_of_joint_values": self.joining,
+            "spurious": SPURIOUS if self.joining else 0.0,
+            "mu_squared_of_counts": self.counting,
+            "sigma_of_cover": self.cover_sigma,
+            "round_plans": adaptive.round_rows(shown),
+            "users_needed": users_needed_rows(self.users_needed),
+        }
+
+
+def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
+    """Return the mu^2 of joint values, counts and cover, rounded up.
+
+    Each user changes the two sums of each column by at most 1 in l2, so all sums by at most the root of the number of
+    columns (docs/privacy/profile.md, "Cover").
+    """
+    cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
+    return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
+
+
+def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
+    """Compute the numbers of a profile; see `Profiling.plan`."""
+    # Rounds over single and over joint values.
+    slack = 2 * planned_slack(budget.epsilon, None) + walk_slack(budget.epsilon, LATER)
+    if budget.delta <= 2 * slack:
+        if 2 * slack >= 1.0:
+            raise too_large(budget.epsilon)
+        raise BudgetError(
+            f"a profile needs a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}. "
+            "Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
+        )
+    exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
+    columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
+    share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
+    planned = planned_rounds(exact.epsilon, exact.delta, None, share=share)
+    joining = counting = cover_sigma = 0.0
+    if share < 1.0:
+        # The rest after the rounds and their histogram, rounded down.
+        histogram = planned.sigma**-2 if isinstance(planned, Menu) else 0.0
+        rest = (planned.square * (1 / share - 1) - histogram) * (1 - 2.0**-30)
+        # Of 1 - share, with the histogram paid from all parts evenly.
+        joining = rest * (1.0 - share - measured) / (1.0 - share)
+        counting = rest * COUNTS / (1.0 - share) if profiling.counts else 0.0
+        cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
+    later = later_square(joining, counting, cover_sigma, len(profiling.keys.columns))
+    # Rounds with Gaussian releases of mu^2 = M about released keys behind them (docs/privacy/adaptive.md).
+    delta = adaptive.total_delta(planned, exact, rest=later) + slack
+    return sealed(ProfilePlan(profiling, budget, planned, joining, counting, cover_sigma, slack, delta), delta)

@@ -1,0 +1,103 @@
+"""The privacy boundary of profiles: rounds over all typed keys, then counts and cover of the released keys."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.engine.contract import Engine, check_engine
+from voxpop.engine.data import Corpus
+from voxpop.errors import InputError
+from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
+from voxpop.mechanisms.rounds.adaptive import released_in_rounds
+from voxpop.mechanisms.rounds.known import plan_known, released_candidates
+from voxpop.privacy.decisions import CellNoise
+from voxpop.privacy.planned import with_record
+from voxpop.privacy.secret import Secret
+from voxpop.reading.arrow import array_of, int64_array
+from voxpop.release.profile import Cover, Profile
+from voxpop.release.registry import configuration
+from voxpop.release.release import Release
+
+if TYPE_CHECKING:
+    from voxpop.mechanisms.profile.plan import ProfilePlan
+
+
+class Stages(NamedTuple):
+    """The private side of a profile.
+
+    Attributes:
+        every: all typed keys.
+        single: the same users with their single keys.
+    """
+
+    every: Engine
+    single: Engine
+
+
+def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
+    """Return the private side; raises here if the data do not fit the plan, or both stages do not fit into memory."""
+    corpus, keys = check_engine(data), plan.mechanism.keys
+    if not corpus.reading.startswith(keys.reading):
+        raise InputError(
+            "the data must be read for this profile, with its columns and combinations. Read it with "
+            "`profiling.read(table, user=...)`."
+        )
+    return Stages(corpus, corpus.only(keys, None))
+
+
+def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
+    """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
+    (corpus, single), keys = data, plan.mechanism.keys
+    reading = corpus.reading.removeprefix(keys.reading)
+    secret, guarantee = plan.begin(seed)
+    found, ran = released_in_rounds(plan.planned, plan.budget, single, secret)
+    done = plan if ran is plan.planned else with_record(plan, ran=ran)
+    tokens = with_joint(plan, corpus, found, ran.limit, secret)
+    sets, items = keys.split(tokens)
+    columns = {"set": array_of(sets), "item": items}
+    error, cover = None, dict[str, Cover]()
+    if plan.counting:
+        # The registry imports counts, because no mechanism imports another.
+        release = Release.from_items(tokens, done, guarantee)
+        counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
+        tally = counts.release(corpus, seed=seed)
+        columns["users"], error = int64_array(tally.users), tally.error
+        cover = measured_cover(plan, corpus, tokens, secret)
+    return Profile(keys, pa.table(columns), cover, done, guarantee, reading, error)
+
+
+def with_joint(
+    plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, secret: Secret
+) -> pa.LargeStringArray:
+    """Return released single tokens and the joint tokens of them that rounds over all combinations release.
+
+    Args:
+        plan: of the profile.
+        corpus: of all typed keys.
+        single: the released single tokens, so the candidates are public.
+        limit: that ran for single tokens: a function of noisy numbers.
+        secret: of all draws and noise.
+    """
+    keys = plan.mechanism.keys
+    number, candidates = keys.candidates(single)
+    if not number:
+        return single
+    rounds = plan_known(plan.joining, limit, number, min(SPURIOUS, SPURIOUS_EACH * number))
+    joint = released_candidates(rounds, corpus.only(keys, single), candidates, secret)
+    every = pa.concat_arrays([single, joint])
+    return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
+
+
+def measured_cover(
+    plan: "ProfilePlan", corpus: Engine, tokens: pa.LargeStringArray, secret: Secret
+) -> dict[str, Cover]:
+    """Return the noisy sums of users' shares of rows with a released value and without, by column."""
+    names = [each.name for each in plan.mechanism.keys.columns]
+    noise = CellNoise(plan.cover_sigma, UNIT, CELL, secret, "noise/cover")
+    sums = corpus.row_shares(tokens, len(names), UNIT).measured(noise, 2 * len(names))
+    pairs = (sums * (CELL / UNIT)).reshape(-1, 2).tolist()
+    # Rounding to cells is about uniform.
+    error = float(np.hypot(plan.cover_sigma, CELL / UNIT / np.sqrt(12)))
+    return {name: Cover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}

@@ -1,0 +1,155 @@
+"""Split one budget over several releases, so that each reaches a stated aim. No data is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import hypot, inf, sqrt
+from typing import Any, Final, final
+
+from voxpop.errors import BudgetError, InputError
+from voxpop.privacy.budget import Budget, check_budget
+from voxpop.privacy.composition import compose
+from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.numerics import walk_slack
+
+PRECISION: Final = 0.01
+"""Relative precision of the epsilons."""
+SMALLEST: Final = 2.0**-7
+"""The smallest epsilon that is tried, as a part of the whole."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The aim of one release: an item of so many users is released, or counts have at most this standard error.
+
+    Attributes:
+        mechanism: the configuration, such as `vp.SetUnion()`; None for counts of a release.
+        users: number of users with which an item must be released.
+        probability: with which it must be.
+        per_user: as in `plan.users_needed`.
+        length: as in `plan.users_needed`.
+        error: the largest standard error of a count, for users who hold at most `limit` released items.
+        limit: that limit.
+
+    Raises:
+        InputError: if there is not exactly one aim, or it does not fit.
+
+    Example:
+        >>> import voxpop as vp
+        >>> vp.Aim(vp.SetUnion(), users=100, per_user=10).reached(vp.Budget(2, 1e-7))
+        True
+        >>> vp.Aim(error=20, limit=10).reached(vp.Budget(0.1, 1e-7))
+        False
+    """
+
+    mechanism: Any = None
+    users: int | None = None
+    probability: float = 0.9
+    per_user: int | None = None
+    length: int | None = None
+    error: float | None = None
+    limit: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.mechanism is None) != (self.users is None) or (self.users is None) == (self.error is None):
+            raise InputError("an aim must be `users` for a mechanism, or `error` without one. Give one of the two.")
+        if self.error is not None and not (self.error > sqrt(1 / 12) and self.limit >= 1):
+            raise InputError("`error` must be above 0.29, the error of rounding, and `limit` at least 1.")
+
+    def reached(self, budget: Budget) -> bool:
+        """Return whether a release with this budget reaches the aim."""
+        if self.error is not None:
+            # Rounding to whole users is about uniform on a length of 1.
+            return hypot(self._sigma(budget), sqrt(1 / 12)) <= self.error
+        plan = self.mechanism.plan(budget)
+        given = {"length": self.length, "per_user": self.per_user}
+        needed = plan.users_needed(self.probability, **{k: v for k, v in given.items() if v is not None})
+        return needed is not None and needed <= (self.users or 0)
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return the guarantee of a release with this budget."""
+        if self.error is None:
+            found: Guarantee = self.mechanism.plan(budget).guarantee
+            return found
+        spend = gaussian_spend([(0.0, sqrt(self.limit) / self._sigma(budget))], walk_slack(budget.epsilon, 1))
+        return Guarantee(budget.epsilon, budget.delta, spend=spend)
+
+    def _sigma(self, budget: Budget) -> float:
+        from voxpop.privacy.gaussian import sigma
+
+        exact = budget.delta - walk_slack(budget.epsilon, 1)
+        return sigma(budget.epsilon, exact, sqrt(self.limit)) if exact > 0 else inf
+
+
+def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
+    """Split a budget over several releases about the same users, so that each reaches its aim.
+
+    Each release gets an even part of delta, and the least epsilon that reaches its aim; what is left of the budget
+    raises all epsilons by the same factor. Releases compose as in a ledger, not by sums. Aims and budgets must not be
+    computed from the data.
+
+    Args:
+        budget: of all releases together.
+        aims: the aim of each release, by name.
+
+    Returns:
+        The budget of each release, by name.
+
+    Raises:
+        InputError: if there is no aim.
+        BudgetError: if the whole budget cannot reach the aims; it names the epsilon that would.
+
+    Example:
+        >>> import voxpop as vp
+        >>> aims = {"words": vp.Aim(vp.SetUnion(limit=100), users=100), "counts": vp.Aim(error=30, limit=16)}
+        >>> parts = vp.allocate(vp.Budget(2, 1e-7), aims)
+        >>> all(aims[name].reached(part) for name, part in parts.items())
+        True
+    """
+    check_budget(budget)
+    if not aims or not all(isinstance(each, Aim) for each in aims.values()):
+        raise InputError(
+            '`aims` must name an aim for each release, such as {"words": vp.Aim(vp.SetUnion(), users=90)}.'
+        )
+    delta = budget.delta / len(aims)
+    least = {name: _least_epsilon(name, aim, budget.epsilon, delta) for name, aim in aims.items()}
+
+    def total(factor: float) -> float:
+        parts = [aims[name].guarantee(Budget(epsilon * factor, delta)) for name, epsilon in least.items()]
+        return compose(parts).epsilon
+
+    if (needed := total(1.0)) > budget.epsilon:
+        raise BudgetError(
+            f"the aims need epsilon {needed:.3g} together at delta {budget.delta:g}, and the budget has "
+            f"{budget.epsilon:g}. Raise the budget, or the numbers of users and errors of the aims."
+        )
+    low, high = 1.0, budget.epsilon / max(least.values())
+    if total(high) <= budget.epsilon:
+        low = high
+    while high / low > 1 + PRECISION:
+        middle = sqrt(low * high)
+        low, high = (middle, high) if total(middle) <= budget.epsilon else (low, middle)
+    return {name: Budget(epsilon * low, delta) for name, epsilon in least.items()}
+
+
+def _least_epsilon(name: str, aim: Aim, most: float, delta: float) -> float:
+    """Return the least epsilon that reaches an aim, by bisection of its logarithm."""
+
+    def reached(epsilon: float) -> bool:
+        try:
+            return aim.reached(Budget(epsilon, delta))
+        except BudgetError:
+            return False
+
+    if not reached(most):
+        raise BudgetError(
+            f'the whole budget does not reach the aim of "{name}": epsilon {most:g} at delta {delta:.3g}. Raise the '
+            "budget, or the number of users or the error of the aim."
+        )
+    low, high = most * SMALLEST, most
+    if reached(low):
+        return low
+    while high / low > 1 + PRECISION:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high

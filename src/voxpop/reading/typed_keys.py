@@ -1,0 +1,216 @@
+"""Rows of a table as typed keys: one token for each value of a column, each word of a text, and each joint value.
+
+A key belongs to a set: a column, or several columns jointly. Its token joins the number of the set and the spelled
+values with bars, as composite items are joined (`voxpop.reading.keys`). Bars and backslashes in values are escaped, and
+a set has one number of values, so no two keys have the same token. Names and types of columns are not in tokens: sets
+are numbered in the order of the public schema.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from math import prod
+from typing import Any, Final, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import ColumnError, InputError
+from voxpop.kernels.arrays import Bools, Int32s, Int64s
+from voxpop.reading.arrow import array_of, int64_array, numbers_of
+from voxpop.reading.columns import text_column
+from voxpop.reading.keys import WORDS, KeyColumn, Keys, joined_texts, plain_type, spelled, split_texts
+from voxpop.reading.tokenizers import list_tokeniser
+from voxpop.reading.words import WordInterner
+
+MOST_SETS: Final = 10_000
+"""Most columns and combinations of columns of one table."""
+AT_ONCE: Final = 1 << 18
+"""Joint tokens that are made together."""
+Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
+"""Codes of all values of a set, row after row; the number of values by row; and the distinct values by code."""
+
+
+@final
+@dataclass(frozen=True)
+class TypedKeys:
+    r"""The sets of a table.
+
+    Attributes:
+        columns: names and types; of texts, strings.
+        texts: names of the columns whose words are keys.
+        joint: names of columns that are also released jointly.
+
+    Raises:
+        InputError: if a set has no columns, repeats one, or names a text or an unknown column.
+
+    Example:
+        >>> keys = TypedKeys((KeyColumn("city", "string"), KeyColumn("year", "int64")), joint=(("city", "year"),))
+        >>> rows = keys.tokens([pa.array(["Delft", "a|b"]), pa.array([7, None])])
+        >>> rows.to_pylist()
+        [['0|Delft', '1|7', '2|Delft|7'], ['0|a\\|b']]
+    """
+
+    columns: tuple[KeyColumn, ...]
+    texts: tuple[str, ...] = ()
+    joint: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        keyed = {each.name for each in self.columns} - set(self.texts)
+        if len(self.sets) > MOST_SETS:
+            raise InputError(
+                f"a profile has at most {MOST_SETS:,} columns and combinations, got {len(self.sets):,}. Name the "
+                'combinations, such as joint=[("country", "city")].'
+            )
+        if len(set(self.joint)) < len(self.joint) or not all(
+            len(names) == len(set(names)) > 1 and keyed.issuperset(names) for names in self.joint
+        ):
+            raise InputError(
+                "`joint` must list different combinations of two or more different columns that are part of the "
+                f"profile and are no texts; these are {', '.join(sorted(keyed)[:20]) or 'none'}."
+            )
+
+    @cached_property
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each set, by its number."""
+        return (*((each.name,) for each in self.columns), *self.joint)
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """The number of each column."""
+        return {each.name: number for number, each in enumerate(self.columns)}
+
+    @cached_property
+    def reading(self) -> str:
+        """The beginning of the `reading` of a corpus of these keys; the name of the tokenizer of texts follows."""
+        return f"typed keys {sha256(repr((self.columns, self.texts, self.joint)).encode()).hexdigest()[:16]}: "
+
+    def keys_of(self, number: int) -> Keys:
+        """Return names and types of the values of a set; none for words."""
+        names = self.sets[number]
+        return WORDS if names[0] in self.texts else Keys(tuple(self.columns[self.names[each]] for each in names))
+
+    def tokens(self, arrays: Sequence[pa.Array], tokenizer: Any = "words") -> pa.Array:
+        """Return the list of tokens of each row; null has no token.
+
+        Args:
+            arrays: the values of each column.
+            tokenizer: how texts are cut into words.
+
+        Raises:
+            ColumnError: if values are not of the type of their column.
+        """
+        singles = [
+            _words(array, tokenizer) if each.name in self.texts else _values(array, each)
+            for array, each in zip(arrays, self.columns, strict=True)
+        ]
+        every = [*singles, *(_together([singles[self.names[each]] for each in names]) for names in self.joint)]
+        sizes = np.sum([size for _, size, _ in every], axis=0, dtype=np.int64)
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        # int64 (rows), where the next token of each row goes.
+        place, codes, first = ends[:-1].copy(), np.empty(int(ends[-1]), np.int32), 0
+        for own, size, words in every:
+            starts = np.cumsum(size) - size
+            codes[np.repeat(place - starts, size) + np.arange(own.size)] = own + first
+            place += size
+            first += len(words)
+        texts = [_numbered(number, words, joint=number >= len(singles)) for number, (*_, words) in enumerate(every)]
+        coded = pa.DictionaryArray.from_arrays(array_of(codes), pa.concat_arrays(texts))
+        return pa.LargeListArray.from_arrays(int64_array(ends), coded)
+
+    def split(self, tokens: pa.LargeStringArray) -> tuple[Int32s, pa.LargeStringArray]:
+        """Return the set of each token, and the item of the set.
+
+        Raises:
+            ValueError: if a string is no token.
+        """
+        parts = pc.split_pattern(tokens, "|", max_splits=1)
+        if len(tokens) and pc.min(pc.list_value_length(parts)).as_py() < 2:
+            raise ValueError("not a token")
+        numbers = numbers_of(pc.list_element(parts, 0).cast(pa.int32()))
+        rest = pc.list_element(parts, 1)
+        single = array_of((numbers < len(self.columns)).astype(np.uint8)).cast(pa.bool_())
+        return numbers, pc.if_else(single, pc.replace_substring_regex(rest, r"(?s)\\(.)", r"\1"), rest)
+
+    def chosen(self, tokens: pa.LargeStringArray, listed: pa.LargeStringArray | None) -> Bools:
+        """Return which tokens are single, or with a list, which are joint and have all their single values on it."""
+        numbers, items = self.split(tokens)
+        if listed is None:
+            return np.asarray(numbers < len(self.columns))
+        found = np.zeros(len(tokens), np.bool_)
+        for number, names in enumerate(self.joint, start=len(self.columns)):
+            mine = np.flatnonzero(numbers == number)
+            parts = split_texts(items.take(int64_array(mine)), len(names))
+            known = [
+                numbers_of(pc.is_in(_numbered(self.names[name], texts), value_set=listed).cast(pa.int8())) > 0
+                for name, texts in zip(names, parts, strict=True)
+            ]
+            found[mine] = np.logical_and.reduce(known)
+        return found
+
+    def candidates(self, listed: pa.LargeStringArray) -> tuple[int, Iterator[pa.LargeStringArray]]:
+        """Return the number of joint tokens whose single values are all on a list, and these tokens in parts."""
+        numbers, items = self.split(listed)
+        single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
+        values = [[single[self.names[name]] for name in names] for names in self.joint]
+        sizes = [prod(map(len, each)) for each in values]
+
+        def parts() -> Iterator[pa.LargeStringArray]:
+            for number, (each, size) in enumerate(zip(values, sizes, strict=True), start=len(self.columns)):
+                for first in range(0, size, AT_ONCE):
+                    places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in each])
+                    texts = [own.take(int64_array(place)) for own, place in zip(each, places, strict=True)]
+                    yield _numbered(number, joined_texts(texts), joint=True)
+
+        return sum(sizes), parts()
+
+
+def column_numbers(tokens: pa.LargeStringArray, columns: int) -> Int32s:
+    """Return the number of the column of each token, -1 for joint ones."""
+    numbers = numbers_of(pc.list_element(pc.split_pattern(tokens, "|", max_splits=1), 0).cast(pa.int32()))
+    return np.where(numbers < columns, numbers, -1).astype(np.int32)
+
+
+def _numbered(number: int, words: pa.Array, *, joint: bool = False) -> pa.LargeStringArray:
+    prefix = pa.scalar(str(number), pa.large_string())
+    escaped = words if joint else joined_texts([words])
+    return pc.binary_join_element_wise(prefix, escaped.cast(pa.large_string()), pa.scalar("|", pa.large_string()))
+
+
+def _values(array: pa.Array, column: KeyColumn) -> Coded:
+    kind = plain_type(array.type)
+    # Types of one family, too: values of a wider type could not be returned as values of the planned one.
+    if not pa.types.is_null(array.type) and kind != column.type:
+        raise ColumnError(f'the column "{column.name}" holds {kind}, and {column.kind} was planned. Declare its type.')
+    coded = spelled(array, column.name).dictionary_encode()
+    codes = numbers_of(coded.indices, missing=-1).astype(np.int64)
+    return codes[codes >= 0], (codes >= 0).astype(np.int64), coded.dictionary
+
+
+def _words(array: pa.Array, tokenizer: Any) -> Coded:
+    texts, as_lists = text_column(array, "the table"), list_tokeniser(tokenizer)
+    if as_lists is None:
+        interner = WordInterner()
+        ids, ends = interner.cut(texts)
+        # Each text is followed by -1.
+        return ids[ids >= 0].astype(np.int64), np.diff(ends) - 1, interner.vocabulary()
+    lists = as_lists(texts.fill_null(""))
+    coded = lists.flatten().dictionary_encode()
+    return numbers_of(coded.indices).astype(np.int64), numbers_of(lists.value_lengths()), coded.dictionary
+
+
+def _together(parts: Sequence[Coded]) -> Coded:
+    """Return the joint values of rows that have a value in each part."""
+    held = np.logical_and.reduce([size > 0 for _, size, _ in parts])
+    joint = np.zeros(int(held.sum()), np.int64)
+    members = []
+    for codes, size, words in parts:
+        mine = codes[held[size > 0]]
+        members.append((mine, words))
+        # Numbered from 0 again, so that products stay small.
+        joint = np.unique(joint * max(1, len(words)) + mine, return_inverse=True)[1].astype(np.int64)
+    _, first = np.unique(joint, return_index=True)
+    texts = [words.take(int64_array(mine[first])) for mine, words in members]
+    return joint, held.astype(np.int64), joined_texts(texts)

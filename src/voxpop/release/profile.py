@@ -1,0 +1,320 @@
+"""`Profile`: the released values of the columns of a table, with counts and cover."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import hypot
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import InputError, InternalError
+from voxpop.privacy.budget import SHOWN, card, printable
+from voxpop.privacy.guarantee import Guarantee, cautions
+from voxpop.reading.arrow import int64_array, joined, numbers_of
+from voxpop.reading.keys import KeyColumn, split_texts
+from voxpop.reading.typed_keys import TypedKeys
+from voxpop.release.cutting import read_parquet, table_of_lists, write_parquet
+from voxpop.release.release import Release
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
+from voxpop.release.saving import ABOUT, PROFILE, stated
+
+if TYPE_CHECKING:
+    from voxpop.kernels.arrays import Int64s
+    from voxpop.release.report.page import Grid
+
+LEVEL: Final = 1.96
+"""Standard errors on either side of an estimate that contain the truth with probability 0.95."""
+SURE: Final = 4.0
+"""Standard errors below which a number of users is too small for a share."""
+MOST_NAMED: Final = 5
+"""Values of a column that its row of the report names."""
+
+
+class Cover(NamedTuple):
+    """How much of a column the released values cover, by users: each user counts once, whatever its number of rows.
+
+    Attributes:
+        covered: noisy sum over users of the share of their rows in this column whose value is released. For texts, of
+            their words.
+        other: noisy sum of the shares of all other rows; rows without a value are left out.
+        error: standard error of each of the two.
+
+    Example:
+        >>> cover = Cover(covered=900.0, other=100.0, error=10.0)
+        >>> cover.share, round(cover.share_error, 4)
+        (0.9, 0.0091)
+    """
+
+    covered: float
+    other: float
+    error: float
+
+    @property
+    def users(self) -> float:
+        """The noisy number of users with a value in this column; its standard error is `error` times 2 ** 0.5."""
+        return self.covered + self.other
+
+    @property
+    def share(self) -> float | None:
+        """The mean share of a user's rows that is covered; None if too few users have a value."""
+        if self.users < SURE * self.error:
+            return None
+        return min(1.0, max(0.0, self.covered / self.users))
+
+    @property
+    def share_error(self) -> float | None:
+        """The standard error of the share; None if there is no share."""
+        if self.share is None:
+            return None
+        return self.error * hypot(self.covered, self.other) / self.users**2
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Profile(Result):
+    """The released values of the columns of a table, of combinations of columns, and the words of texts.
+
+    One guarantee covers the whole profile. Iteration yields the names of the
+    columns of each value, the value, and its noisy number of users (None without counts).
+
+    Attributes:
+        keys: the columns and combinations.
+        table: pyarrow table with the columns `set` (int32, the number of the column or combination), `item`
+            (large_string, as a release spells it) and, with counts, `users` (int64).
+        cover: of each column; empty without counts.
+        plan: the numbers that ran.
+        guarantee: of the whole profile.
+        reading: how texts were cut into words.
+        error: standard error of each count; None without counts.
+        about: the operator's statements about the profile.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(3000), "city": ["Delft", "Lund"] * 1500})
+        >>> profile = vp.profile(table, user="who", budget=vp.Budget(1, 1e-8))
+        >>> profile.columns["city"].to_list()
+        ['Delft', 'Lund']
+        >>> profile.counts("city").column_names
+        ['city', 'users', 'low', 'high']
+        >>> profile.cover["city"].share
+        1.0
+    """
+
+    keys: TypedKeys
+    table: pa.Table
+    cover: Mapping[str, Cover]
+    plan: Plan
+    guarantee: Guarantee
+    reading: str = ""
+    error: float | None = None
+    about: About = NOTHING_SAID
+
+    def __post_init__(self) -> None:
+        if ("users" in self.table.column_names) != (self.error is not None):
+            raise InternalError("the counts of a profile need a standard error")
+
+    @cached_property
+    def columns(self) -> dict[str, Release]:
+        """The values of each column as a release with the type of the column; of a text its words."""
+        return {names[0]: self._release(number) for number, names in self._numbered if len(names) == 1}
+
+    @cached_property
+    def joint(self) -> dict[tuple[str, ...], Release]:
+        """The joint values of each combination; their single values are always in `columns`."""
+        return {names: self._release(number) for number, names in self._numbered if len(names) > 1}
+
+    def counts(self, *names: str) -> pa.Table:
+        """Return the values of a column or combination with noisy numbers of users, the largest first.
+
+        Args:
+            names: one column, or the columns of a combination in its order.
+
+        Returns:
+            The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
+            without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has that name. Of
+            a text, the first column has the words.
+
+        Raises:
+            InputError: if the profile has no such column or combination, or no counts.
+        """
+        if names not in self.keys.sets:
+            raise InputError(
+                "the profile has no such column or combination. Choose from "
+                f"{', '.join(' x '.join(each) for each in self.keys.sets[:20])}."
+            )
+        if self.error is None:
+            raise InputError("this profile has no counts. Make one with counts=True.")
+        number = self.keys.sets.index(names)
+        items, users = self._rows(number)
+        order = np.argsort(-users, kind="stable")
+        items, users = items.take(int64_array(order)), users[order]
+        keys = self.keys.keys_of(number)
+        values = keys.table(items) if keys.columns else pa.table({names[0]: items})
+        for name, numbers in self._bounds(users).items():
+            values = values.append_column(f"noisy_{name}" if name in names else name, int64_array(numbers))
+        return values
+
+    def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
+        reach = LEVEL * (self.error or 0.0)
+        low, high = np.floor(users - reach), np.ceil(users + reach)
+        return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
+
+    def to_arrow(self) -> pa.Table:
+        """Return a flat table of all values, as for CSV files and seeds of dbt.
+
+        Returns:
+            The columns `column` (names joined by " x ") and `value` (spelled values joined by bars, with a backslash
+            before bars and backslashes of joint values); with counts `users`, `low` and `high`.
+        """
+        names, items, users = list[str](), list[pa.Array](), list["Int64s"]()
+        for number, own in self._numbered:
+            mine, counts = self._rows(number)
+            names += [" x ".join(own)] * len(mine)
+            items.append(mine)
+            users.append(counts)
+        found = {"column": pa.array(names, pa.string()), "value": pa.chunked_array(items, pa.large_string())}
+        if self.error is not None:
+            bounds = self._bounds(np.concatenate([np.empty(0, np.int64), *users]))
+            found |= {name: int64_array(each) for name, each in bounds.items()}
+        return pa.table(found)
+
+    def each_text(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], int]]:
+        """Yield the columns, the spelled values, and the noisy number of users or 0, in the order of iteration."""
+        for number, names in self._numbered:
+            items, users = self._rows(number)
+            parts = [items] if len(names) == 1 else split_texts(items, len(names))
+            for texts, count in zip(
+                zip(*(part.to_pylist() for part in parts), strict=True), users.tolist(), strict=True
+            ):
+                yield names, texts, count
+
+    def _release(self, number: int) -> Release:
+        items, _ = self._rows(number)
+        keys = self.keys.keys_of(number)
+        return Release.from_items(items, self.plan, self.guarantee, self.reading if not keys.columns else "items", keys)
+
+    def _rows(self, number: int) -> tuple[pa.LargeStringArray, "Int64s"]:
+        """Return the items of a set in order of bytes, and their noisy numbers of users, or zeros."""
+        chosen = pc.equal(self.table["set"], number)
+        mine = self.table.filter(chosen)
+        items = joined(mine["item"])
+        users = numbers_of(joined(mine["users"])) if self.error is not None else np.zeros(len(items), np.int64)
+        order = numbers_of(pc.array_sort_indices(items.cast(pa.large_binary()))).astype(np.int64)
+        return items.take(int64_array(order)), users[order].astype(np.int64)
+
+    @property
+    def _numbered(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        return enumerate(self.keys.sets)
+
+    def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
+        profile = replace(self, plan=StoredPlan(self.plan.to_dict()))
+        content = {
+            **stated(profile),
+            "reading": self.reading,
+            "columns": [{"name": each.name, "type": each.kind} for each in self.keys.columns],
+            "text": list(self.keys.texts),
+            "joint": [list(names) for names in self.keys.joint],
+            "error": self.error,
+            "cover": {name: each._asdict() for name, each in self.cover.items()},
+        }
+        tables = {PROFILE.tables[0]: write_parquet(self.table)}
+        PROFILE.save(content, tables, profile._page, folder, overwrite=overwrite)
+
+    def _page(self, checksums: Mapping[str, str]) -> bytes:
+        from voxpop.release.report.page import page_of, story_of
+
+        rows = [((" × ".join(names), *texts), users) for names, texts, users in self.each_text()]
+        rows.sort(key=lambda row: (len(row[0]), [token.encode() for token in row[0]]))
+        grams = [gram for gram, _ in rows]
+        sizes = dict(sorted(Counter(map(len, grams)).items()))
+        counts = None if self.error is None else np.array([max(0, users) for _, users in rows], np.int64)
+        plan = self.plan.to_dict()
+        story = story_of(plan, sizes)
+        story = replace(story, grids=[self._grid(), *story.grids], completes=False)
+        shown = table_of_lists(grams)
+        return page_of(story, self.guarantee, plan, sizes, shown, "items", counts, checksums, self.about)
+
+    def _grid(self) -> "Grid":
+        """Return a row for each column and combination."""
+        from voxpop.release.report.page import Grid
+
+        rows = []
+        for number, names in self._numbered:
+            keys, (items, users) = self.keys.keys_of(number), self._rows(number)
+            kind = " × ".join(each.kind for each in keys.columns) or "words"
+            first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED])).to_pylist()
+            cover = self.cover.get(names[0]) if len(names) == 1 else None
+            share = "–"
+            if cover is not None and cover.share is not None and cover.share_error is not None:
+                share = f"{100 * cover.share:.1f} % ± {100 * LEVEL * cover.share_error:.1f}"
+            rows.append([" × ".join(names), kind, f"{len(items):,}", share, ", ".join(map(printable, zip(first)))])
+        head = ["column", "type", "values released", "cover", "some values" if self.error is None else "top values"]
+        note = "Cover is the mean share of a user's rows in the column whose value is released, with 95 % confidence."
+        if self.error is not None:
+            note += f" Each noisy number of users is within {LEVEL * self.error:,.3g} with probability 0.95."
+        return Grid("Columns", head, rows, note)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], Any, int | None]]:
+        """Yield the columns, the value and the noisy number of users, column after column."""
+        for number, names in self._numbered:
+            items, users = self._rows(number)
+            values = self.keys.keys_of(number).values(items)
+            for value, count in zip(values, users.tolist(), strict=True):
+                yield names, value, None if self.error is None else count
+
+    def __eq__(self, other: object) -> bool:
+        """Compare values, counts, cover, numbers that ran, and the guarantee."""
+        if not isinstance(other, Profile):
+            return NotImplemented
+        mine, theirs = (
+            (each.keys, each.table, dict(each.cover), each.guarantee, each.reading, each.error, each.plan.to_dict())
+            for each in (self, other)
+        )
+        return mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Profile({len(self):,} values of {len(self.keys.columns):,} columns, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and a row for each column, for a notebook."""
+        grid = self._grid()
+        title = f"A profile of {len(self.keys.columns):,} columns: {len(self):,} values"
+        lines = [str(self.guarantee), "profile.columns[name] is a release; profile.counts(name) has the counts."]
+        rows = [tuple(row[:3]) for row in grid.rows[:SHOWN]]
+        return card(title, lines, tuple(grid.head[:3]), rows, cautions(self.guarantee))
+
+
+def load_profile(folder: str | PathLike[str]) -> Profile:
+    """Return the profile in a folder; see `voxpop.load`."""
+    record, tables = PROFILE.read(folder)
+    try:
+        columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
+        keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
+        cover = {
+            str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
+        }
+        profile = Profile(
+            keys,
+            read_parquet(tables[PROFILE.tables[0]]),
+            cover,
+            StoredPlan(dict(record["plan"])),
+            Guarantee.from_dict(dict(record["guarantee"])),
+            str(record["reading"]),
+            record["error"],
+            About.from_dict(dict(record.get(ABOUT, {}))),
+        )
+        profile.to_list()  # checks the values
+    except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
+        raise PROFILE.changed(folder) from error
+    return profile

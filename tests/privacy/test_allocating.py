@@ -1,0 +1,59 @@
+"""One budget for several releases: all aims are reached, the total is the budget, and none of it is wasted."""
+
+import pytest
+
+import voxpop as vp
+from voxpop.errors import BudgetError, InputError
+from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.privacy.composition import compose
+
+BUDGET = vp.Budget(2, 1e-7)
+AIMS = {
+    "words": vp.Aim(vp.SetUnion(limit=100), users=120, per_user=10),
+    "heavy": vp.Aim(vp.SetUnion(limit=1, weighting=vp.weightings.Count()), users=100),
+    "counts": vp.Aim(error=60, limit=16),
+    "profile": vp.Aim(vp.Profiling({"city": "string", "year": "int64"}, joint=[("city", "year")]), users=400),
+}
+
+
+def test_all_aims_are_reached_within_the_budget():
+    """By the guarantees of the plans that will run; the budget is used up to two percent."""
+    parts = vp.allocate(BUDGET, AIMS)
+    assert set(parts) == set(AIMS)
+    assert AIMS["words"].mechanism.plan(parts["words"]).users_needed(0.9, per_user=10) <= 120
+    assert AIMS["heavy"].mechanism.plan(parts["heavy"]).users_needed(0.9) <= 100
+    total = compose([aim.guarantee(parts[name]) for name, aim in AIMS.items()])
+    assert total.delta <= BUDGET.delta * (1 + 1e-12)
+    assert 0.97 * BUDGET.epsilon < total.epsilon <= BUDGET.epsilon
+
+
+def test_the_error_of_counts_is_that_of_counts():
+    """A count with the part that was allocated has the error, and a guarantee that is no larger than was composed."""
+    part = vp.allocate(BUDGET, AIMS)["counts"]
+    words = vp.SetUnion(limit=16).release(vp.read({"u": ["a"], "x": ["y"]}, user="u", items="x"), BUDGET)
+    table = {"u": list(range(2000)), "x": [[str(number % 40)] for number in range(2000)]}
+    words = vp.SetUnion(limit=16).release(vp.read(table, user="u", items="x"), vp.Budget(4, 1e-6))
+    plan = Counts(limit=16).plan(part, words)
+    assert plan.error <= 60 * 1.001
+    composed = AIMS["counts"].guarantee(part)
+    assert plan.guarantee.spend.mu <= composed.spend.mu * 1.001
+
+
+def test_aims_beyond_the_budget_are_refused():
+    """Each by itself, or all together: the message names the epsilon that is needed."""
+    with pytest.raises(BudgetError, match='aim of "words"'):
+        vp.allocate(BUDGET, {"words": vp.Aim(vp.SetUnion(limit=100), users=5, per_user=100)})
+    close = {name: vp.Aim(error=5, limit=1) for name in ("a", "b", "c", "d")}
+    with pytest.raises(BudgetError, match="need epsilon"):
+        vp.allocate(vp.Budget(1.3, 1e-7), close)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"users": 3}, {"mechanism": vp.SetUnion()}, {"error": 3, "users": 3}, {"error": 0.1}]
+)
+def test_aims_that_are_none_are_refused(wrong):
+    """Nothing, half of it, both, or less than the error of rounding."""
+    with pytest.raises(InputError):
+        vp.Aim(**wrong)
+    with pytest.raises(InputError, match="aim for each release"):
+        vp.allocate(BUDGET, {})

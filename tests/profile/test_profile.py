@@ -1,0 +1,360 @@
+"""Profiles: which columns, what is released, what it costs, and what is saved."""
+
+import datetime
+import json
+from math import hypot
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from naive.engine import NaiveEngine
+from support.look import corpus_documents
+from voxpop.cli import main
+from voxpop.engine.contract import check_engine
+from voxpop.engine.local.pools import BYTES_OF_ITEM
+from voxpop.errors import BudgetError, InputError, InternalError, MemoryLimitError, ReleaseError
+from voxpop.mechanisms.counts import plan as counting
+from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.profile import plan as planning
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.reading.limited.memory import MemoryLimit
+
+BUDGET = vp.Budget(2, 1e-7)
+QUIET = vp.ReadOptions(progress=False)
+
+
+def orders(users=4000):
+    """Return two orders of each user; a city has one country, and a few cities are rare."""
+    rng = np.random.default_rng(3)
+    city = rng.integers(0, 6, users)
+    rows = 2 * users
+    return pl.DataFrame(
+        {
+            "customer": np.repeat(np.arange(users), 2),
+            "order_id": np.arange(rows),
+            "city": np.repeat(np.array(["Delft", "Lund", "a|b", "Oslo", "Kiel", "Turku"])[city], 2),
+            "year": rng.integers(2024, 2027, rows),
+            "paid": rng.random(rows) < 0.5,
+            "day": [datetime.date(2026, 1, 1 + int(each)) for each in rng.integers(0, 5, rows)],
+            "price": rng.random(rows),
+            "note": ["Thank you", None] * users,
+            "own": [f"own{number}" if number % 4 == 0 else "shared" for number in range(rows)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Return the orders."""
+    return orders()
+
+
+@pytest.fixture(scope="module")
+def profile(table):
+    """Return their profile."""
+    joint = [("city", "year"), ("paid", "city", "day")]
+    return vp.profile(table, user="customer", text=["note"], joint=joint, budget=BUDGET, options=QUIET, seed=3)
+
+
+def test_values_come_back_with_their_types(profile):
+    """Every value that many users share, and none that one user has."""
+    assert profile.columns["city"].to_list() == ["Delft", "Kiel", "Lund", "Oslo", "Turku", "a|b"]
+    assert profile.columns["year"].to_list() == [2024, 2025, 2026]
+    assert profile.columns["paid"].to_list() == [False, True]
+    assert profile.columns["day"].to_list() == [datetime.date(2026, 1, day) for day in range(1, 6)]
+    assert profile.columns["note"].to_list() == ["thank", "you"]
+    assert profile.columns["own"].to_list() == ["shared"]
+    assert profile.columns["note"].reading == "words"
+    assert len(profile.joint["city", "year"]) == 18
+    assert ("a|b", 2025) in profile.joint["city", "year"]
+    assert profile.joint["paid", "city", "day"].to_list()[0] == (False, "Delft", datetime.date(2026, 1, 1))
+    assert len(profile) == sum(map(len, [*profile.columns.values(), *profile.joint.values()]))
+
+
+def test_columns_are_releases_for_other_software(profile, table):
+    """Filters and "other" by the types of the columns."""
+    kept = vp.exports.filter(profile.joint["city", "year"], table)
+    assert kept.height == table.height
+    other = vp.exports.with_other(profile.columns["own"], table)
+    assert set(other["own"]) == {"shared", "other"}
+    assert profile.columns["year"].to_arrow()["year"].type == pa.int64()
+
+
+def test_counts_and_cover_are_right_but_for_the_noise(profile, table):
+    """Within 6 standard errors each; fewer than 60 numbers, false alarm below 1e-7."""
+    exact = dict(table.group_by("city").agg(pl.col("customer").n_unique()).rows())
+    found = profile.counts("city")
+    assert found["users"].to_pylist() == sorted(found["users"].to_pylist(), reverse=True)
+    for city, users, low, high in zip(*found.to_pydict().values(), strict=True):
+        assert abs(users - exact[city]) < 6 * profile.error + 1
+        assert low < users < high
+    joint = profile.counts("city", "year")
+    exact = dict(((c, y), n) for c, y, n in table.group_by("city", "year").agg(pl.col("customer").n_unique()).rows())
+    for city, year, users in zip(*(joint[name].to_pylist() for name in ("city", "year", "users")), strict=True):
+        assert abs(users - exact[city, year]) < 6 * profile.error + 1
+    cover = profile.cover["own"]
+    assert abs(cover.covered - 3000) < 6 * cover.error
+    assert abs(cover.other - 1000) < 6 * cover.error
+    assert abs(cover.share - 0.75) < 6 * cover.share_error
+    assert profile.cover["note"].users == pytest.approx(4000, abs=9 * cover.error)
+
+
+def test_the_noise_of_cover_is_the_planned_noise(table):
+    """Of 8 columns in 25 profiles; the mean square is within 40 % of the plan's. False alarm below 1e-7."""
+    profiling = vp.Profiling({f"c{number}": "int64" for number in range(8)})
+    plan = profiling.plan(BUDGET)
+    none = profiling.read(
+        pl.DataFrame(
+            {"u": [0], **{f"c{n}": [None] for n in range(8)}}, schema_overrides={f"c{n}": pl.Int64 for n in range(8)}
+        ),
+        user="u",
+    )
+    noise = [
+        value for _ in range(25) for each in plan.release(none).cover.values() for value in (each.covered, each.other)
+    ]
+    assert np.mean(np.square(noise)) / plan.cover_sigma**2 == pytest.approx(1, abs=0.4)
+    assert abs(np.mean(noise)) < 6 * plan.cover_sigma / 20
+
+
+def test_parents_of_released_joint_values_are_released(table):
+    """With one user for most values, joint values of few are found before a single one, or not; parents always are."""
+    few = table.head(700)
+    for seed in range(4):
+        found = vp.profile(few, user="customer", joint="pairs", budget=vp.Budget(1, 1e-6), options=QUIET, seed=seed)
+        for names, release in found.joint.items():
+            for values in release:
+                assert all(value in found.columns[name] for name, value in zip(names, values, strict=True))
+
+
+def test_columns_are_chosen_by_type_and_name():
+    """Whatever the values are: floats, identifiers and lists are left out, and so are none of their values."""
+    for rows in (1, 500):
+        table = pl.DataFrame(
+            {
+                "user": range(rows),
+                "orderId": range(rows),
+                "order_id": ["x"] * rows,
+                "price": [1.0] * rows,
+                "tags": [["x"]] * rows,
+                "at": [datetime.datetime(2026, 1, 1)] * rows,
+                "distinct": range(rows),
+                "city": ["x"] * rows,
+            }
+        )
+        found = vp.Profiling.of(table, user="user")
+        assert found.columns == {"distinct": "int64", "city": "string"}
+        assert list(found.left_out) == ["orderId", "order_id", "price", "tags", "at"]
+    given = vp.Profiling.of(table, user="user", columns=["order_id"])
+    assert given.columns == {"order_id": "string"}
+    with pytest.raises(InputError, match="not exact"):
+        vp.Profiling.of(table, user="user", columns=["price"])
+    with pytest.raises(InputError, match='no column "country"'):
+        vp.Profiling.of(table, user="user", columns=["country"])
+    with pytest.raises(InputError, match="no column is left"):
+        vp.Profiling.of(table.select("user", "price"), user="user")
+
+
+def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
+    """Files, tables of several libraries and a dictionary; CSV declares strings, and `types=` more."""
+    some = table.select("customer", "city", "year")
+    some.write_parquet(tmp_path / "t.parquet")
+    some.write_ipc(tmp_path / "t.arrow")
+    some.write_csv(tmp_path / "t.csv")
+    sources = [some, some.lazy(), some.to_arrow(), some.to_pandas(), tmp_path / "t.parquet", [tmp_path / "t.arrow"]]
+    for source in [*sources, some.to_dict()]:
+        assert vp.Profiling.of(source, user="customer").columns == {"city": "string", "year": "int64"}
+    assert vp.Profiling.of(tmp_path / "t.csv", user="customer").columns == {"city": "string", "year": "string"}
+    typed = {"year": "int64"}
+    assert vp.Profiling.of(tmp_path / "t.csv", user="customer", types=typed).columns["year"] == "int64"
+    found = vp.profile(tmp_path / "t.csv", user="customer", types=typed, budget=BUDGET, options=QUIET)
+    assert found.columns["year"].to_list() == [2024, 2025, 2026]
+    objects = pd.DataFrame({"customer": [1], "x": pd.Series([7], dtype=object)})
+    assert vp.Profiling.of(objects, user="customer").columns == {"x": "string"}
+    with pytest.raises(InputError, match="no schema"):
+        vp.Profiling.of(iter([{"customer": 1}]), user="customer")
+
+
+def test_the_plan_is_printed_before_anything_runs(table, capsys):
+    """Its columns, and those that are left out."""
+    vp.profile(table, user="customer", budget=BUDGET)
+    printed = capsys.readouterr().err
+    assert "city (string), year (int64)" in printed
+    assert "order_id (an identifier by its name), price (double)" in printed
+
+
+def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
+    """Recomputed from the numbers that run: rounds, counts and cover; the budget is used up to a hundredth."""
+    for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
+        plan = vp.Profiling({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(BUDGET)
+        novel, mu = plan.planned.pair()
+        cover = 3 / plan.cover_sigma**2 if counts else 0.0
+        assert (plan.joining > 0) == bool(joint)
+        whole = novel + gaussian_delta(2, hypot(mu, (plan.joining + plan.counting + cover) ** 0.5)) + plan.slack
+        assert whole <= plan.delta * (1 + 1e-6) <= 1e-7 * (1 + 1e-6)
+        assert plan.delta > 0.97e-7
+        release = vp.Release.from_items(pa.array(["0|a"]), plan, plan.guarantee)
+        if counts:
+            tally = Counts().plan_within(plan.counting, BUDGET, release)
+            square = max(max(1, *limits) / sigma**2 for limits, sigma in zip(tally.menu, tally.sigmas, strict=True))
+            assert square + (tally.histogram_sigma and tally.histogram_sigma**-2) <= plan.counting
+            with monkeypatch.context() as patch:
+                patch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
+                with pytest.raises(InternalError, match="less noise than was charged"):
+                    Counts().plan_within(plan.counting, BUDGET, release)
+
+
+@pytest.mark.parametrize("broken", ["later_square", "COVER"])
+def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
+    """Deliberately broken: cover runs with a third of its noise, or all that follows is charged twice."""
+    if broken == "COVER":
+        real = planning.sqrt
+        monkeypatch.setattr(planning, "sqrt", lambda value: real(value) / 3)
+    else:
+        real_square = planning.later_square
+        monkeypatch.setattr(planning, "later_square", lambda *given: 2 * real_square(*given))
+    with pytest.raises(InternalError, match="exceed the budget"):
+        vp.Profiling({"a": "string"}).plan(BUDGET)
+
+
+def test_budgets_that_are_too_small_are_refused():
+    """With the least delta."""
+    with pytest.raises(BudgetError, match="needs a delta of at least"):
+        vp.Profiling({"a": "string"}).plan(vp.Budget(1, 1e-30))
+
+
+def test_data_that_were_read_otherwise_are_refused(table):
+    """Words, and keys of other columns: no message quotes them."""
+    plan = vp.Profiling({"city": "string"}).plan(BUDGET)
+    other = vp.Profiling({"own": "string"}).read(table, user="customer")
+    for data in (vp.read(table, user="customer", items="own"), other):
+        with pytest.raises(InputError, match="read for this profile"):
+            plan.release(data)
+
+
+def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
+    """The contract suffices, cover included; and within a memory limit."""
+    some = table.head(600)
+    profiling = vp.Profiling.of(some, user="customer", text=["note"], joint=[("city", "year")])
+    corpus = check_engine(profiling.read(some, user="customer"))
+    users = {int(key): rows for key, rows in zip(corpus.user_key, corpus_documents(corpus), strict=True)}
+    plan = profiling.plan(vp.Budget(4, 1e-6))
+    limited = profiling.read(some, user="customer", options=vp.ReadOptions(memory="3GiB"))
+    found = [plan.release(data, seed=5) for data in (corpus, NaiveEngine(users, reading=corpus.reading), limited)]
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) > 20
+
+
+def test_saved_and_loaded(profile, table, tmp_path):
+    """The same profile, with its report; a changed file is refused."""
+    profile.with_metadata(title="Orders").save(tmp_path / "profile")
+    again = vp.load(tmp_path / "profile", vp.Profile)
+    assert again == profile
+    assert again.columns["day"].to_list() == profile.columns["day"].to_list()
+    page = profile.report().html
+    assert "city × year" in page
+    assert "Cover is the mean share" in page
+    assert "<title>NOT PRIVATE: Orders" in again.report().html
+    with pytest.raises(ReleaseError, match="already holds a profile"):
+        vp.profile(table, user="customer", budget=BUDGET, options=QUIET).save(tmp_path / "profile")
+    path = tmp_path / "profile" / "profile.json"
+    written = path.read_text()
+    for name, wrong in (("columns", [{"name": "city", "type": "int64"}]), ("cover", {"city": {"covered": "many"}})):
+        path.write_text(json.dumps({**json.loads(written), name: wrong}))
+        with pytest.raises(ReleaseError, match="was changed after it was saved"):
+            vp.load(tmp_path / "profile")
+
+
+def test_columns_of_unusual_names():
+    """Names of counts, a nested user, and a column of both bars and quotes."""
+    rows = [{"id": number} for number in range(2000)]
+    table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
+    found = vp.profile(table, user="who.id", budget=BUDGET, joint="pairs", options=QUIET, seed=1)
+    assert found.counts("users").column_names == ["users", "noisy_users", "low", "high"]
+    assert len(found.joint["users", 'a|"']) == 2
+
+
+def test_without_counts(table):
+    """More values, and neither counts nor cover."""
+    found = vp.profile(table, user="customer", budget=BUDGET, counts=False, options=QUIET, seed=1)
+    assert found.cover == {}
+    assert found.to_arrow().column_names == ["column", "value"]
+    with pytest.raises(InputError, match="has no counts"):
+        found.counts("city")
+    assert {users for *_, users in found} == {None}
+    with pytest.raises(InputError, match="no such column"):
+        found.counts("country")
+
+
+def test_a_ledger_is_charged_once(table, tmp_path):
+    """One entry for everything, and a seed cannot be charged."""
+    account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
+    found = vp.profile(table, user="customer", budget=BUDGET, options=QUIET, ledger=account)
+    assert [entry.mechanism for entry in account.entries] == ["profile"]
+    assert found.about.ledger
+    with pytest.raises(BudgetError):
+        vp.profile(table, user="customer", budget=BUDGET, options=QUIET, ledger=account)
+
+
+def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_path):
+    """Data of another reading; more joint keys than a memory limit allows, for whatever is released of them."""
+    account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
+    profiling = vp.Profiling.of(table, user="customer", joint="pairs")
+    plan, corpus = profiling.plan(BUDGET), check_engine(profiling.read(table, user="customer"))
+    # Enough for all that single keys take, and not for what joint keys may take.
+    room = BYTES_OF_ITEM * len(corpus.vocabulary) - 1
+    small = corpus.within(MemoryLimit(1 << 30, room, tmp_path))
+    for data, error in ((vp.read(table, user="customer", items="own"), InputError), (small, MemoryLimitError)):
+        with pytest.raises(error):
+            plan.release(data, ledger=account)
+    assert not account.entries
+    assert plan.release(corpus, ledger=account).about.ledger
+    assert len(account.entries) == 1
+
+
+def test_hundreds_of_columns(tmp_path):
+    """Three hundred of them, with a memory limit."""
+    columns = {f"c{number}": [number % 3, number % 5] * 1500 for number in range(300)}
+    table = pl.DataFrame({"u": range(3000), **columns})
+    limited = vp.ReadOptions(memory="3GiB", progress=False)
+    found = vp.profile(table, user="u", budget=vp.Budget(4, 1e-6), options=limited, seed=1)
+    assert len(found.columns) == 300
+    assert len(found) > 400
+    with pytest.raises(InputError, match="at most 10,000"):
+        vp.Profiling.of(table, user="u", joint="pairs")
+
+
+def test_the_command_line(table, tmp_path, capsys, monkeypatch):
+    """Plan, release, show and verify."""
+    monkeypatch.chdir(tmp_path)
+    table.write_parquet("orders.parquet")
+    chosen = ["orders.parquet", "--user", "customer", "--text", "note", "--joint", "city,year"]
+    budget = ["--epsilon", "2", "--delta", "1e-7"]
+    assert main(["plan", "profile", *chosen, *budget]) == 0
+    assert "joint: city x year" in capsys.readouterr().out
+    assert main(["profile", *chosen, *budget, "-o", "found"]) == 0
+    out = capsys.readouterr()
+    assert "18  city x year" in out.out
+    assert "Profile of 6 columns" in out.err
+    assert main(["show", "found", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["released"] == len(vp.load("found"))
+    assert main(["show", "found"]) == 0
+    assert main(["verify", "found"]) == 0
+    assert main(["export", "found", "-o", "seed.csv"]) == 0
+    seed = pl.read_csv("seed.csv")
+    assert seed.columns == ["column", "value", "users", "low", "high"]
+    assert seed.filter(pl.col("column") == "city x year").height == 18
+    assert "a\\|b|2025" in seed["value"].to_list()
+    assert (seed["low"] < seed["users"]).all()
+    for general in ("registry", "checklist"):
+        assert main(["export", "found", "-o", general, "--format", general]) == 0
+    assert main(["export", "found", "-o", "seed.txt"]) == 2
+    assert main(["profile", *chosen, *budget, "--no-counts", "--json", "-o", "more"]) == 0
+    assert main(["show", "more"]) == 0
+    capsys.readouterr()
+    for wrong in (["--items", "city"], ["--html"]):
+        assert main(["profile", *chosen, *budget, *wrong, "-o", "other"]) == 2
+        assert "does not apply to a profile" in capsys.readouterr().err
