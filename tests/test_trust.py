@@ -22,6 +22,7 @@ def test_every_claim_names_tests_and_a_page_that_exist(claim):
         assert not name or f"def {name.partition('[')[0]}(" in text
 
 
+@pytest.mark.slow
 def test_every_test_of_a_claim_is_collected():
     """Names of single cases of a test, too: one unknown name, and `make trust` would run nothing."""
     named = {test for claim in claims() for test in claim["tests"] if "[" in test}

@@ -105,6 +105,7 @@ def test_rounds_that_forget_the_promise(monkeypatch):
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
 
 
+@pytest.mark.slow
 def test_data_sets_that_spend_the_whole_budget_each():
     """Six data sets, each with the rounds of one alone: found without a look at what was planned."""
     names = (*DATA_SETS, "friends", "songs", "books")

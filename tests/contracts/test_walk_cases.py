@@ -55,7 +55,7 @@ def test_every_pass_takes_part():
     assert isinstance(plan.first, Menu)
 
 
-@pytest.mark.parametrize("engine", [in_memory, within_limit])
+@pytest.mark.parametrize("engine", [in_memory, pytest.param(within_limit, marks=pytest.mark.slow)])
 def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
     """Each alone, on both engines, with few trials: the least telling case has a p-value near 1e-45."""
     cases = [ngrams(engine=engine), *walk_cases(engine=engine)]

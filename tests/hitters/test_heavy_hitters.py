@@ -228,7 +228,7 @@ def found_rate(holders: int, theta: int, words: str) -> float:
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("words", ["one", "many"])
+@pytest.mark.parametrize("words", [pytest.param("one", marks=pytest.mark.slow), "many"])
 def test_audit_by_simulation(words):
     """The real arrays with and without one user: being found or not shows no more than the accountant allows.
 

@@ -47,6 +47,7 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_an_edit_of_what_a_kernel_calls_is_seen(kernels):
     """Kept code serves the next process, until another file changes."""

@@ -28,6 +28,7 @@ def posts(data_dir) -> vp.Corpus:
     return read_engine(data_dir / "reddit_posts.parquet", user="user", text="text")
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_msnbc_as_published(clicks):
     """Within 4 percent in every cell and 2 in total over the mean of 5 runs; ours are within 2 and 0.5."""

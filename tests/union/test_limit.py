@@ -221,6 +221,7 @@ def test_a_class_that_depends_on_other_users_is_detected(monkeypatch):
     assert moved([1, 4, 4, 4, 30], 4) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_the_choice_passes():
     """False alarm 1e-9."""
@@ -228,6 +229,7 @@ def test_the_audit_of_the_choice_passes():
     assert examine(case, TRIALS).passed
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.parametrize(("part", "refuted"), [(1e-3, True), (1 / 8, False)])
 def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, refuted):

@@ -13,14 +13,19 @@ WEIGHTED, POLICY = (
     (vp.papers.PolicyGaussian(alpha=5.0), vp.weightings.PolicyGaussian()),
 )
 PROTOTYPE = [
-    (WEIGHTED, 10, 15_026),
-    pytest.param(WEIGHTED, 50, 17_254, marks=pytest.mark.slow),
     (WEIGHTED, 100, 17_793),
-    pytest.param(WEIGHTED, 200, 18_044, marks=pytest.mark.slow),
-    (POLICY, 10, 23_576),
-    pytest.param(POLICY, 50, 29_951, marks=pytest.mark.slow),
     (POLICY, 100, 31_435),
-    pytest.param(POLICY, 200, 31_961, marks=pytest.mark.slow),
+    *(
+        pytest.param(*each, marks=pytest.mark.slow)
+        for each in (
+            (WEIGHTED, 10, 15_026),
+            (WEIGHTED, 50, 17_254),
+            (WEIGHTED, 200, 18_044),
+            (POLICY, 10, 23_576),
+            (POLICY, 50, 29_951),
+            (POLICY, 200, 31_961),
+        )
+    ),
 ]
 
 
@@ -45,6 +50,7 @@ def test_joint_accounting_releases_more(posts, published, weighting):
     assert len(vp.SetUnion(weighting=weighting).release(posts, BUDGET)) > 1.03 * len(published.release(posts, BUDGET))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_optimal_selection_for_one_item_per_user(posts):
     """With limit 1 it releases a quarter more than published Gaussian noise, and no less than Laplace within 2 %."""

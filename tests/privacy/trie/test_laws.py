@@ -59,7 +59,7 @@ def test_one_word_never_exceeds_the_accountant(rate, theta, unit):
     assert 0.5 < worst <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), (0.6, 2)])
+@pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), pytest.param(0.6, 2, marks=pytest.mark.slow)])
 def test_many_words_never_exceed_the_accountant(rate, theta):
     """The same where each round draws a word anew."""
     worst = worst_ratio(rules_of("many", rate, theta, rounds=3), 6)
@@ -67,7 +67,9 @@ def test_many_words_never_exceed_the_accountant(rate, theta):
 
 
 @pytest.mark.parametrize(("words", "least"), [("one", 0.5), ("many", 0.2)])
-@pytest.mark.parametrize(("rate", "theta", "again", "further"), [(0.4, 2, 0.3, 0.0), (0.5, 3, 0.2, 0.5)])
+@pytest.mark.parametrize(
+    ("rate", "theta", "again", "further"), [(0.4, 2, 0.3, 0.0), pytest.param(0.5, 3, 0.2, 0.5, marks=pytest.mark.slow)]
+)
 def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, again, further):
     """Every number of votes of every user, through the real client and server: below the bound, and near it."""
     worst = worst_ratio(rules_of(words, rate, theta, 2, again=again, further=further), 6)
@@ -166,7 +168,7 @@ def test_a_threshold_of_one_less_is_caught():
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
-@pytest.mark.parametrize(("rate", "theta", "again"), [(0.3, 3, 0.0), (0.4, 2, 0.3)])
+@pytest.mark.parametrize(("rate", "theta", "again"), [pytest.param(0.3, 3, 0.0, marks=pytest.mark.slow), (0.4, 2, 0.3)])
 def test_a_person_who_is_two_users_stays_below_the_bound_of_two_and_breaks_that_of_one(words, rate, theta, again):
     """Exact laws of data sets that differ in two users: below `group_delta`, and above what one user costs."""
     rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
