@@ -66,6 +66,20 @@ def test_a_pool_takes_items_in_order_of_arrival():
     assert set(words) == set(mine)
 
 
+def test_released_items_keep_their_place_in_the_pool():
+    """A pool only grows: a user with three items, one of them released, has no room for a fourth.
+
+    With the room again, one user could hold more unique items than delta is computed for.
+    """
+    plan, secret = vp.SetUnion(limit=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
+    pools = NightlyPools.empty()
+    begin_night(plan, pools, secret, rows_of({7: ["a", "b", "c"]}), 1)
+    pools.released[0] = 1
+    begin_night(plan, pools, secret, rows_of({7: ["d"]}), 2)
+    assert pools.words.to_pylist() == ["a", "b", "c"]
+    assert pools.starts.tolist() == [0, 3]
+
+
 @pytest.mark.jit
 def test_a_memory_limit_changes_nothing(tmp_path):
     """The same series within a limit; a night that would not fit is refused before it begins."""

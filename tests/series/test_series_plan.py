@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 import voxpop as vp
 from voxpop.errors import BudgetError, InputError, InternalError
-from voxpop.mechanisms.series.plan import SeriesPlan, states_of
+from voxpop.mechanisms.series.plan import CUTOFF, SeriesPlan, states_of
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.upcrossing import ever_reached
@@ -53,6 +53,20 @@ def test_numbers_that_cost_more_are_refused():
     ):
         with pytest.raises(InternalError):
             broken.guarantee  # noqa: B018
+
+
+@pytest.mark.parametrize("nights", [30, 1000])
+def test_every_night_is_charged_for_its_readings(nights):
+    """2^31 readings a night, each within 2^-128 in each of 2^23 cells; at epsilon 25 that is visible in delta."""
+    plan = vp.SetUnion().plan_series(vp.Budget(25, 1e-6), nights)
+    exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
+    hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
+    arithmetic = plan.delta - (hit + gaussian_delta(25, plan.square**0.5))
+    assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
+    # No noise of 128 bits is beyond 14 standard deviations.
+    cells = (14 + CUTOFF) * max(plan.sigmas) * 2**plan.bits / plan.cell
+    assert cells < 2**23
+    assert cells * sum(plan.factors) < 2**63
 
 
 def test_states_follow_from_scores_alone():

@@ -8,12 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
+from filelock import FileLock
 
 import voxpop as vp
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.ledger.ledger import LedgerAccount
+from voxpop.mechanisms.series import state
+from voxpop.mechanisms.series.series import Series, begin_night, read_night, weights_of
+from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.secret import Secret
 
 BUDGET = vp.Budget(3, 1e-6)
 
@@ -150,6 +157,98 @@ def test_nights_are_numbered(tmp_path):
     assert {gram[0] for gram in released["gram"]} >= {"tea", "milk"}
     assert sum(series.counts) == len(series.release) == len(released["night"])
     assert "tea" in series.report().html
+
+
+def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
+    """Stopped after its rows were stored, and run again on other rows: what the first rows release, and no other word.
+
+    The same noise on other rows would publish their difference.
+    """
+    whole, stopped = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3, seed=1) for name in "ws")
+    for series in (whole, stopped):
+        series.run(rows("tea"))
+    with monkeypatch.context() as patched:
+        patched.setattr(Series, "_complete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stopped.run(rows("tea", "milk"), night=2)
+    again = stopped.run(rows("tea", "rum"), night=2)
+    assert again == whole.run(rows("tea", "milk"), night=2)
+    assert again.to_list()
+    assert stopped._read()[1].words.to_pylist() == ["tea", "milk"]
+
+
+def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
+    """Nights 2 and 3 of a series: every score has their noise, also that of a word of night 4, and nobody pays."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6, seed=1)
+    series.run(rows("tea", users=3), night=1)
+    record, expected = series._read()
+    plan, secret, first = series.plan, Secret(bytes.fromhex(record.secret), private=False), expected.left.copy()
+    for missed in (2, 3):
+        before = expected.scores.copy()
+        read_night(plan, expected, secret, missed, None)
+        assert (expected.scores != before).all()
+    assert (expected.left == first).all()
+    begin_night(plan, expected, secret, rows("tea", "milk", users=3)._engine, 4)
+    read_night(plan, expected, secret, 4, weights_of(plan, expected, 4))
+    series.run(rows("tea", "milk", users=3), night=4)
+    _, found = series._read()
+    assert found.words.to_pylist() == ["tea", "milk"]
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert found.left.tolist() == expected.left.tolist()
+
+
+def test_one_process_at_a_time(tmp_path, monkeypatch):
+    """A night waits for the lock, and does not run without it."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3)
+    monkeypatch.setattr(state, "PATIENCE", 0.05)
+    with FileLock(tmp_path / "s" / ".lock"), pytest.raises(ReleaseError, match="another process"):
+        series.run(rows("tea"))
+    assert series.night == 0
+
+
+def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
+    """Readers of the ledger cannot test guesses of the rows: another secret gives another checksum of one content."""
+    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
+    content, record = (tmp_path / "s" / state.FILE).read_bytes(), vp.SetUnion().series(tmp_path / "s")._read()[0]
+    assert account.entries[0].release == record.previous == state._checksum(content, record)
+    record.secret = "00" * 32
+    assert state._checksum(content, record) != record.previous
+
+
+def test_every_series_has_one_secret_of_its_own(tmp_path):
+    """All nights of one series have one secret; another series has another."""
+    one, two = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
+    before = one._read()[0].secret
+    one.run(rows("tea"))
+    assert one._read()[0].secret == before != two._read()[0].secret
+
+
+def test_no_result_follows_from_the_private_state(tmp_path):
+    """Other budgets, payments, pools, undecided words and scores: all that is public stays the same."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=4, seed=1)
+    for night in (1, 2, 3):
+        series.run(rows("tea", "milk", "oat"), night=night)
+
+    def shown():
+        released, release = series.released, series.release
+        text = (repr(series), str(series.plan), series.guarantee, series.night, series.counts, series.report().html)
+        return released, release, text
+
+    before = shown()
+    assert len(before[0])
+    with series._store.locked():
+        record, pools = series._store.read()
+        words, decided = [*pools.words.to_pylist(), "rum"], pools.released > 0
+        pools.words = pa.array(words, pa.large_string())
+        pools.left = np.full(7, WHOLE // 3)
+        pools.keys, pools.paid = np.arange(7, dtype=np.uint64), np.arange(7)
+        pools.items, pools.starts = np.zeros(7, np.int32), np.arange(8)
+        pools.nights = np.ones(7, np.int32)
+        pools.scores = np.append(np.where(decided, pools.scores, 7) + 5, -5)
+        pools.released = np.append(pools.released, 0)
+        series._store.write(record, pools)
+    assert series._read()[1].words.to_pylist() == words
+    assert shown() == before
 
 
 def test_a_removed_user_has_no_further_budget(tmp_path):

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, final
 from zipfile import BadZipFile
@@ -120,10 +120,13 @@ class Store:
                 arrays = {name: file[name] for name in file.files}
             fields = json.loads(arrays.pop("record").tobytes())
         except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
-            raise ReleaseError(f"{self._folder / FILE} is damaged. Restore the file of the last night.") from error
+            raise ReleaseError(
+                f"{self._folder / FILE} is damaged. Only the file of the last night can replace it; without that file the series has ended."
+            ) from error
         if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
             raise ReleaseError(f"{self._folder / FILE} has another version: use the voxpop that wrote it.")
-        record, checksum = Record(**fields), _checksum(content)
+        record = Record(**fields)
+        checksum = _checksum(content, record)
         if record.ledger:
             path, name, number = record.ledger
             # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
@@ -160,12 +163,13 @@ class Store:
                 f"{self._folder} cannot be written: {error.strerror or error}. The night is not complete: make space, "
                 "and run it again on the same rows."
             ) from None
-        checksum = _checksum(content)
+        checksum = _checksum(content, record)
         if record.ledger:
             path, name, number = record.ledger
             Ledger(path).account(name).advance(number, record.previous, checksum)
         record.previous = checksum
 
 
-def _checksum(content: bytes) -> str:
-    return f"sha256:{sha256(content).hexdigest()}"
+def _checksum(content: bytes, record: Record) -> str:
+    # With the key of the series: readers of a ledger cannot test guesses of the state.
+    return f"blake2b:{blake2b(content, key=bytes.fromhex(record.secret), digest_size=32).hexdigest()}"
