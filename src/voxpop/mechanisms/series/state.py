@@ -121,7 +121,7 @@ class Store:
             fields = json.loads(arrays.pop("record").tobytes())
         except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
             raise ReleaseError(
-                f"{self._folder / FILE} is damaged. Only the file of the last night can replace it; without that file the series has ended."
+                f"{self._folder / FILE} is damaged. Put back the file of the last night; without it the series ends."
             ) from error
         if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
             raise ReleaseError(f"{self._folder / FILE} has another version: use the voxpop that wrote it.")
