@@ -7,6 +7,18 @@ from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 
 
 @jit
+def sort_items(tokens: Int32s, starts: Int64s) -> None:
+    """Sort the items of each user, in place: their order must not depend on the engine that read the rows.
+
+    Args:
+        tokens: int32, the items of one user after the other.
+        starts: int64 (users + 1).
+    """
+    for user in range(starts.size - 1):
+        tokens[starts[user] : starts[user + 1]].sort()
+
+
+@jit
 def fresh_items(
     tokens: Int32s, starts: Int64s, places: Int64s, items: Int32s, pool_starts: Int64s, decided: Bytes
 ) -> tuple[Int32s, Int64s]:

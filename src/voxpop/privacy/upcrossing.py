@@ -4,7 +4,7 @@ The score of an item after night t is f_1 y_1 + ... + f_t y_t, with public whole
 cells: an exact integer. docs/privacy/series.md has the proof.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -86,5 +86,14 @@ class NightReading:
             scores: int64 (items), before the night.
         """
         # A function of the secret, the night and the item: an item has this noise also before a user holds it.
-        draws = self.secret.draws(f"noise/night {self.number}", names[:, 0], names[:, 1])
+        draws = self.secret.draws(noise_of(self.number), names[:, 0], names[:, 1])
         return np.asarray(scores + self.factor * noisy_cells(weights, self.sigma, self.unit, self.cell, draws))
+
+    def restricted(self) -> "NightReading":
+        """Return a reading that can be sent to workers and is restricted to the noise of its night."""
+        return replace(self, secret=self.secret.restrict(noise_of(self.number)))
+
+
+def noise_of(night: int) -> str:
+    """Return the purpose of the noise of a night."""
+    return f"noise/night {night}"

@@ -14,7 +14,7 @@ from voxpop.engine.local.pools import ITEMS_AT_ONCE
 from voxpop.engine.local.weigh import item_names, weighing_order
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
-from voxpop.kernels.nights import active_items, fresh_items, joined_pools
+from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items
 from voxpop.kernels.threads import in_order
 from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
 
@@ -24,6 +24,8 @@ BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
 
 Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
 Reading = Callable[[Int64s, Uint64s, Int64s], Int64s]
+States = Callable[[Int64s, Int64s], Bytes]
+"""From scores and nights of release to 0 for released items, 1 for resting ones, 2 for active ones."""
 
 
 @final
@@ -100,23 +102,26 @@ class NightlyPools:
         self.scores = np.concatenate([self.scores, _in_parts(past, item_names(added, secret))])
         self.released = np.concatenate([self.released, np.zeros(len(added), np.int64)])
 
-    def pay(self, charge: Charge, states: Bytes, since: int) -> None:
+    def pay(self, charge: Charge, states: States, since: int) -> None:
         """Let every user with an item that gets weight pay for the night."""
-        _, starts = active_items(self.items, self.starts, self.nights, states, since)
+        _, starts = self._active(states, since)
         self.paid = charge.costs(self.left, np.diff(starts) > 0)
         self.left = self.left - self.paid
 
-    def weigh(self, charge: Charge, add: Add, states: Bytes, since: int) -> Int64s:
+    def weigh(self, charge: Charge, states: States, since: int, add: Add) -> Int64s:
         """Return the weight of every item, each user moving its items within its payment."""
         histogram = np.zeros(len(self.words), np.int64)
-        items, starts = active_items(self.items, self.starts, self.nights, states, since)
+        items, starts = self._active(states, since)
         bounds = charge.bounds(self.paid)
         # One bound would stand for all users.
         add(histogram, items, starts, bounds if bounds.size != 1 else np.append(bounds, 0))
         return histogram
 
-    def read(self, reading: Reading, weights: Int64s | None, secret: Draws) -> None:
-        """Add a night's noisy weights to the scores of all items; None for a night without weight."""
+    def read(self, reading: Reading, weights: Int64s | None, secret: Draws, threshold: int, night: int) -> None:
+        """Add a night's noisy weights to the scores of all items, and release those that reach the threshold.
+
+        The weights are None on a night without a run.
+        """
         weights = np.zeros(len(self.words), np.int64) if weights is None else weights
         names, scores = item_names(self.words, secret), self.scores
 
@@ -124,6 +129,13 @@ class NightlyPools:
             return reading(weights[place], names[place], scores[place])
 
         self.scores = _in_parts(part, np.arange(len(self.words)))
+        # All items are tested, held or not.
+        self.released = np.where((self.released == 0) & (self.scores >= threshold), night, self.released)
+
+    def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
+        """Return the items released after a night, and the nights of their release."""
+        chosen = np.flatnonzero(self.released > after)
+        return self.words.take(int64_array(chosen)), self.released[chosen]
 
     def remove(self, key: int) -> bool:
         """Remove the pool of a user, who has no budget from now on; return whether the state had the user.
@@ -152,6 +164,9 @@ class NightlyPools:
         size = arrays["word_starts"].size - 1
         starts, letters = (pa.py_buffer(np.ascontiguousarray(arrays[name])) for name in ("word_starts", "letters"))
         return NightlyPools(words=pa.LargeStringArray.from_buffers(size, starts, letters), **own)
+
+    def _active(self, states: States, since: int) -> tuple[Int32s, Int64s]:
+        return active_items(self.items, self.starts, self.nights, states(self.scores, self.released), since)
 
     def _places(self, keys: Uint64s) -> Int64s:
         """Return the place of each user, or -1."""
@@ -194,7 +209,9 @@ def _by_key(corpus: LocalCorpus) -> tuple[Uint64s, Int32s, Int64s]:
     gather_slices(np.asarray(corpus.tokens), np.asarray(corpus.user_start), order, tokens)
     starts = np.concatenate([[0], np.cumsum(np.diff(corpus.user_start)[order])]).astype(np.int64)
     first = np.append(True, keys[1:] != keys[:-1])[: keys.size]
-    return keys[first], tokens, np.append(starts[:-1][first], starts[-1])
+    starts = np.append(starts[:-1][first], starts[-1])
+    sort_items(tokens, starts)
+    return keys[first], tokens, starts
 
 
 def _within(

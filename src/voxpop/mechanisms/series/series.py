@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -12,22 +13,24 @@ import pyarrow.compute as pc
 
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.nights import NightlyPools, require_memory
+from voxpop.engine.local.nights import NightlyPools, States, require_memory
 from voxpop.errors import InputError, LedgerError, ReleaseError
-from voxpop.kernels.arrays import Bytes, Int64s, Uint64s
+from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
-from voxpop.mechanisms.series.state import Record, Store
+from voxpop.mechanisms.series.state import Pools, Record, Store
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import WHOLE, Charge
-from voxpop.privacy.secret import Secret
-from voxpop.privacy.upcrossing import NightReading
+from voxpop.privacy.secret import Secret, Source
+from voxpop.privacy.upcrossing import NightReading, noise_of
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
 from voxpop.reading.users import encode_users
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
+    from voxpop.engine.contract import Engine
     from voxpop.engine.data import Corpus
     from voxpop.ledger.ledger import LedgerAccount
     from voxpop.release.result import Report
@@ -111,8 +114,6 @@ class Series:
             LedgerError: If the state is not the newest.
         """
         corpus = check_engine(data)
-        if not isinstance(corpus, LocalCorpus):
-            raise InputError("a series runs on this machine. Write the night's rows to a table, and read it here.")
         with self._store.locked():
             record, pools, plan, secret = self._completed()
             if record.night and night == record.night:
@@ -120,7 +121,7 @@ class Series:
                 return _release(record, pools, plan, record.before)
             number = _next(record, plan, night)
             _check_columns(record, corpus)
-            require_memory(corpus, pools)
+            pools = _on_engine(corpus, pools, secret)
             record.before = record.night
             for missed in range(record.night + 1, number):
                 read_night(plan, pools, secret, missed, None)
@@ -181,18 +182,18 @@ class Series:
     def counts(self) -> list[int]:
         """By night, the number of items that it released."""
         record, pools = self._read()
-        found = Counter(pools.released.tolist())
+        found = Counter(pools.out(0)[1].tolist())
         return [found[night] for night in range(1, record.night + 1)]
 
     def report(self) -> "Report":
         """Return the report of all released items."""
         return self.release.report()
 
-    def _read(self) -> tuple[Record, NightlyPools]:
+    def _read(self) -> tuple[Record, Pools]:
         with self._store.locked():
             return self._store.read()
 
-    def _completed(self) -> tuple[Record, NightlyPools, SeriesPlan, Secret]:
+    def _completed(self) -> tuple[Record, Pools, SeriesPlan, Secret]:
         """Return the state, with the night completed that was stopped."""
         record, pools = self._store.read()
         plan, secret = SeriesPlan.from_dict(record.plan), Secret(bytes.fromhex(record.secret), private=record.private)
@@ -200,7 +201,7 @@ class Series:
             self._complete(record, pools, plan, secret)
         return record, pools, plan, secret
 
-    def _complete(self, record: Record, pools: NightlyPools, plan: SeriesPlan, secret: Secret) -> None:
+    def _complete(self, record: Record, pools: Pools, plan: SeriesPlan, secret: Secret) -> None:
         """Add the noise of the night that has begun, release, and write the state: a function of the state alone."""
         read_night(plan, pools, secret, record.begun, weights_of(plan, pools, record.begun))
         record.night, record.begun = record.begun, 0
@@ -210,34 +211,33 @@ class Series:
         return f"Series({str(self.folder)!r}, private)"
 
 
-def begin_night(plan: SeriesPlan, pools: NightlyPools, secret: Secret, corpus: LocalCorpus, night: int) -> None:
+def begin_night(plan: SeriesPlan, pools: Pools, secret: Secret, corpus: Any, night: int) -> None:
     """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item."""
-    pools.take(corpus, secret, night, plan.pool, WHOLE, lambda names: _past_noise(plan, secret, night, names))
-    pools.pay(*_tonight(plan, pools, night))
+    past = secret.restrict(*map(noise_of, range(1, night)))
+    pools.take(corpus, secret, night, plan.pool, WHOLE, partial(_past_noise, plan, past, night))
+    pools.pay(*_tonight(plan, night))
 
 
-def weights_of(plan: SeriesPlan, pools: NightlyPools, night: int) -> Int64s:
+def weights_of(plan: SeriesPlan, pools: Pools, night: int) -> Any:
     """Return the weight of every item on a night for which users have paid: private."""
-    setting, rule = plan.setting(night), PolicyGaussian()
-
-    def add(histogram: Int64s, items: Any, starts: Int64s, bounds: Int64s) -> None:
-        rule.add_within(histogram, items, starts, setting, bounds)
-
-    charge, states, since = _tonight(plan, pools, night)
-    return pools.weigh(charge, add, states, since)
+    return pools.weigh(*_tonight(plan, night), partial(_add, plan.setting(night)))
 
 
-def _tonight(plan: SeriesPlan, pools: NightlyPools, night: int) -> tuple[Charge, Bytes, int]:
+def _add(setting: RuleSetting, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s) -> None:
+    PolicyGaussian().add_within(histogram, items, starts, setting, bounds)
+
+
+def _tonight(plan: SeriesPlan, night: int) -> tuple[Charge, States, int]:
     """Return the charge, the states of items, and the first night whose items get weight although they rest."""
-    return plan.charge(night), states_of(plan, pools.scores, pools.released, night), night - plan.tried + 1
+    return plan.charge(night), partial(states_of, plan, night=night), night - plan.tried + 1
 
 
-def _reading(plan: SeriesPlan, secret: Secret, night: int) -> NightReading:
+def _reading(plan: SeriesPlan, secret: Source, night: int) -> NightReading:
     at = night - 1
     return NightReading(night, plan.factors[at], plan.sigmas[at], 1 << plan.bits, plan.cell, secret)
 
 
-def _past_noise(plan: SeriesPlan, secret: Secret, night: int, names: Uint64s) -> Int64s:
+def _past_noise(plan: SeriesPlan, secret: Source, night: int, names: Uint64s) -> Int64s:
     """Return the scores of items that are new on a night: the noise of all earlier nights."""
     scores, none = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
     for earlier in range(1, night):
@@ -245,10 +245,9 @@ def _past_noise(plan: SeriesPlan, secret: Secret, night: int, names: Uint64s) ->
     return scores
 
 
-def read_night(plan: SeriesPlan, pools: NightlyPools, secret: Secret, night: int, weights: Int64s | None) -> None:
+def read_night(plan: SeriesPlan, pools: Pools, secret: Secret, night: int, weights: Any) -> None:
     """Add the noisy weights of a night to the scores of all items, held or not, and release by the threshold."""
-    pools.read(_reading(plan, secret, night), weights, secret)
-    pools.released[(pools.released == 0) & (pools.scores >= plan.thresholds[night - 1])] = night
+    pools.read(_reading(plan, secret, night), weights, secret, plan.thresholds[night - 1], night)
 
 
 def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
@@ -265,9 +264,28 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
     return number
 
 
-def _check_columns(record: Record, corpus: LocalCorpus) -> None:
+def _on_engine(corpus: "Engine", pools: Pools, secret: Secret) -> Pools:
+    """Return the state on the engine of the rows, which is that of the first night."""
+    here = isinstance(corpus, LocalCorpus)
+    if isinstance(corpus, LocalCorpus) and isinstance(pools, NightlyPools):
+        require_memory(corpus, pools)
+        return pools
+    from voxpop.engine.spark.corpus import SparkCorpus
+    from voxpop.engine.spark.nights import SparkNights
+
+    if isinstance(corpus, SparkCorpus) and isinstance(pools, NightlyPools) and not pools.keys.size:
+        return SparkNights.empty(corpus, secret)
+    if here or isinstance(pools, NightlyPools):
+        raise InputError(
+            f"the state of this series is {'on Spark' if here else 'on this machine'}. Read the rows of every night "
+            "there."
+        )
+    return pools
+
+
+def _check_columns(record: Record, corpus: "Engine") -> None:
     """Refuse rows of another kind than those of earlier nights."""
-    if not len(corpus.vocabulary):  # tables without rows may have no types
+    if isinstance(corpus, LocalCorpus) and not len(corpus.vocabulary):  # tables without rows may have no types
         return
     mine, theirs = (corpus.reading, corpus.keys.to_list()), (record.reading, record.keys)
     if record.reading and mine != theirs:
@@ -278,15 +296,14 @@ def _check_columns(record: Record, corpus: LocalCorpus) -> None:
     record.reading, record.keys = mine
 
 
-def _sorted(pools: NightlyPools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
+def _sorted(pools: Pools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
     """Return the items released after a night, in order of bytes, and the nights of their release."""
-    chosen = np.flatnonzero(pools.released > after)
-    words = pools.words.take(int64_array(chosen))
+    words, nights = pools.out(after)
     order = np.asarray(pc.sort_indices(words)).astype(np.int64)
-    return words.take(int64_array(order)), pools.released[chosen][order]
+    return words.take(int64_array(order)), nights[order]
 
 
-def _release(record: Record, pools: NightlyPools, plan: SeriesPlan, after: int) -> Release:
+def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Release:
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
     release = Release.from_items(_sorted(pools, after)[0], plan, guarantee, record.reading, keys)

@@ -1,7 +1,8 @@
 """The folder of a series: one file with the whole private state, replaced in one step and chained by checksums.
 
 Format version 1: an .npz of arrays (`NightlyPools.arrays`) and the array `record`, UTF-8 JSON with the fields below;
-sealed as a whole where the caller gave a key. docs/guides/every-night.md describes what it contains.
+sealed as a whole where the caller gave a key. On Spark the record names a folder of Parquet files beside it.
+docs/guides/every-night.md describes what they contain.
 """
 
 import io
@@ -13,7 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, final
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any, Union, final
 from zipfile import BadZipFile
 
 import numpy as np
@@ -22,12 +24,16 @@ from voxpop.engine.local.nights import NightlyPools
 from voxpop.errors import ReleaseError
 from voxpop.ledger.ledger import Ledger
 from voxpop.ledger.storage import PATIENCE
-from voxpop.privacy.secret import SEALED, seal, unseal
+from voxpop.privacy.secret import SEALED, Secret, seal, unseal
 from voxpop.reading.folder import sync_folder
 
+if TYPE_CHECKING:
+    from voxpop.engine.spark.nights import SparkNights
+
+Pools = Union[NightlyPools, "SparkNights"]
 FILE = "state.voxpop"
 FORMAT, VERSION = "voxpop series", 1
-FRESH = f".{FILE}.new-"
+FRESH, FRAMES = f".{FILE}.new-", "frames-"
 
 
 @final
@@ -45,6 +51,8 @@ class Record:
         reading: how tokens are made, "" before the first night.
         keys: names and types of the items' columns.
         ledger: path, data set and number of the entry that was charged, or empty.
+        frames: the folder of Parquet files of a state on Spark, or "".
+        places: the number of groups of users there.
         previous: checksum of the state that this one replaced.
         format: the kind of file.
         version: of the format.
@@ -59,6 +67,8 @@ class Record:
     reading: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
     ledger: list[Any] = field(default_factory=list)
+    frames: str = ""
+    places: int = 0
     previous: str = ""
     format: str = FORMAT
     version: int = VERSION
@@ -93,7 +103,7 @@ class Store:
         except Timeout:
             raise ReleaseError(f"{self._folder} is used by another process. Wait for its night to end.") from None
 
-    def read(self) -> tuple[Record, NightlyPools]:
+    def read(self) -> tuple[Record, Pools]:
         """Return the state, checked against its ledger.
 
         Raises:
@@ -132,17 +142,23 @@ class Store:
             # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
             Ledger(path).account(name).advance(number, record.previous, checksum)
         record.previous = checksum
+        if record.frames:
+            from voxpop.engine.spark.nights import SparkNights
+
+            secret = Secret(bytes.fromhex(record.secret), private=record.private)
+            return record, SparkNights(self._folder / record.frames, record.places, secret)
         return record, NightlyPools.of(arrays)
 
-    def write(self, record: Record, pools: NightlyPools) -> None:
+    def write(self, record: Record, pools: Pools) -> None:
         """Replace the state in one step, then record it in the ledger; before that nothing of it may be published.
 
         Raises:
             ReleaseError: The folder cannot be written; the state is unchanged.
         """
+        arrays = pools.arrays() if isinstance(pools, NightlyPools) else self._frames(record, pools)
         buffer = io.BytesIO()
         text = np.frombuffer(json.dumps(asdict(record), ensure_ascii=False).encode(), np.uint8)
-        np.savez(buffer, allow_pickle=False, record=text, **pools.arrays())
+        np.savez(buffer, allow_pickle=False, record=text, **arrays)
         content = buffer.getvalue() if self._key is None else seal(buffer.getvalue(), self._key)
         fresh = self._folder / f"{FRESH}{uuid.uuid4().hex}"
         try:
@@ -168,6 +184,22 @@ class Store:
             path, name, number = record.ledger
             Ledger(path).account(name).advance(number, record.previous, checksum)
         record.previous = checksum
+        for left in self._folder.glob(f"{FRAMES}*"):  # replaced, or of a killed process
+            if left.name != record.frames:
+                rmtree(left, ignore_errors=True)
+
+    def _frames(self, record: Record, pools: "SparkNights") -> dict[str, Any]:
+        """Write the files of a state on Spark into a new folder; the record then names it."""
+        if self._key is not None:
+            raise ReleaseError(
+                "the state of a series on Spark cannot be encrypted with a key: executors would need it. Start the "
+                "series without a key, and encrypt the disk."
+            )
+        fresh = self._folder / f"{FRAMES}{uuid.uuid4().hex}"
+        fresh.mkdir(mode=0o700)
+        pools.write(fresh)
+        record.frames, record.places = fresh.name, pools.places
+        return {}
 
 
 def _checksum(content: bytes, record: Record) -> str:
