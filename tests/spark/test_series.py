@@ -70,7 +70,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
     assert len(list((tmp_path / "s").glob("frames-*/users/place=*"))) == 2
     with pytest.raises(InputError, match="is on Spark"):
         series.run(read(spark, "memory", 2, tmp_path))
-    assert series.remove("u3")
+    assert series.remove("u5")
     assert not series.remove("nobody")
     users = pl.read_parquet(tmp_path / "s" / "frames-*" / "users" / "*" / "*.parquet")
     assert users.filter((pl.col("remaining") == 0) & (pl.col("items").list.len() == 0)).height == 1
