@@ -371,6 +371,22 @@ def by_model(plot: Axes, battery: list[dict[str, str]], figure: str, title: str,
     plot.set_title(title, fontsize=10)
 
 
+def series() -> plt.Figure:
+    """Words by night of a series, by prices."""
+    figure, plot = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+    rows = results("series_posts_30")
+    name, *nights = [column for column in rows[0] if column.startswith(("posts", "night"))]
+    shown = {"growing prices": (0, OURS), "equal prices": (1, ACCENT), "no resting": (2, OTHER)}
+    for label, (place, color) in shown.items():
+        x, y = [number(night.split()[1]) for night in nights], [number(rows[place][night]) for night in nights]
+        plot.plot(x, y, "o-", color=color, lw=2, ms=5, label=label)
+    [end] = [number(row[nights[-1]]) for row in rows if row[name] == "one release at the end"]
+    plot.axhline(end, color=INK, lw=1, ls=(0, (2, 2)), label="one release at the end")
+    plot.set(xlabel="night", ylabel="words released so far")
+    plot.legend(fontsize=8.5)
+    return figure
+
+
 PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "overview.svg": overview,
     "phrases.svg": phrases,
@@ -382,6 +398,7 @@ PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "coverage.svg": coverage,
     "hitters.svg": hitters,
     "synthetic.svg": synthetic,
+    "series.svg": series,
 }
 
 

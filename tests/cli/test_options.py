@@ -20,7 +20,7 @@ COMMANDS = [
     if not name.startswith("-")
     for below in [(), *((each,) for each in app[name] if not each.startswith("-"))]
 ]
-RUNNABLE = [names for names in COMMANDS if names not in (("plan",), ("ledger",))]
+RUNNABLE = [names for names in COMMANDS if names not in (("plan",), ("ledger",), ("series",))]
 
 
 def arguments_of(names):

@@ -14,6 +14,7 @@ from voxpop.cli.profile import plan_profile, profile
 from voxpop.cli.releasing import print_plan, print_release, released_to
 from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.sequences import alphabet_of, check_delta, print_model, sampled
+from voxpop.cli.series import app as series
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
 
@@ -187,3 +188,4 @@ plans.command(plan_count, name="count")
 plans.command(plan_top, name="top")
 app.command(plans)
 app.command(ledger)
+app.command(series)

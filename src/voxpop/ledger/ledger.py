@@ -176,6 +176,30 @@ class LedgerAccount:
         """
         self._end(entry, state="failed")
 
+    def advance(self, number: int, before: str, after: str) -> None:
+        """Record the night that a series has reached, from one state of it to the next.
+
+        Args:
+            number: The number of the series' entry.
+            before: The checksum that the entry states, "" before the first night.
+            after: The next one.
+
+        Raises:
+            LedgerError: The entry states another night: the state of the series was lost, restored or copied.
+        """
+        with held(self.path):
+            datasets = read_ledger(self.path)
+            entries = self._parsed(datasets)[1]
+            stored = entries[number - 1] if 0 < number <= len(entries) else None
+            if stored is None or stored.release not in (before, after):
+                raise LedgerError(
+                    f'The state of the series is not the one that entry {number} of "{self.name}" records: it was '
+                    "restored or copied, and its budget would be spent twice. Use the newest state, or start another "
+                    "series, which is charged."
+                )
+            if stored.release != after:
+                self._write(datasets, replace(stored, release=after))
+
     def fits(self, guarantee: Guarantee) -> bool:
         """Return whether a release could be charged now. Another process may charge first."""
         _check(guarantee)

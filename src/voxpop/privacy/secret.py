@@ -170,6 +170,10 @@ class Secret(Source):
     def _subkey(self, purpose: str) -> bytes:
         return hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()
 
+    def stored(self) -> bytes:
+        """Return the key, for the private state of a series only: all its nights have one secret."""
+        return self._key
+
     def __repr__(self) -> str:
         return f"Secret(private={self.private})"
 
@@ -209,6 +213,61 @@ class ScopedSecret(Source):
 
     def __repr__(self) -> str:
         return f"Restricted({', '.join(sorted(self._keys))})"
+
+
+SEALED = b"voxpop sealed 1\n"
+_SEAL_AT_ONCE = 1 << 30
+
+
+def seal(content: bytes, key: bytes) -> bytes:
+    """Encrypt and authenticate with AES-256-GCM, a gigabyte at a time.
+
+    Raises:
+        InputError: The key does not have 32 bytes.
+
+    Example:
+        >>> unseal(seal(b"state", bytes(32)), bytes(32))
+        b'state'
+    """
+    prefix, sealed = secrets.token_bytes(8), [SEALED]
+    # The counter is part of the nonce, and whether a piece is the last is authenticated: no piece can be left out.
+    for first in range(0, max(len(content), 1), _SEAL_AT_ONCE):
+        last = b"last" if first + _SEAL_AT_ONCE >= len(content) else b"more"
+        nonce = prefix + (first // _SEAL_AT_ONCE).to_bytes(4, "big")
+        sealed.append(nonce + _aes_gcm(key).encrypt(nonce, content[first : first + _SEAL_AT_ONCE], last))
+    return b"".join(sealed)
+
+
+def unseal(content: bytes, key: bytes) -> bytes:
+    """Return what was sealed.
+
+    Raises:
+        InputError: The content was not sealed with this key, or was changed.
+    """
+    from cryptography.exceptions import InvalidTag
+
+    size, cipher, found = 12 + _SEAL_AT_ONCE + 16, _aes_gcm(key), []
+    pieces = range(len(SEALED), len(content), size)
+    try:
+        for number, first in enumerate(pieces):
+            piece = content[first : first + size]
+            if piece[8:12] != number.to_bytes(4, "big") or piece[:8] != content[len(SEALED) : len(SEALED) + 8]:
+                raise InvalidTag
+            last = b"last" if number + 1 == len(pieces) else b"more"
+            found.append(cipher.decrypt(piece[:12], piece[12:], last))
+    except InvalidTag:
+        raise InputError(
+            "the file was encrypted with another key, or was changed. Give the key it was written with."
+        ) from None
+    return b"".join(found)
+
+
+def _aes_gcm(key: bytes) -> Any:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    if not isinstance(key, bytes) or len(key) != 32:
+        raise InputError("`key` must be 32 bytes, such as those of secrets.token_bytes(32).")
+    return AESGCM(key)
 
 
 def _blocks_of(data: Bytes, starts: Int64s, sizes: Int64s) -> Bytes:

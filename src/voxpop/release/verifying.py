@@ -91,6 +91,8 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
     if "menu" in numbers and any(each.name == "limit" for each in fields(kind)):
         found["limit"] = None
+    if "nights" in numbers:
+        return [{"limit": numbers["limit"]}]
     if "weighting" in found and found["weighting"] != "adaptive":
         rules = imported("voxpop.mechanisms.weightings.builtin:WEIGHTINGS").values()
         rule = next(each for each in rules if (each.name, each.noise) == (numbers["weighting"], numbers["noise"]))
@@ -110,6 +112,8 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     budget = Budget(numbers["epsilon"], numbers["delta"])
     if "data_sets" in numbers:
         plan = mechanism.plan_each(tuple(numbers["data_sets"]), budget)
+    elif "nights" in numbers:
+        plan = mechanism.plan_series(budget, numbers["nights"], prices=numbers["prices"])
     elif numbers["mechanism"] in ("counts", "top"):
         plan = mechanism.plan(budget, release)
     else:

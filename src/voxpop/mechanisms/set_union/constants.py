@@ -6,3 +6,5 @@ USUAL_LIMIT: Final = 100
 """The default limit of classic weightings. Adaptive rounds choose theirs privately (`mechanisms/rounds/menu.py`)."""
 MOST_USERS: Final = 10**7
 """The largest `min_users`."""
+MOST_NIGHTS: Final = 1000
+"""Of a series: its plan takes about a second then."""

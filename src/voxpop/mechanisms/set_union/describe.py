@@ -5,6 +5,7 @@ from typing import Any
 
 from voxpop.mechanisms.rounds.adaptive import round_table
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
+from voxpop.mechanisms.series import plan as series
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
 from voxpop.release.report import numbers
@@ -14,6 +15,8 @@ from voxpop.release.report.page import Grid, Story
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
+    if plan["weighting"] == "series":
+        return series.describe(plan, guarantee)
     rounds = plan["round_plans"]
     if "pool" in plan:
         limit = plan["limit"]
@@ -105,6 +108,8 @@ SHOWN = 12
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of a set union from its plan's numbers."""
+    if plan["weighting"] == "series":
+        return _nights(plan)
     last = plan["round_plans"][-1]
     curves = [
         {"name": f"{size:,} item{'' if size == 1 else 's'} each", "points": points}
@@ -129,6 +134,20 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         curves_note="One line for each number of items of a user, none of which has more users. A user with many "
         "items gives each of them less weight.",
         grids=[_rounds(plan)],
+    )
+
+
+def _nights(plan: Mapping[str, Any]) -> Story:
+    head, *rows = series.night_rows(plan)
+    note = "One guarantee covers all nights. Thresholds in standard deviations of the noise in the score."
+    return Story(
+        words="union.html",
+        noun=("item", "items"),
+        title="released",
+        kicker=f"Set union over {plan['nights']:,} nights",
+        proof="docs/privacy/series.md",
+        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"]},
+        grids=[Grid("Nights", head, rows, note)],
     )
 
 

@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.set_union.constants import MOST_USERS, USUAL_LIMIT
-from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
+from voxpop.mechanisms.set_union.constants import MOST_NIGHTS, MOST_USERS, USUAL_LIMIT
+from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_choice, check_whole
 from voxpop.privacy.planned import Mechanism
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from voxpop.engine.data import Corpus
+    from voxpop.ledger.ledger import LedgerAccount
     from voxpop.mechanisms.rounds.users_needed import MinUsersBound
+    from voxpop.mechanisms.series.plan import Prices, SeriesPlan
+    from voxpop.mechanisms.series.series import Series
     from voxpop.mechanisms.set_union.plan import SeveralPlan, UnionPlan
     from voxpop.mechanisms.weightings.rule import Weighting, WeightingRule
     from voxpop.privacy.planned import Account
@@ -167,6 +172,62 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             InputError: if there is no data set, or a classic weighting was chosen.
         """
         return self.plan_each(tuple(data_sets), budget).release(data_sets, ledger=ledger, seed=seed)
+
+    def plan_series(self, budget: Budget, nights: int, *, prices: "Prices" = "growing") -> "SeriesPlan":
+        """Compute the numbers of a series, without data; see `series`.
+
+        Raises:
+            InputError: if a classic weighting or `min_users` was chosen, or the number of nights is out of range.
+        """
+        from voxpop.mechanisms.series.plan import plan_series
+
+        check_budget(budget)
+        check_whole("nights", nights, MOST_NIGHTS, "the number of nights that share the budget")
+        check_choice("prices", prices, ("growing", "equal"))
+        if not self.adaptive or self.min_users is not None:
+            raise InputError("a series has a weighting of its own and no `min_users`: leave out both.")
+        return plan_series(budget, nights, self.limit, prices)
+
+    def series(
+        self,
+        folder: "str | PathLike[str]",
+        budget: Budget | None = None,
+        *,
+        nights: int | None = None,
+        prices: "Prices" = "growing",
+        ledger: "LedgerAccount | None" = None,
+        seed: int | None = None,
+        key: bytes | None = None,
+    ) -> "Series":
+        """Start a series of releases, one every night under one budget, or open a series that was started.
+
+        With a budget, the series is charged once and its private state is written to the folder. Without one, the
+        series in the folder is opened; all other arguments but `key` are left out. `limit` is the most items of one
+        user in all nights, 1,000 by default (docs/guides/every-night.md).
+
+        Args:
+            folder: a new folder, which only its owner can read. It contains private data.
+            budget: the budget of all nights together.
+            nights: their number; it cannot be changed later.
+            prices: "growing" spends more on later nights and releases most items by the end; "equal" releases more
+                items on early nights.
+            ledger: an account that is charged first. It also records the last night, so that an older state is refused.
+            seed: makes the series reproducible and NOT private, and marks it so; leave it out for real data.
+            key: 32 bytes that encrypt the state; give it whenever the series is opened.
+
+        Raises:
+            ReleaseError: if the folder holds a series already, or none is there to be opened.
+            BudgetError: if the ledger has too little left; nothing was charged.
+        """
+        from voxpop.mechanisms.series.series import Series
+
+        if budget is None:
+            if nights is not None or ledger is not None or seed is not None:
+                raise InputError("a series is started with a budget: give it, or only the folder of a started series.")
+            return Series(folder, key)
+        if nights is None:
+            raise InputError("`nights` must be given with a budget: how many nights share it, such as nights=365.")
+        return Series.start(folder, self.plan_series(budget, nights, prices=prices), ledger, seed, key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

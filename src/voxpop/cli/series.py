@@ -1,0 +1,133 @@
+"""`voxpop series`: a release every night under one budget."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from voxpop.cli import options as given
+from voxpop.cli.releasing import account_of, guarantee_text, indented, print_json, print_plan, reader, sample, stage
+from voxpop.errors import InputError
+
+if TYPE_CHECKING:
+    from voxpop.mechanisms.series.series import Series
+
+app = App(name="series", help="Release every night under one budget for the whole period.")
+Folder = Annotated[Path, Parameter(name="DIR", help="Folder of the series: private, never copied or restored.")]
+KeyFile = Annotated[Path | None, Parameter(help="File with 32 bytes, by which the state is encrypted.")]
+
+
+@app.command
+def init(
+    folder: Folder,
+    /,
+    *,
+    nights: Annotated[int, Parameter(help="Number of nights that share the budget.", validator=given.COUNTED)],
+    prices: Annotated[
+        Literal["growing", "equal"], Parameter(help="Growing prices release most by the end, equal ones more at first.")
+    ] = "growing",
+    limit: Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")] = None,
+    spend: given.SpendOptions = given.Spend(),
+    charge: given.ChargeOptions = given.Charge(),
+    key_file: KeyFile = None,
+    json: given.Json = False,
+) -> None:
+    """Charge a series once, and write its first state.
+
+    Example: `voxpop series init state --nights 365 --epsilon 3 --delta 1e-6 --ledger team.json --dataset posts`
+    """
+    from voxpop.mechanisms.set_union.mechanism import SetUnion
+
+    if charge.run_id is not None:
+        raise InputError("--run-id does not apply: a series is named by its folder. Leave it out.")
+    account, key = account_of(charge, reported=False), _key(key_file)
+    union = SetUnion(limit)
+    union.series(folder, spend.budget, nights=nights, prices=prices, ledger=account, seed=charge.seed, key=key)
+    print_plan(union.plan_series(spend.budget, nights, prices=prices), as_json=json)
+
+
+@app.command
+def run(
+    folder: Folder,
+    source: given.Sources,
+    /,
+    *,
+    night: Annotated[
+        int | None,
+        Parameter(help="Number of the night, from 1. Nights that are left out count as nights without rows."),
+    ] = None,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Also save the items released so far to this folder.")
+    ] = None,
+    table: given.TableOptions = given.Table(),
+    run_options: given.RunOptions = given.Run(),
+    key_file: KeyFile = None,
+    json: given.Json = False,
+) -> None:
+    """Add the rows of a night, and print the items that are released since the last one.
+
+    Example: `voxpop series run state 2026-11-25.parquet --user author --text body --night 30 -o words`
+    """
+    series, read = _opened(folder, key_file), reader(source, table, run_options)
+    data = read()
+    with stage("Releasing"):
+        new = series.run(data, night)
+    if output is not None:
+        series.release.save(output, overwrite=True)
+    if json:
+        print_json({"night": series.night, "items": [list(gram) for gram in new.each_gram()]})
+        return
+    print(f"Night {series.night}: {len(new):,} new, {len(series.release):,} in all")
+    if len(new):
+        print(indented(", ".join(sample(new))))
+
+
+@app.command
+def show(folder: Folder, /, *, key_file: KeyFile = None, json: given.Json = False) -> None:
+    """Show the items released on each night, and the guarantee of all nights.
+
+    Example: `voxpop series show state`
+    """
+    series = _opened(folder, key_file)
+    plan, counts, guarantee = series.plan, series.counts, series.guarantee
+    if json:
+        released = series.released
+        rows = zip(released["gram"].to_pylist(), released["night"].to_pylist(), strict=True)
+        items: list[Any] = [{"item": gram, "night": night} for gram, night in rows]
+        print_json({"guarantee": guarantee.to_dict(), "nights": plan.nights, "counts": counts, "items": items})
+        return
+    print(f"{len(counts)} of {plan.nights} nights, {sum(counts):,} items released")
+    print("\n".join(f"{night:>6}  {count:>8,}" for night, count in enumerate(counts, start=1) if count))
+    print(guarantee_text(guarantee))
+
+
+@app.command
+def delete(
+    folder: Folder,
+    user: Annotated[str, Parameter(name="USER", help="The id, as in the rows.")],
+    /,
+    *,
+    key_file: KeyFile = None,
+) -> None:
+    """Delete the rows of a user from the state. Names and noisy scores of items stay until the series ends.
+
+    Example: `voxpop series delete state 4711`
+    """
+    series = _opened(folder, key_file)
+    ways: list[Callable[[str], int | str]] = [str, *([int] if user.isdecimal() else [])]
+    found = [series.remove(way(user)) for way in ways]
+    print("Deleted. Later rows of this user are ignored." if any(found) else "The state has no such user.")
+
+
+def _opened(folder: Path, key_file: Path | None) -> "Series":
+    from voxpop.mechanisms.series.series import Series
+
+    return Series(folder, _key(key_file))
+
+
+def _key(path: Path | None) -> bytes | None:
+    try:
+        return None if path is None else path.read_bytes()
+    except OSError as error:
+        raise InputError(f"--key-file {path} cannot be read: {error.strerror}. Give a file with 32 bytes.") from None

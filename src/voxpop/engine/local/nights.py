@@ -1,0 +1,241 @@
+"""The private state of a series on this machine: users' pools, remaining budgets and the scores of all items."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.engine.contract import Charge, Draws, sample_of
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.pools import ITEMS_AT_ONCE
+from voxpop.engine.local.weigh import item_names, weighing_order
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.group import gather_slices
+from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items
+from voxpop.kernels.threads import in_order
+from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
+
+ORDER = "series"
+BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
+"""Bytes at the peak of a night: for each item of each pool or row, each user and each item."""
+
+Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
+Reading = Callable[[Int64s, Uint64s, Int64s], Int64s]
+States = Callable[[Int64s, Int64s], Bytes]
+"""From scores and nights of release to 0 for released items, 1 for resting ones, 2 for active ones."""
+
+
+@final
+@dataclass(slots=True, repr=False, eq=False)
+class NightlyPools:
+    """Users in the order in which they weigh, each with a pool that only grows, and every item of any pool.
+
+    Attributes:
+        keys: uint64 (users), a function of the user's id only.
+        left: int64 (users), the remaining budget, in 2^-40 of all.
+        paid: int64 (users), the payments for the night that has begun.
+        items: int32, the pools of all users.
+        starts: int64 (users + 1), where each pool begins.
+        nights: int32, the night on which each item joined the pool.
+        words: large_string (items), in order of arrival. Items stay until the series ends, also without users.
+        scores: int64 (items), after the last night.
+        released: int64 (items), the night of the release, or 0.
+    """
+
+    keys: Uint64s
+    left: Int64s
+    paid: Int64s
+    items: Int32s
+    starts: Int64s
+    nights: Int32s
+    words: pa.LargeStringArray
+    scores: Int64s
+    released: Int64s
+
+    @staticmethod
+    def empty() -> "NightlyPools":
+        """Return the state before the first night."""
+        none, small = np.empty(0, np.int64), np.empty(0, np.int32)
+        return NightlyPools(
+            np.empty(0, np.uint64), none, none, small, np.zeros(1, np.int64), small, string_array([]), none, none
+        )
+
+    def take(
+        self, corpus: LocalCorpus, secret: Draws, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
+    ) -> None:
+        """Let new items join the pools: in order of arrival, those of one night by a keyed hash, at most `pool` a user.
+
+        Args:
+            corpus: the rows of the night.
+            secret: source of the draws.
+            night: its number.
+            pool: most items of one user in all nights.
+            whole: the budget of a new user.
+            past: returns the scores of new items by their names in draws: the noise of all earlier nights.
+        """
+        keys, tokens, starts = _by_key(corpus)
+        places = self._places(keys)
+        # By id of the corpus, its id here; new words follow the known ones.
+        known = numbers_of(pc.index_in(corpus.vocabulary, value_set=self.words), missing=-1).astype(np.int32)
+        new = np.flatnonzero(known < 0)
+        known[new] = len(self.words) + np.arange(new.size, dtype=np.int32)
+        ids = np.where(tokens < 0, -1, known[tokens]) if known.size else tokens
+        decided = np.concatenate([self.released, np.zeros(new.size, np.int64)]).astype(np.bool_).view(np.uint8)
+        fresh, begins = fresh_items(ids.astype(np.int32), starts, places, self.items, self.starts, decided)
+        words = pa.chunked_array([self.words, corpus.vocabulary.take(int64_array(new))]).combine_chunks()
+        # A user without budget has been removed, or gives nothing any more: its rows are ignored.
+        room = np.append(np.where(self.left > 0, pool - np.diff(self.starts), 0), pool)[places]
+        fresh, begins = _within(fresh, begins, room, keys, words, secret)
+        # Only items that joined a pool exist from now on.
+        joined = np.zeros(len(words), np.bool_)
+        joined[: len(self.words)] = True
+        joined[fresh] = True
+        fresh = (np.cumsum(joined) - 1).astype(np.int32)[fresh]
+        added = words.take(int64_array(np.flatnonzero(joined)[len(self.words) :]))
+        check_width(len(self.words) + len(added), "items")
+        self._merge(keys, places, fresh, begins, secret, night, whole)
+        # Before states are computed: an item has its past noise in either of two neighbouring streams.
+        self.words = pa.chunked_array([self.words, added]).combine_chunks()
+        self.scores = np.concatenate([self.scores, _in_parts(past, item_names(added, secret))])
+        self.released = np.concatenate([self.released, np.zeros(len(added), np.int64)])
+
+    def pay(self, charge: Charge, states: States, since: int) -> None:
+        """Let every user with an item that gets weight pay for the night."""
+        _, starts = self._active(states, since)
+        self.paid = charge.costs(self.left, np.diff(starts) > 0)
+        self.left = self.left - self.paid
+
+    def weigh(self, charge: Charge, states: States, since: int, add: Add) -> Int64s:
+        """Return the weight of every item, each user moving its items within its payment."""
+        histogram = np.zeros(len(self.words), np.int64)
+        items, starts = self._active(states, since)
+        bounds = charge.bounds(self.paid)
+        # One bound would stand for all users.
+        add(histogram, items, starts, bounds if bounds.size != 1 else np.append(bounds, 0))
+        return histogram
+
+    def read(self, reading: Reading, weights: Int64s | None, secret: Draws, threshold: int, night: int) -> None:
+        """Add a night's noisy weights to the scores of all items, and release those that reach the threshold.
+
+        The weights are None on a night without a run.
+        """
+        weights = np.zeros(len(self.words), np.int64) if weights is None else weights
+        names, scores = item_names(self.words, secret), self.scores
+
+        def part(place: Int64s) -> Int64s:
+            return reading(weights[place], names[place], scores[place])
+
+        self.scores = _in_parts(part, np.arange(len(self.words)))
+        # All items are tested, held or not.
+        self.released = np.where((self.released == 0) & (self.scores >= threshold), night, self.released)
+
+    def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
+        """Return the items released after a night, and the nights of their release."""
+        chosen = np.flatnonzero(self.released > after)
+        return self.words.take(int64_array(chosen)), self.released[chosen]
+
+    def remove(self, key: int) -> bool:
+        """Remove the pool of a user, who has no budget from now on; return whether the state had the user.
+
+        The key stays: rows that follow must not begin with a second budget. Items and scores stay as well.
+        """
+        (place,) = self._places(np.array([key], np.uint64))
+        if place < 0:
+            return False
+        first, stop = self.starts[place : place + 2]
+        self.items, self.nights = (np.delete(each, slice(first, stop)) for each in (self.items, self.nights))
+        self.starts[place + 1 :] -= stop - first
+        self.left[place] = self.paid[place] = 0
+        return True
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the state as arrays."""
+        letters, starts = text_buffers(self.words)
+        own = {name: getattr(self, name) for name in NightlyPools.__slots__ if name != "words"}
+        return {**own, "letters": letters[starts[0] : starts[-1]], "word_starts": starts - starts[0]}
+
+    @staticmethod
+    def of(arrays: Mapping[str, np.ndarray[Any, Any]]) -> "NightlyPools":
+        """Return the state that `arrays` described."""
+        own = {name: arrays[name] for name in NightlyPools.__slots__ if name != "words"}
+        size = arrays["word_starts"].size - 1
+        starts, letters = (pa.py_buffer(np.ascontiguousarray(arrays[name])) for name in ("word_starts", "letters"))
+        return NightlyPools(words=pa.LargeStringArray.from_buffers(size, starts, letters), **own)
+
+    def _active(self, states: States, since: int) -> tuple[Int32s, Int64s]:
+        return active_items(self.items, self.starts, self.nights, states(self.scores, self.released), since)
+
+    def _places(self, keys: Uint64s) -> Int64s:
+        """Return the place of each user, or -1."""
+        order = np.argsort(self.keys)
+        found = np.searchsorted(self.keys, keys, sorter=order)
+        places = np.append(order, 0)[np.minimum(found, order.size)]
+        return np.where((found < order.size) & (np.append(self.keys, np.uint64(0))[places] == keys), places, -1)
+
+    def _merge(
+        self, keys: Uint64s, places: Int64s, fresh: Int32s, begins: Int64s, secret: Draws, night: int, whole: int
+    ) -> None:
+        everybody = np.concatenate([self.keys, keys[places < 0]])
+        order = weighing_order(everybody, secret, ORDER)
+        old = np.where(order < self.keys.size, order, -1)
+        tonight = np.full(everybody.size, -1, np.int64)
+        tonight[places[places >= 0]] = np.flatnonzero(places >= 0)
+        tonight[self.keys.size :] = np.flatnonzero(places < 0)
+        pools = joined_pools(old, tonight[order], (self.items, self.starts, self.nights), (fresh, begins), night)
+        self.items, self.starts, self.nights = pools
+        self.left = np.concatenate([self.left, np.full(int((places < 0).sum()), whole, np.int64)])[order]
+        self.keys, self.paid = everybody[order], np.zeros(everybody.size, np.int64)
+
+    def __repr__(self) -> str:
+        return "NightlyPools(private)"
+
+
+def require_memory(corpus: LocalCorpus, pools: NightlyPools) -> None:
+    """Refuse a night that would go beyond the limit of the corpus, if it has one."""
+    if corpus.limit is not None:
+        size = BYTES_OF_PAIR * (corpus.tokens.size + pools.items.size)
+        size += BYTES_OF_USER * (corpus.user_key.size + pools.keys.size)
+        size += BYTES_OF_ITEM * (len(corpus.vocabulary) + len(pools.words))
+        corpus.limit.require(size, "the pools of all users and the scores of all items")
+
+
+def _by_key(corpus: LocalCorpus) -> tuple[Uint64s, Int32s, Int64s]:
+    """Return the users in order of their keys with their tokens; users who share a key are one user."""
+    order = np.argsort(corpus.user_key, kind="stable")
+    keys, tokens = corpus.user_key[order], np.empty(corpus.tokens.size, np.int32)
+    gather_slices(np.asarray(corpus.tokens), np.asarray(corpus.user_start), order, tokens)
+    starts = np.concatenate([[0], np.cumsum(np.diff(corpus.user_start)[order])]).astype(np.int64)
+    first = np.append(True, keys[1:] != keys[:-1])[: keys.size]
+    starts = np.append(starts[:-1][first], starts[-1])
+    sort_items(tokens, starts)
+    return keys[first], tokens, starts
+
+
+def _within(
+    items: Int32s, starts: Int64s, room: Int64s, keys: Uint64s, words: pa.LargeStringArray, secret: Draws
+) -> tuple[Int32s, Int64s]:
+    """Return at most `room` items of each user, drawn by a keyed hash of user and item."""
+    sizes = np.diff(starts)
+    crowded = sizes > room
+    if not crowded.any():
+        return items, starts
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    drawn = np.flatnonzero(crowded[owner])
+    held, number = np.unique(items[drawn], return_inverse=True)
+    names = item_names(words.take(int64_array(held)), secret, parts=1)[:, 0][number]
+    priority = secret.draws(sample_of(ORDER), keys[owner[drawn]], names)[:, 0]
+    order = drawn[np.lexsort((priority, owner[drawn]))]
+    # The rank of each item within its user.
+    rank = np.arange(order.size) - np.searchsorted(owner[order], owner[order])
+    kept = np.ones(items.size, np.bool_)
+    kept[order] = rank < room[owner[order]]
+    return items[kept], np.append(0, np.cumsum(np.minimum(sizes, room))).astype(np.int64)
+
+
+def _in_parts(work: Callable[[Any], Int64s], values: np.ndarray[Any, Any]) -> Int64s:
+    """Return the results of parts of an array, which threads compute."""
+    parts = [values[first : first + ITEMS_AT_ONCE] for first in range(0, len(values), ITEMS_AT_ONCE)]
+    return np.concatenate([np.empty(0, np.int64), *in_order(work, parts)])

@@ -1,0 +1,381 @@
+"""The private state of a series on a cluster: users with their pools and all items, as plain Parquet files.
+
+Users are in a few groups, by a keyed hash of their key. Those of a group weigh one after the other, and the weight of
+an item is the sum over all groups. With one group, nights are those of `NightlyPools` of the local engine.
+"""
+
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.engine.contract import WORDS, order_of, sample_of
+from voxpop.engine.local.nights import ORDER, Add, NightlyPools, States
+from voxpop.engine.local.weigh import item_names, weighing_order
+from voxpop.engine.spark.corpus import GROUPS, SparkCorpus, joined
+from voxpop.engine.spark.frames import (
+    Answer,
+    Arrays,
+    Batches,
+    Holder,
+    closure,
+    laid_together,
+    received,
+    run_with_public,
+    spread,
+    texts_of,
+    word_arrays,
+    written,
+)
+from voxpop.engine.spark.pools import _met
+from voxpop.engine.spark.session import answer, as_written, failure_of
+from voxpop.engine.spark.tasks import corpus_of, places_of
+from voxpop.engine.spark.worker import safely, task
+from voxpop.errors import InputError, ReleaseError
+from voxpop.kernels.arrays import Int64s, Uint64s
+from voxpop.kernels.group import gather_slices
+from voxpop.privacy.secret import TEXT
+from voxpop.reading.arrow import numbers_of, string_array
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from voxpop.engine.contract import Charge, Draws, RestrictableDraws
+    from voxpop.privacy.upcrossing import NightReading
+
+USERS = "place int, key bigint, remaining bigint, paid bigint, items array<binary>, nights array<int>"
+ITEMS = "word binary, score bigint, released int"
+PLACE = "place/series"
+ROWS_AT_ONCE = 1 << 14
+
+
+@task
+def send_users(batches: Batches, *, secret: "Draws", places: int, public: bytes | None = None) -> Answer:
+    """Send tonight's users to their groups, without released items."""
+    held = list(batches)
+    arrays, sent = laid_together(held, public)
+    if not arrays:
+        return
+    mine = int(held[0].column("sender")[0].as_py())
+    corpus = corpus_of(arrays)
+    decided = np.zeros(len(corpus.vocabulary) + 1, np.bool_)
+    found = places_of(texts_of(sent), corpus.vocabulary) if sent else np.empty(0, np.int64)
+    decided[found[found >= 0]] = True
+    tokens, words = np.where(decided[corpus.tokens], -1, corpus.tokens).astype(np.int32), word_arrays(corpus.vocabulary)
+    group = secret.draws(PLACE, corpus.user_key, 0)[:, 0] % np.uint64(places)
+    sizes = np.diff(corpus.user_start)
+    for number, place in enumerate(spread(places).tolist()):
+        users = np.flatnonzero(group == number)
+        starts = np.append(0, np.cumsum(sizes[users])).astype(np.int64)
+        own = np.empty(int(starts[-1]), np.int32)
+        gather_slices(tokens, np.asarray(corpus.user_start), users, own)
+        kept: Arrays = {"tokens": own, "user_start": starts, "user_key": corpus.user_key[users]}
+        yield from written([(place, mine, {**kept, **words})])
+
+
+def take_users(users: pa.Table, news: pa.Table, *, secret: "Draws", night: int, pool: int, whole: int) -> pa.Table:
+    """Return the users of a group after tonight's items joined their pools."""
+    with safely("take_users"):
+        pools, sent = _pools_of(users, secret), list(received(news).values())
+        if sent:
+            pools.take(
+                corpus_of(joined(sent)), secret, night, pool, whole, lambda names: np.zeros(len(names), np.int64)
+            )
+        return _rows_of(pools, _place(users, news))
+
+
+@task
+def new_items(batches: Batches, *, secret: "Draws", past: Callable[[Uint64s], Int64s]) -> Answer:
+    """Return items that are new tonight with the noise of all earlier nights."""
+    for batch in batches:
+        words = batch.column(0)
+        scores = past(item_names(_texts(words), secret))
+        yield pa.record_batch([words, scores, np.zeros(len(words), np.int32)], ["word", "score", "released"])
+
+
+@task
+def item_states(batches: Batches, *, states: States) -> Answer:
+    """Return the states of items that are not released."""
+    for batch in batches:
+        found = states(*(numbers_of(batch.column(name)).astype(np.int64) for name in ("score", "released")))
+        yield pa.record_batch([batch.column("word"), found.astype(np.int32)], ["word", "state"]).filter(
+            pa.array(found > 0)
+        )
+
+
+def pay_users(users: pa.Table, held: pa.Table, *, secret: "Draws", charge: "Charge", since: int) -> pa.Table:
+    """Return the users of a group after they paid for the night."""
+    with safely("pay_users"):
+        pools = _pools_of(users, secret)
+        pools.pay(charge, _known(pools, held), since)
+        return _rows_of(pools, _place(users))
+
+
+def weigh_users(
+    users: pa.Table, held: pa.Table, *, secret: "Draws", charge: "Charge", since: int, add: Add
+) -> pa.Table:
+    """Return the weights of a group, each user moving its items within its payment."""
+    with safely("weigh_users"):
+        pools = _pools_of(users, secret)
+        weights = pools.weigh(charge, _known(pools, held), since, add)
+        some = np.flatnonzero(weights)
+        return pa.table({"word": _binary(pools.words.take(pa.array(some))), "weight": weights[some]})
+
+
+@task
+def read_items(batches: Batches, *, secret: "Draws", reading: "NightReading", threshold: int, night: int) -> Answer:
+    """Add a night's noise to all items, and release by the threshold."""
+    for batch in batches:
+        score, released, weight = (
+            numbers_of(batch.column(name), missing=0).astype(np.int64) for name in ("score", "released", "weight")
+        )
+        score = reading(weight, item_names(_texts(batch.column("word")), secret), score)
+        out = np.where((released == 0) & (score >= threshold), night, released).astype(np.int32)
+        yield pa.record_batch([batch.column("word"), score, out], ["word", "score", "released"])
+
+
+def _texts(words: Any) -> pa.LargeStringArray:
+    return words.cast(pa.large_binary()).cast(pa.large_string())
+
+
+def _binary(words: pa.LargeStringArray) -> Any:
+    return words.cast(pa.large_binary()).cast(pa.binary())
+
+
+def _place(*tables: pa.Table) -> int:
+    return int(next(table.column("place")[0].as_py() for table in tables if table.num_rows))
+
+
+def _known(pools: NightlyPools, held: pa.Table) -> States:
+    """Return the states of a group's items as they were sent; released items were not."""
+    states = np.zeros(len(pools.words), np.uint8)
+    if held.num_rows:
+        found = places_of(_texts(held.column("word").combine_chunks()), pools.words)
+        states[found] = numbers_of(held.column("state").combine_chunks())
+    return lambda scores, released: states
+
+
+def _pools_of(rows: pa.Table, secret: "Draws") -> NightlyPools:
+    """Return the users of a group in the order in which they weigh; scores stay with the items."""
+    pools = NightlyPools.empty()
+    if not rows.num_rows:  # Spark then gives a table without columns
+        return pools
+    keys, left, paid = (
+        numbers_of(rows.column(name).combine_chunks()).astype(np.int64) for name in ("key", "remaining", "paid")
+    )
+    words = pa.concat_arrays([_texts(chunk.flatten()) for chunk in rows.column("items").chunks])
+    nights = np.concatenate([numbers_of(chunk.flatten()) for chunk in rows.column("nights").chunks])
+    sizes = numbers_of(pc.list_value_length(rows.column("items")).combine_chunks()).astype(np.int64)
+    encoded, order = words.dictionary_encode(), weighing_order(keys.view(np.uint64), secret, ORDER)
+    starts = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    pools.items, pools.nights = np.empty(len(words), np.int32), np.empty(len(words), np.int32)
+    gather_slices(numbers_of(encoded.indices).astype(np.int32), starts, order, pools.items)
+    gather_slices(nights.astype(np.int32), starts, order, pools.nights)
+    pools.starts = np.append(0, np.cumsum(sizes[order])).astype(np.int64)
+    pools.keys, pools.left, pools.paid = keys.view(np.uint64)[order], left[order], paid[order]
+    pools.words = encoded.dictionary
+    pools.scores = pools.released = np.zeros(len(pools.words), np.int64)
+    return pools
+
+
+def _rows_of(pools: NightlyPools, place: int) -> pa.Table:
+    parts = [*range(0, pools.keys.size, ROWS_AT_ONCE), pools.keys.size]
+    return pa.Table.from_batches([_batch(pools, first, stop, place) for first, stop in pairwise(parts)])
+
+
+def _batch(pools: NightlyPools, first: int, stop: int, place: int) -> pa.RecordBatch:
+    begin, end = pools.starts[first], pools.starts[stop]
+    starts = pa.array((pools.starts[first : stop + 1] - begin).astype(np.int32))
+    columns = {
+        "place": np.full(stop - first, place, np.int32),
+        "key": pools.keys[first:stop].view(np.int64),
+        "remaining": pools.left[first:stop],
+        "paid": pools.paid[first:stop],
+        "items": pa.ListArray.from_arrays(starts, _binary(pools.words.take(pa.array(pools.items[begin:end])))),
+        "nights": pa.ListArray.from_arrays(starts, pa.array(pools.nights[begin:end])),
+    }
+    return pa.record_batch([pa.array(each) for each in columns.values()], list(columns))
+
+
+class SparkNights:
+    """What `NightlyPools` does, on executors; only released items come to the driver."""
+
+    def __init__(
+        self, folder: Path | None, places: int, secret: "RestrictableDraws", session: "SparkSession | None" = None
+    ) -> None:
+        """Take the folder of the files, or none before the first night."""
+        from pyspark.sql import SparkSession
+
+        self.folder, self.places, self._secret = folder, places, secret
+        self._session = session or SparkSession.getActiveSession()
+        self._frames: tuple[DataFrame, DataFrame] | None = None
+        self._holder = Holder(most=None)
+
+    @staticmethod
+    def empty(corpus: SparkCorpus, secret: "RestrictableDraws") -> "SparkNights":
+        """Return the state before the first night."""
+        return SparkNights(None, min(GROUPS, corpus._places), secret, corpus._state.sparkSession)
+
+    @property
+    def _both(self) -> "tuple[DataFrame, DataFrame]":
+        """Users and items."""
+        if self._frames is None:
+            if self._session is None:
+                raise InputError("this series has its state on Spark. Start a Spark session first.")
+            if self.folder is None:
+                self._frames = tuple(self._session.createDataFrame([], kind) for kind in (USERS, ITEMS))
+            else:
+                self._frames = tuple(
+                    self._session.read.schema(kind).parquet(f"file://{self.folder / name}")
+                    for name, kind in (("users", USERS), ("items", ITEMS))
+                )
+        return self._frames
+
+    def take(
+        self,
+        corpus: SparkCorpus,
+        secret: "RestrictableDraws",
+        night: int,
+        pool: int,
+        whole: int,
+        past: Callable[[Uint64s], Int64s],
+    ) -> None:
+        """Let new items join the pools, with the noise of all earlier nights."""
+        from pyspark.sql import functions as sql
+
+        users, items = self._both
+        numbered = corpus._state.withColumn("sender", sql.spark_partition_id())
+        send = closure(send_users, secret=secret.restrict(PLACE), places=self.places)
+        sent = run_with_public(numbered, send, word_arrays(self.out(0)[0]))
+        take = closure(take_users, secret=_of_users(secret), night=night, pool=pool, whole=whole)
+        users = self._holder.hold(_met(users, sent, take, self.places, USERS))
+        words = users.select(sql.explode("items").alias("word")).distinct().join(items, "word", "left_anti")
+        new = words.mapInArrow(closure(new_items, secret=secret.restrict(f"{WORDS}{TEXT}"), past=past), ITEMS)
+        self._frames = users, self._holder.hold(items.union(new))
+
+    def pay(self, charge: "Charge", states: States, since: int) -> None:
+        """Let every user with an item that gets weight pay for the night."""
+        users, items = self._both
+        pay = closure(pay_users, secret=_of_users(self._secret), charge=charge, since=since)
+        self._frames = _met(users, self._held(states), pay, self.places, USERS), items
+
+    def weigh(self, charge: "Charge", states: States, since: int, add: Add) -> "DataFrame":
+        """Return the weights of items by group: private, on executors."""
+        weigh = closure(weigh_users, secret=_of_users(self._secret), charge=charge, since=since, add=add)
+        return _met(self._both[0], self._held(states), weigh, self.places, "word binary, weight bigint")
+
+    def read(
+        self,
+        reading: "NightReading",
+        weights: "DataFrame | None",
+        secret: "RestrictableDraws",
+        threshold: int,
+        night: int,
+    ) -> None:
+        """Add a night's noisy weights to the scores of all items, and release those that reach the threshold."""
+        from pyspark.sql import functions as sql
+
+        users, items = self._both
+        if weights is None:
+            weighed = items.withColumn("weight", sql.lit(0).cast("bigint"))
+        else:
+            weighed = items.join(weights.groupBy("word").agg(sql.sum("weight").alias("weight")), "word", "left")
+        settings: dict[str, Any] = {"reading": reading.restricted(), "threshold": threshold, "night": night}
+        work = closure(read_items, secret=secret.restrict(f"{WORDS}{TEXT}"), **settings)
+        self._frames = users, weighed.mapInArrow(work, ITEMS)
+
+    def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
+        """Return the items released after a night, and the nights of their release, as the files have them."""
+        from pyarrow import dataset
+
+        if self.folder is None:
+            return string_array([]), np.empty(0, np.int64)
+        rows = dataset.dataset(self.folder / "items", format="parquet").to_table(
+            columns=["word", "released"], filter=pc.field("released") > after
+        )
+        words = pa.concat_arrays([string_array([]), *(_texts(chunk) for chunk in rows.column("word").chunks)])
+        return words, rows.column("released").to_numpy().astype(np.int64)
+
+    def remove(self, key: int) -> bool:
+        """Remove the pool of a user, who has no budget from now on; return whether the state had the user."""
+        from pyspark.sql import functions as sql
+
+        users, items = self._both
+        mine = sql.col("key") == sql.lit(int(np.uint64(key).astype(np.int64)))
+        changed = {"remaining": sql.lit(0), "paid": sql.lit(0), "items": sql.array(), "nights": sql.array()}
+        kinds = dict(each.rsplit(" ", 1) for each in USERS.split(", "))
+        self._frames = (
+            users.select(
+                *(
+                    sql.when(mine, changed[name].cast(kind)).otherwise(sql.col(name)).alias(name)
+                    if name in changed
+                    else name
+                    for name, kind in kinds.items()
+                )
+            ),
+            items,
+        )
+        return bool(answer(users.filter(mine).select("key")).num_rows)
+
+    def write(self, folder: Path) -> None:
+        """Write the state into a new folder, and continue from it.
+
+        Raises:
+            ReleaseError: This machine does not see what the executors wrote.
+        """
+        from pyarrow import dataset
+
+        for name, frame in zip(("users", "items"), self._both, strict=True):
+            held = Holder().hold(frame)
+            _write(held, f"file://{folder / name}", "place" if name == "users" else None)
+            told = answer(held.groupBy().count()).column(0)[0].as_py()
+            found = sorted(folder.joinpath(name).rglob("*.parquet"))
+            if dataset.dataset(found, format="parquet").count_rows() != told if found else told:
+                raise ReleaseError(
+                    f"{folder.parent} does not contain what the executors wrote. The folder of a series on Spark must "
+                    "be one that this machine and all executors reach under the same path."
+                )
+            for path in found:
+                _sync(path)
+        self.folder, self._frames, self._holder = folder, None, Holder(most=None)
+
+    def _held(self, states: States) -> "DataFrame":
+        """Return the group, word and state of every item of a pool that is not released."""
+        from pyspark.sql import functions as sql
+
+        users, items = self._both
+        known = items.mapInArrow(closure(item_states, states=states), "word binary, state int")
+        # By an alias, since Spark cannot tell columns of a frame from those of one that was made of it.
+        pairs = users.select(sql.col("place").alias("place"), sql.explode("items").alias("word")).distinct()
+        return pairs.join(known, "word")
+
+    def __repr__(self) -> str:
+        return "SparkNights(private)"
+
+
+def _of_users(secret: "RestrictableDraws") -> "Draws":
+    return secret.restrict(sample_of(ORDER), order_of(ORDER), f"{WORDS}{TEXT}")
+
+
+def _write(frame: "DataFrame", place: str, by: str | None) -> None:
+    try:
+        with as_written(frame.sparkSession):
+            writer = frame.write if by is None else frame.write.partitionBy(by)
+            writer.parquet(place)
+            return
+    except Exception as error:  # py4j and pyspark have different exceptions
+        failure = failure_of(error)
+    raise failure
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

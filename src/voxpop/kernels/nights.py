@@ -1,0 +1,111 @@
+"""Kernels for the pools of a series: users' items over many nights."""
+
+import numpy as np
+
+from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s
+
+
+@jit
+def sort_items(tokens: Int32s, starts: Int64s) -> None:
+    """Sort the items of each user, in place: their order must not depend on the engine that read the rows.
+
+    Args:
+        tokens: int32, the items of one user after the other.
+        starts: int64 (users + 1).
+    """
+    for user in range(starts.size - 1):
+        tokens[starts[user] : starts[user + 1]].sort()
+
+
+@jit
+def fresh_items(
+    tokens: Int32s, starts: Int64s, places: Int64s, items: Int32s, pool_starts: Int64s, decided: Bytes
+) -> tuple[Int32s, Int64s]:
+    """Return the distinct items of tonight's users that are neither in their pool nor released.
+
+    Args:
+        tokens: int32, tonight's items of one user after the other; below 0 for none.
+        starts: int64 (tonight's users + 1).
+        places: int64 (tonight's users), the place of each in the pools, or -1 for a new user.
+        items: int32, the pools of all users.
+        pool_starts: int64 (users + 1).
+        decided: uint8 (items), nonzero for items that are released.
+
+    Returns:
+        The items and where those of each user begin.
+    """
+    found = np.empty(tokens.size, np.int32)
+    ends = np.zeros(starts.size, np.int64)
+    seen = np.full(decided.size, -1, np.int32)
+    end = 0
+    for user in range(places.size):
+        if places[user] >= 0:
+            for position in range(pool_starts[places[user]], pool_starts[places[user] + 1]):
+                seen[items[position]] = user
+        for position in range(starts[user], starts[user + 1]):
+            item = tokens[position]
+            if item >= 0 and decided[item] == 0 and seen[item] != user:
+                seen[item] = user
+                found[end] = item
+                end += 1
+        ends[user + 1] = end
+    return found[:end], ends
+
+
+@jit
+def joined_pools(
+    old: Int64s, fresh: Int64s, pools: tuple[Int32s, Int64s, Int32s], added: tuple[Int32s, Int64s], night: int
+) -> tuple[Int32s, Int64s, Int32s]:
+    """Return the pools of all users with tonight's items behind the earlier ones.
+
+    Args:
+        old: int64 (users), the place of each user in the earlier pools, or -1.
+        fresh: int64 (users), the place in tonight's users, or -1.
+        pools: items, starts, and the night on which each item joined.
+        added: tonight's items and starts.
+        night: its number.
+    """
+    items, starts, nights = pools
+    more, more_starts = added
+    total = items.size + more.size
+    new_items, new_nights = np.empty(total, np.int32), np.empty(total, np.int32)
+    new_starts = np.zeros(old.size + 1, np.int64)
+    end = 0
+    for user in range(old.size):
+        if old[user] >= 0:
+            for position in range(starts[old[user]], starts[old[user] + 1]):
+                new_items[end] = items[position]
+                new_nights[end] = nights[position]
+                end += 1
+        if fresh[user] >= 0:
+            for position in range(more_starts[fresh[user]], more_starts[fresh[user] + 1]):
+                new_items[end] = more[position]
+                new_nights[end] = night
+                end += 1
+        new_starts[user + 1] = end
+    return new_items[:end], new_starts, new_nights[:end]
+
+
+@jit
+def active_items(items: Int32s, starts: Int64s, nights: Int32s, states: Bytes, since: int) -> tuple[Int32s, Int64s]:
+    """Return the items of each user that get weight: active ones, and resting ones that joined the pool lately.
+
+    Args:
+        items: int32, the pools of all users.
+        starts: int64 (users + 1).
+        nights: int32, the night on which each item joined the user's pool.
+        states: uint8 (items), 0 for released items, 1 for resting ones, 2 for active ones.
+        since: the first night whose items get weight although they rest.
+    """
+    found = np.empty(items.size, np.int32)
+    ends = np.zeros(starts.size, np.int64)
+    end = 0
+    for user in range(starts.size - 1):
+        for position in range(starts[user], starts[user + 1]):
+            state = states[items[position]]
+            if state == 2 or (state == 1 and nights[position] >= since):
+                found[end] = items[position]
+                end += 1
+        ends[user + 1] = end
+    return found[:end], ends

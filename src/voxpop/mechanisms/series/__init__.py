@@ -1,0 +1,1 @@
+"""Releases every night under one budget: plan, private state and nights."""

@@ -1,0 +1,271 @@
+"""From a budget and a number of nights to the numbers that run. Nothing here reads data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, exp, floor, log, log2, sqrt
+from typing import Any, Literal, final
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from voxpop.errors import BudgetError, InternalError
+from voxpop.kernels.arrays import Int64s
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.mechanisms.weightings.rule import RuleSetting
+from voxpop.privacy.budget import Budget, Printed, table, too_large
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.gaussian import sigma as gaussian_sigma
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, IndividualFilter
+from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.numerics import falling_to, walk_slack
+from voxpop.privacy.upcrossing import ever_reached
+
+Prices = Literal["growing", "equal"]
+POOL = 1000
+"""The most items of one user in a series, if no limit is given."""
+NOVELTY = 0.4
+"""Part of delta for items of only one user; 0.3 and 0.5 release the same within a percent."""
+CUTOFF = 9.5
+"""Weight at which items stop rising, in standard deviations of the night's noise."""
+FALL = 0.5
+"""The total decrease of thresholds over the series, in standard deviations."""
+REST = {"growing": (-0.7, 4.0), "equal": (-0.7, 3.2)}
+"""Below which score items rest, in standard deviations: from the first to the second number over the middle five
+sevenths of the prices."""
+TRIED = 15
+"""An item of a user gets weight although it rests for this part of the nights, one in 15, from the night on which it
+joined the pool: without these nights, words that become common late stay out (benchmarks/comparisons/series.py)."""
+CELLS_IN_SIGMA = 2**12
+FACTOR = 2**20
+NEVER = -(2**62)
+"""A rest threshold below every score."""
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class SeriesPlan(Printed):
+    """The plan of a series: every number that runs, fixed before the first night. `SetUnion.plan_series` returns it.
+
+    Attributes:
+        budget: The privacy budget of all nights together.
+        prices: "growing" or "equal".
+        pool: Most items of one user in all nights.
+        square: mu^2 that each user may spend in all nights.
+        bits: Weights are whole multiples of 2^-bits.
+        cell: Units of the grid in a cell of noisy weights.
+        costs: By night, its price, in 2^-40 of all.
+        sigmas: By night, the standard deviation of the noise on a weight.
+        cutoffs: By night, the weight at which items stop rising, in units.
+        factors: By night, the factor of a noisy weight, in cells, in the score.
+        thresholds: By night, the score at which an item is released.
+        rests: By night, the score below which an item rests on the next night.
+        tried: Number of nights on which an item of a user gets weight although it rests.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.SetUnion().plan_series(vp.Budget(epsilon=3, delta=1e-6), nights=30)
+        >>> len(plan.sigmas), plan.delta <= 1e-6
+        (30, True)
+    """
+
+    budget: Budget
+    prices: Prices
+    pool: int
+    square: float
+    bits: int
+    cell: int
+    costs: tuple[int, ...]
+    sigmas: tuple[float, ...]
+    cutoffs: tuple[int, ...]
+    factors: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    rests: tuple[int, ...]
+    tried: int
+    limit: int | None = field(default=None, kw_only=True)
+
+    @property
+    def nights(self) -> int:
+        """The number of nights."""
+        return len(self.costs)
+
+    def setting(self, night: int) -> RuleSetting:
+        """Return the public numbers of the weighting of a night, from 1."""
+        return RuleSetting(self.pool, 2, self.bits, self.cutoffs[night - 1], bound=MOST_BOUND)
+
+    def charge(self, night: int) -> Charge:
+        """Return the charge of a night with its noise; a user pays its remaining budget times the night's part.
+
+        Raises:
+            InternalError: The night has less noise than its price requires.
+        """
+        cost, sigma = self.costs[night - 1], self.sigmas[night - 1]
+        sensitivity = PolicyGaussian().sensitivity(self.setting(night))
+        square = IndividualFilter(self.square).square(cost)
+        if (Fraction(sensitivity) / Fraction(sigma)) ** 2 > square:
+            raise InternalError("a night would run with less noise than was charged for")
+        # Rounded down; what is left over is spent on later nights.
+        rate = cost * BOUND_STEPS // sum(self.costs[night - 1 :])
+        return Charge(cost, square, sensitivity, sigma, (rate,))
+
+    @property
+    def spreads(self) -> np.ndarray[Any, Any]:
+        """By night, the standard deviation that its noise adds to the score."""
+        cell = self.cell * 2.0**-self.bits
+        return np.multiply(self.factors, self.sigmas) / cell
+
+    @cached_property
+    def delta(self) -> float:
+        """The delta that these numbers spend at the epsilon of the budget (docs/privacy/series.md)."""
+        # A score of rounded readings is within half a factor a night of the exact one.
+        exact = np.array(self.thresholds) - np.cumsum(self.factors) / 2
+        if exact.min() <= 0:
+            raise InternalError("a threshold is not above 0")
+        novel = min(1.0, self.pool * ever_reached(self.spreads, exact))
+        for night in range(1, self.nights + 1):
+            self.charge(night)  # raises where the noise is less than the price requires
+        mu = sqrt(self.square)
+        hit = float(ndtr(ndtri(novel) + mu * ROUNDING))
+        known = gaussian_delta(self.budget.epsilon, mu)
+        return min(1.0, (hit + known) * ROUNDING + walk_slack(self.budget.epsilon, self.nights))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of all nights together, computed from the numbers above.
+
+        Raises:
+            InternalError: They cost more than the budget.
+        """
+        if not self.delta <= self.budget.delta:
+            raise InternalError("the plan's own numbers exceed the budget")
+        return Guarantee(self.budget.epsilon, self.budget.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "budget"}
+        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
+        spent = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "delta_spent": self.delta}
+        return {"mechanism": "set union", "weighting": "series", "nights": self.nights, **spent, **lists}
+
+    @staticmethod
+    def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
+        """Return the plan that `to_dict` described; its guarantee is computed again."""
+        own = {each.name: numbers[each.name] for each in fields(SeriesPlan) if each.name != "budget"}
+        tuples: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in own.items()
+        }
+        return SeriesPlan(Budget(numbers["epsilon"], numbers["delta"]), **tuples)
+
+    def __str__(self) -> str:
+        """Return the plan as text."""
+        return describe(self.to_dict(), str(self.guarantee))
+
+
+def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) -> SeriesPlan:
+    """Compute the noise, the thresholds and the rest thresholds of all nights.
+
+    Raises:
+        BudgetError: If delta is too small or epsilon too large.
+    """
+    slack = walk_slack(budget.epsilon, nights)
+    if budget.delta <= 2 * slack:
+        if 2 * slack >= 1.0:
+            raise too_large(budget.epsilon)
+        raise BudgetError(
+            f"a series needs a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}. "
+            "Choose it far below 1 / (number of users you expect), such as 1e-7."
+        )
+    pool, target = limit or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
+    mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY))
+    square = mu * mu
+    number = np.arange(1, nights + 1)
+    weights = number if prices == "growing" else np.ones_like(number)
+    costs = [max(1, WHOLE * int(each) // int(weights.sum())) for each in weights]
+    filtered = IndividualFilter(square)
+    # The grid follows from the largest cutoff; twice as much leaves room for the sensitivity.
+    bits = PolicyGaussian().bits(2 * CUTOFF / sqrt(float(filtered.square(min(costs)))))
+    sensitivity = PolicyGaussian().sensitivity(RuleSetting(pool, 2, bits, bound=MOST_BOUND))
+    sigmas = [filtered.charge(cost, sensitivity).sigma for cost in costs]
+    cell = max(1, 2 ** floor(log2(min(sigmas) * 2.0**bits / CELLS_IN_SIGMA)))
+    # c_t = p_t^(1/2) t per standard deviation of the noise is p_t t per weight.
+    raised = np.multiply(costs, number / nights)
+    factors = [max(1, round(FACTOR * each)) for each in raised / raised.max()]
+    plan = SeriesPlan(
+        budget,
+        prices,
+        pool,
+        square,
+        bits,
+        cell,
+        tuple(costs),
+        tuple(sigmas),
+        tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas),
+        tuple(factors),
+        (),
+        (),
+        -(-nights // TRIED),
+        limit=limit,
+    )
+    total = np.sqrt(np.cumsum(np.square(plan.spreads)))
+    goal = float(ndtr(ndtri(NOVELTY * target) - mu * ROUNDING)) / pool
+    falls = FALL * (1 - np.square(total / total[-1]))
+
+    def excess(last: float) -> float:
+        return log(max(ever_reached(plan.spreads, (last + falls) * total), exp(-700.0)) / goal)
+
+    last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=1e-4)
+    margins = np.cumsum(factors) / 2
+    # Rounded up, so that the last bits of `excess` do not matter.
+    thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
+    made = SeriesPlan(**{**vars(plan), "thresholds": thresholds, "rests": _rests(plan, total)})
+    made.guarantee  # noqa: B018  raises where the numbers exceed the budget
+    return made
+
+
+def _rests(plan: SeriesPlan, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    spent = np.cumsum(plan.costs) / WHOLE
+    low, high = REST[plan.prices]
+    levels = np.interp(spent, [1 / 7, 6 / 7], [low, high])
+    return tuple(
+        NEVER if part < 1 / 7 else floor(level * each) for part, level, each in zip(spent, levels, total, strict=True)
+    )
+
+
+def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) -> np.ndarray[Any, Any]:
+    """Return the state of each item on a night: 0 for released items, 1 for resting ones, 2 for active ones.
+
+    It follows from the score after the night before and from public numbers: an item that joined tonight has the same
+    state as if it had been there before.
+    """
+    states = np.full(scores.size, 2, np.uint8)
+    if night > 1:
+        states[scores < plan.rests[night - 2]] = 1
+    states[released > 0] = 0
+    return states
+
+
+def night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
+    """Return the numbers of some nights as the cells of a table, a head above them."""
+    nights, cell = plan["nights"], plan["cell"] * 2.0 ** -plan["bits"]
+    spread = np.sqrt(np.cumsum(np.square(np.multiply(plan["factors"], plan["sigmas"]) / cell)))
+    rows = [["night", "price", "sigma", "threshold", "rests below"]]
+    for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
+        at = night - 1
+        rest = "-" if plan["rests"][at] == NEVER else f"{plan['rests'][at] / spread[at]:.3g}"
+        level = plan["thresholds"][at] / spread[at]
+        rows.append([str(night), f"{plan['costs'][at] / WHOLE:.3g}", f"{plan['sigmas'][at]:.4g}", f"{level:.4g}", rest])
+    return rows
+
+
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan from its public numbers."""
+    return "\n".join(
+        [
+            f"Set union over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
+            "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
+            "",
+            *table(night_rows(plan)),
+        ]
+    )

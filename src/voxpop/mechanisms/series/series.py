@@ -1,0 +1,310 @@
+"""A series: a release every night under one budget. This file is the privacy boundary of its nights."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.engine.contract import check_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.nights import NightlyPools, States, require_memory
+from voxpop.errors import InputError, LedgerError, ReleaseError
+from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
+from voxpop.mechanisms.series.plan import SeriesPlan, states_of
+from voxpop.mechanisms.series.state import Pools, Record, Store
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.mechanisms.weightings.rule import RuleSetting
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.individual import WHOLE, Charge
+from voxpop.privacy.secret import Secret, Source
+from voxpop.privacy.upcrossing import NightReading, noise_of
+from voxpop.reading.arrow import int64_array
+from voxpop.reading.keys import Keys
+from voxpop.reading.users import encode_users
+from voxpop.release.release import Release
+
+if TYPE_CHECKING:
+    from voxpop.engine.contract import Engine
+    from voxpop.engine.data import Corpus
+    from voxpop.ledger.ledger import LedgerAccount
+    from voxpop.release.result import Report
+
+
+@final
+class Series:
+    """A release every night under one budget, as `SetUnion.series` returns it.
+
+    All nights together are (epsilon, delta)-private for each user id, with all its rows in the period. The folder holds
+    the private state: only its owner may read it, it must not be copied or restored, and there is one series for the
+    people of a period.
+
+    Example:
+        >>> import tempfile
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> with tempfile.TemporaryDirectory() as here:
+        ...     series = vp.SetUnion().series(f"{here}/drinks", vp.Budget(epsilon=3, delta=1e-6), nights=3)
+        ...     for night in (1, 2, 3):
+        ...         rows = pl.DataFrame({"who": range(3000), "what": ["tea", "milk"] * 1500})
+        ...         new = series.run(vp.read(rows, user="who", items="what"), night=night)
+        ...     sorted(series.released["gram"].to_pylist())
+        [['milk'], ['tea']]
+    """
+
+    def __init__(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
+        """Open a series that was started; see `SetUnion.series`."""
+        self.folder = Path(folder).resolve()
+        self._store = Store(self.folder, key)
+        if not self._store.exists:
+            self._read()  # raises the error of a missing state
+
+    @staticmethod
+    def start(
+        folder: str | PathLike[str],
+        plan: SeriesPlan,
+        ledger: "LedgerAccount | None" = None,
+        seed: int | None = None,
+        key: bytes | None = None,
+    ) -> "Series":
+        """Charge a series and write its first state."""
+        target = Path(folder).resolve()
+        store, secret, guarantee = Store(target, key), Secret.of(seed), plan.guarantee
+        if ledger is not None and seed is not None:
+            raise InputError("a series with a seed is not private, so it cannot be charged. Leave out one of the two.")
+        with store.locked():
+            if store.exists:
+                raise ReleaseError(
+                    f"{folder} holds a series already. Open it without a budget, or give another folder for another "
+                    "series, which is charged."
+                )
+            record = Record(plan.to_dict(), secret.stored().hex(), secret.private)
+            if ledger is not None:
+                label = f"series {target.name}"
+                if (earlier := ledger.entry(label)) is not None and earlier.release:
+                    raise LedgerError(
+                        f'The ledger has a series "{target.name}", whose state is not in {folder}. A lost state ends a '
+                        "series: start another one in a folder of another name, which is charged."
+                    )
+                entry = ledger.charge(guarantee, "set union", label)
+                record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
+            store.write(record, NightlyPools.empty())
+        return Series(folder, key)
+
+    def run(self, data: "Corpus", night: int | None = None) -> Release:
+        """Add the rows of a night, and return the items that are released since the night before.
+
+        A night that was stopped is completed from the state. The last night again returns its release again, and the
+        rows are ignored.
+
+        Args:
+            data: The rows of the night, as returned by `voxpop.read`. The ids of users must be spelled alike every
+                night.
+            night: Its number, from 1. Give it where a job may be repeated or skipped: nights that were left out count
+                as nights without rows. The next one by default.
+
+        Raises:
+            InputError: If the number is out of order, or the rows have other columns than on the first night.
+            ReleaseError: If the series has ended, or its state is missing or damaged.
+            LedgerError: If the state is not the newest.
+        """
+        corpus = check_engine(data)
+        with self._store.locked():
+            record, pools, plan, secret = self._completed()
+            if record.night and night == record.night:
+                # Whatever the rows: a comparison with those of the first run would be a result that depends on them.
+                return _release(record, pools, plan, record.before)
+            number = _next(record, plan, night)
+            _check_columns(record, corpus)
+            pools = _on_engine(corpus, pools, secret)
+            record.before = record.night
+            for missed in range(record.night + 1, number):
+                read_night(plan, pools, secret, missed, None)
+            begin_night(plan, pools, secret, corpus, number)
+            record.night, record.begun = number - 1, number
+            # On disk before any noise of this night is drawn: a night is completed from here, never run on other rows.
+            self._store.write(record, pools)
+            self._complete(record, pools, plan, secret)
+            return _release(record, pools, plan, record.before)
+
+    def remove(self, user: int | str) -> bool:
+        """Delete the rows of a user from the state, and tell whether the state had the user.
+
+        The user's key stays, without a budget, so that later rows of the same id are ignored. The names and the noisy
+        scores of all items stay until the series ends: without them the guarantee would not hold.
+
+        Args:
+            user: The id, as in the rows.
+        """
+        with self._store.locked():
+            record, pools, _, _ = self._completed()
+            found = pools.remove(int(encode_users([pa.array([user])])[1][0]))
+            if found:
+                self._store.write(record, pools)
+        return found
+
+    @property
+    def plan(self) -> SeriesPlan:
+        """The public numbers, fixed before the first night."""
+        return SeriesPlan.from_dict(self._read()[0].plan)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of all nights together."""
+        record, _ = self._read()
+        return replace(SeriesPlan.from_dict(record.plan).guarantee, private=record.private)
+
+    @property
+    def night(self) -> int:
+        """The last complete night, 0 before the first."""
+        return self._read()[0].night
+
+    @property
+    def released(self) -> pa.Table:
+        """All released items with the night of their release: the columns of `Release.to_arrow` and `night`."""
+        record, pools = self._read()
+        release = _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
+        _, nights = _sorted(pools, 0)
+        return release.to_arrow().append_column("night", pa.array(nights, pa.int32()))
+
+    @property
+    def release(self) -> Release:
+        """All released items as one release, which can be saved and exported."""
+        record, pools = self._read()
+        return _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
+
+    @property
+    def counts(self) -> list[int]:
+        """By night, the number of items that it released."""
+        record, pools = self._read()
+        found = Counter(pools.out(0)[1].tolist())
+        return [found[night] for night in range(1, record.night + 1)]
+
+    def report(self) -> "Report":
+        """Return the report of all released items."""
+        return self.release.report()
+
+    def _read(self) -> tuple[Record, Pools]:
+        with self._store.locked():
+            return self._store.read()
+
+    def _completed(self) -> tuple[Record, Pools, SeriesPlan, Secret]:
+        """Return the state, with the night completed that was stopped."""
+        record, pools = self._store.read()
+        plan, secret = SeriesPlan.from_dict(record.plan), Secret(bytes.fromhex(record.secret), private=record.private)
+        if record.begun:
+            self._complete(record, pools, plan, secret)
+        return record, pools, plan, secret
+
+    def _complete(self, record: Record, pools: Pools, plan: SeriesPlan, secret: Secret) -> None:
+        """Add the noise of the night that has begun, release, and write the state: a function of the state alone."""
+        read_night(plan, pools, secret, record.begun, weights_of(plan, pools, record.begun))
+        record.night, record.begun = record.begun, 0
+        self._store.write(record, pools)
+
+    def __repr__(self) -> str:
+        return f"Series({str(self.folder)!r}, private)"
+
+
+def begin_night(plan: SeriesPlan, pools: Pools, secret: Secret, corpus: Any, night: int) -> None:
+    """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item."""
+    past = secret.restrict(*map(noise_of, range(1, night)))
+    pools.take(corpus, secret, night, plan.pool, WHOLE, partial(_past_noise, plan, past, night))
+    pools.pay(*_tonight(plan, night))
+
+
+def weights_of(plan: SeriesPlan, pools: Pools, night: int) -> Any:
+    """Return the weight of every item on a night for which users have paid: private."""
+    return pools.weigh(*_tonight(plan, night), partial(_add, plan.setting(night)))
+
+
+def _add(setting: RuleSetting, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s) -> None:
+    PolicyGaussian().add_within(histogram, items, starts, setting, bounds)
+
+
+def _tonight(plan: SeriesPlan, night: int) -> tuple[Charge, States, int]:
+    """Return the charge, the states of items, and the first night whose items get weight although they rest."""
+    return plan.charge(night), partial(states_of, plan, night=night), night - plan.tried + 1
+
+
+def _reading(plan: SeriesPlan, secret: Source, night: int) -> NightReading:
+    at = night - 1
+    return NightReading(night, plan.factors[at], plan.sigmas[at], 1 << plan.bits, plan.cell, secret)
+
+
+def _past_noise(plan: SeriesPlan, secret: Source, night: int, names: Uint64s) -> Int64s:
+    """Return the scores of items that are new on a night: the noise of all earlier nights."""
+    scores, none = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    for earlier in range(1, night):
+        scores = _reading(plan, secret, earlier)(none, names, scores)
+    return scores
+
+
+def read_night(plan: SeriesPlan, pools: Pools, secret: Secret, night: int, weights: Any) -> None:
+    """Add the noisy weights of a night to the scores of all items, held or not, and release by the threshold."""
+    pools.read(_reading(plan, secret, night), weights, secret, plan.thresholds[night - 1], night)
+
+
+def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
+    number = record.night + 1 if night is None else night
+    if record.night >= plan.nights:
+        raise ReleaseError(
+            f"the series has ended with night {plan.nights}. Start another series, which is charged and adds to it."
+        )
+    if isinstance(number, bool) or not isinstance(number, int) or not record.night < number <= plan.nights:
+        raise InputError(
+            f"`night` must be from {record.night + 1} to {plan.nights}, got {number!r}. Earlier nights have run, "
+            "and only the last one can be repeated."
+        )
+    return number
+
+
+def _on_engine(corpus: "Engine", pools: Pools, secret: Secret) -> Pools:
+    """Return the state on the engine of the rows, which is that of the first night."""
+    here = isinstance(corpus, LocalCorpus)
+    if isinstance(corpus, LocalCorpus) and isinstance(pools, NightlyPools):
+        require_memory(corpus, pools)
+        return pools
+    from voxpop.engine.spark.corpus import SparkCorpus
+    from voxpop.engine.spark.nights import SparkNights
+
+    if isinstance(corpus, SparkCorpus) and isinstance(pools, NightlyPools) and not pools.keys.size:
+        return SparkNights.empty(corpus, secret)
+    if here or isinstance(pools, NightlyPools):
+        raise InputError(
+            f"the state of this series is {'on Spark' if here else 'on this machine'}. Read the rows of every night "
+            "there."
+        )
+    return pools
+
+
+def _check_columns(record: Record, corpus: "Engine") -> None:
+    """Refuse rows of another kind than those of earlier nights."""
+    if isinstance(corpus, LocalCorpus) and not len(corpus.vocabulary):  # tables without rows may have no types
+        return
+    mine, theirs = (corpus.reading, corpus.keys.to_list()), (record.reading, record.keys)
+    if record.reading and mine != theirs:
+        raise InputError(
+            "the rows of every night must be read alike: the same tokenizer, and columns of the same names and types. "
+            "Read them as on the first night."
+        )
+    record.reading, record.keys = mine
+
+
+def _sorted(pools: Pools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
+    """Return the items released after a night, in order of bytes, and the nights of their release."""
+    words, nights = pools.out(after)
+    order = np.asarray(pc.sort_indices(words)).astype(np.int64)
+    return words.take(int64_array(order)), nights[order]
+
+
+def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Release:
+    guarantee = replace(plan.guarantee, private=record.private)
+    keys = Keys.from_list(record.keys)
+    release = Release.from_items(_sorted(pools, after)[0], plan, guarantee, record.reading, keys)
+    return release.with_ledger_entry(f'entry {record.ledger[2]} of "{record.ledger[1]}"') if record.ledger else release

@@ -1,0 +1,207 @@
+"""The folder of a series: one file with the whole private state, replaced in one step and chained by checksums.
+
+Format version 1: an .npz of arrays (`NightlyPools.arrays`) and the array `record`, UTF-8 JSON with the fields below;
+sealed as a whole where the caller gave a key. On Spark the record names a folder of Parquet files beside it.
+docs/guides/every-night.md describes what they contain.
+"""
+
+import io
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any, Union, final
+from zipfile import BadZipFile
+
+import numpy as np
+
+from voxpop.engine.local.nights import NightlyPools
+from voxpop.errors import ReleaseError
+from voxpop.ledger.ledger import Ledger
+from voxpop.ledger.storage import PATIENCE
+from voxpop.privacy.secret import SEALED, Secret, seal, unseal
+from voxpop.reading.folder import sync_folder
+
+if TYPE_CHECKING:
+    from voxpop.engine.spark.nights import SparkNights
+
+Pools = Union[NightlyPools, "SparkNights"]
+FILE = "state.voxpop"
+FORMAT, VERSION = "voxpop series", 1
+FRESH, FRAMES = f".{FILE}.new-", "frames-"
+
+
+@final
+@dataclass(slots=True)
+class Record:
+    """The content of a state other than arrays.
+
+    Attributes:
+        plan: the public numbers of the plan.
+        secret: the key of all draws, in hexadecimal digits.
+        private: False for a series with a seed.
+        night: the last complete night, 0 before the first.
+        before: the last complete night before it that had rows.
+        begun: the night whose rows and payments are stored but whose noise was not added, or 0.
+        reading: how tokens are made, "" before the first night.
+        keys: names and types of the items' columns.
+        ledger: path, data set and number of the entry that was charged, or empty.
+        frames: the folder of Parquet files of a state on Spark, or "".
+        places: the number of groups of users there.
+        previous: checksum of the state that this one replaced.
+        format: the kind of file.
+        version: of the format.
+    """
+
+    plan: dict[str, Any]
+    secret: str
+    private: bool = True
+    night: int = 0
+    before: int = 0
+    begun: int = 0
+    reading: str = ""
+    keys: list[dict[str, str]] = field(default_factory=list)
+    ledger: list[Any] = field(default_factory=list)
+    frames: str = ""
+    places: int = 0
+    previous: str = ""
+    format: str = FORMAT
+    version: int = VERSION
+
+
+@final
+class Store:
+    """Reads and replaces the state of one series; use it while `locked`."""
+
+    def __init__(self, folder: Path, key: bytes | None) -> None:
+        self._folder, self._key = folder, key
+
+    @property
+    def exists(self) -> bool:
+        """Whether the folder has a state."""
+        return (self._folder / FILE).is_file()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Exclude other processes.
+
+        Raises:
+            ReleaseError: Another process runs this series.
+        """
+        from filelock import FileLock, Timeout
+
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(self._folder, 0o700)
+        try:
+            with FileLock(self._folder / ".lock", timeout=PATIENCE, mode=0o600):
+                yield
+        except Timeout:
+            raise ReleaseError(f"{self._folder} is used by another process. Wait for its night to end.") from None
+
+    def read(self) -> tuple[Record, Pools]:
+        """Return the state, checked against its ledger.
+
+        Raises:
+            ReleaseError: There is no state, or it is damaged, encrypted, or of another version.
+            LedgerError: The state is not the newest.
+        """
+        try:
+            content = (self._folder / FILE).read_bytes()
+        except OSError:
+            raise ReleaseError(
+                f"{self._folder} holds no state of a series. Give the folder that the series was started in. A lost "
+                "state ends a series: another one is charged."
+            ) from None
+        whole = content
+        if content.startswith(SEALED) != (self._key is not None):
+            state = "is encrypted" if self._key is None else "is not encrypted"
+            raise ReleaseError(
+                f"{self._folder / FILE} {state}. Give `key` if and only if the series was started with one."
+            )
+        if self._key is not None:
+            whole = unseal(content, self._key)
+        try:
+            with np.load(io.BytesIO(whole), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            fields = json.loads(arrays.pop("record").tobytes())
+        except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+            raise ReleaseError(
+                f"{self._folder / FILE} is damaged. Put back the file of the last night; without it the series ends."
+            ) from error
+        if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
+            raise ReleaseError(f"{self._folder / FILE} has another version: use the voxpop that wrote it.")
+        record = Record(**fields)
+        checksum = _checksum(content, record)
+        if record.ledger:
+            path, name, number = record.ledger
+            # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
+            Ledger(path).account(name).advance(number, record.previous, checksum)
+        record.previous = checksum
+        if record.frames:
+            from voxpop.engine.spark.nights import SparkNights
+
+            secret = Secret(bytes.fromhex(record.secret), private=record.private)
+            return record, SparkNights(self._folder / record.frames, record.places, secret)
+        return record, NightlyPools.of(arrays)
+
+    def write(self, record: Record, pools: Pools) -> None:
+        """Replace the state in one step, then record it in the ledger; before that nothing of it may be published.
+
+        Raises:
+            ReleaseError: The folder cannot be written; the state is unchanged.
+        """
+        arrays = pools.arrays() if isinstance(pools, NightlyPools) else self._frames(record, pools)
+        buffer = io.BytesIO()
+        text = np.frombuffer(json.dumps(asdict(record), ensure_ascii=False).encode(), np.uint8)
+        np.savez(buffer, allow_pickle=False, record=text, **arrays)
+        content = buffer.getvalue() if self._key is None else seal(buffer.getvalue(), self._key)
+        fresh = self._folder / f"{FRESH}{uuid.uuid4().hex}"
+        try:
+            for left in self._folder.glob(f"{FRESH}*"):  # of a killed process
+                left.unlink(missing_ok=True)
+            try:
+                with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(fresh, self._folder / FILE)
+            finally:
+                with suppress(OSError):
+                    fresh.unlink(missing_ok=True)
+            sync_folder(self._folder)
+        except OSError as error:
+            raise ReleaseError(
+                f"{self._folder} cannot be written: {error.strerror or error}. The night is not complete: make space, "
+                "and run it again on the same rows."
+            ) from None
+        checksum = _checksum(content, record)
+        if record.ledger:
+            path, name, number = record.ledger
+            Ledger(path).account(name).advance(number, record.previous, checksum)
+        record.previous = checksum
+        for left in self._folder.glob(f"{FRAMES}*"):  # replaced, or of a killed process
+            if left.name != record.frames:
+                rmtree(left, ignore_errors=True)
+
+    def _frames(self, record: Record, pools: "SparkNights") -> dict[str, Any]:
+        """Write the files of a state on Spark into a new folder; the record then names it."""
+        if self._key is not None:
+            raise ReleaseError(
+                "the state of a series on Spark cannot be encrypted with a key: executors would need it. Start the "
+                "series without a key, and encrypt the disk."
+            )
+        fresh = self._folder / f"{FRAMES}{uuid.uuid4().hex}"
+        fresh.mkdir(mode=0o700)
+        pools.write(fresh)
+        record.frames, record.places = fresh.name, pools.places
+        return {}
+
+
+def _checksum(content: bytes, record: Record) -> str:
+    # With the key of the series: readers of a ledger cannot test guesses of the state.
+    return f"blake2b:{blake2b(content, key=bytes.fromhex(record.secret), digest_size=32).hexdigest()}"

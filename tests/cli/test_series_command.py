@@ -1,0 +1,43 @@
+"""A series from the shell: started, run, shown, and a user deleted."""
+
+import polars as pl
+
+import voxpop as vp
+
+COLUMNS = ["--user", "who", "--items", "what"]
+
+
+def night(path, *words, first=0):
+    """Write rows in which 3,000 users hold all words."""
+    users = range(first, first + 3000)
+    pl.DataFrame({"who": [u for u in users for _ in words], "what": list(words) * 3000}).write_parquet(path)
+
+
+def test_a_series_from_the_shell(voxpop, tmp_path):
+    """Charged once; every command opens the same state; the release is saved and verified."""
+    assert voxpop("ledger", "init", "team.json", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-5").code == 0
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    key = ["--key-file", "key"]
+    budget = ["--epsilon", 3, "--delta", "1e-6", "--ledger", "team.json", "--dataset", "shop"]
+    started = voxpop("series", "init", "state", "--nights", 4, *budget, *key)
+    assert "Set union over 4 nights under one budget" in started.out
+    assert "holds a series already" in voxpop("series", "init", "state", "--nights", 4, *budget, *key).complaint
+    night(tmp_path / "1.parquet", "tea", "milk")
+    first = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key)
+    assert voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key).out == first.out
+    night(tmp_path / "3.parquet", "tea", "milk", "oat")
+    out = voxpop("series", "run", "state", "3.parquet", *COLUMNS, "--night", 3, "-o", "words", *key).out
+    assert out.startswith("Night 3:")
+    assert voxpop("verify", "words").code == 0
+    assert "Set union over 4 nights" in voxpop("show", "words").out
+    shown = voxpop("series", "show", "state", *key)
+    assert "3 of 4 nights" in shown.out
+    assert "(3, 1e-06)-DP" in shown.out
+    found = voxpop("series", "show", "state", *key, "--json").json
+    assert sum(found["counts"]) == len(found["items"]) == len(vp.load("words"))
+    assert "Deleted" in voxpop("series", "delete", "state", 17, *key).out
+    assert "no such user" in voxpop("series", "delete", "state", "nobody", *key).out
+    (entry,) = voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]
+    assert entry["label"] == "series state"
+    assert "encrypted" in voxpop("series", "show", "state").complaint
+    assert "--run-id does not apply" in voxpop("series", "init", "s", "--nights", 4, *budget, "--run-id", "x").complaint

@@ -1,0 +1,77 @@
+"""A series in loops over dicts: the nights of docs/privacy/series.md."""
+
+import numpy as np
+
+from naive.weighing import word_name
+
+
+class Nights:
+    """The whole state, by user key and word."""
+
+    def __init__(self, plan, secret):
+        self.plan, self.secret = plan, secret
+        self.pools, self.left, self.scores, self.released = {}, {}, {}, {}
+
+    def noise(self, night, word):
+        """Return the noise of a night on a word in cells, by the quantile of its bits."""
+        from voxpop.privacy.sampling import noisy_cells
+
+        content = np.frombuffer(word.encode(), np.uint8)
+        names = self.secret.text_draws("words", content, np.array([0, content.size]))
+        draws = self.secret.draws(f"noise/night {night}", names[:, 0], names[:, 1])
+        plan = self.plan
+        return int(noisy_cells(np.zeros(1, np.int64), plan.sigmas[night - 1], 1 << plan.bits, plan.cell, draws)[0])
+
+    def run(self, rows, night):
+        """Run a night: `rows` has a list of words for each user key. None is a night without a run."""
+        plan = self.plan
+        for user, words in (rows or {}).items():
+            mine, fresh = self.pools.setdefault(user, {}), []
+            self.left.setdefault(user, 2**40)
+            for word in dict.fromkeys(words):
+                if word not in mine and not self.released.get(word):
+                    fresh.append(word)
+            room = plan.pool - len(mine) if self.left[user] else 0
+            if len(fresh) > room:
+                fresh = sorted(fresh, key=lambda word: self.draw("sample/series", user, word_name(self.secret, word)))
+            for word in fresh[: max(room, 0)]:
+                mine[word] = night
+                if word not in self.scores:
+                    self.scores[word] = sum(plan.factors[r - 1] * self.noise(r, word) for r in range(1, night))
+                    self.released[word] = 0
+        weights = {} if rows is None else self.weights(night)
+        for word in self.scores:
+            cells = weights.get(word, 0.0) * 2**plan.bits / plan.cell + self.noise(night, word)
+            self.scores[word] += plan.factors[night - 1] * cells
+            if not self.released[word] and self.scores[word] >= plan.thresholds[night - 1]:
+                self.released[word] = night
+
+    def weights(self, night):
+        """Return the weight of each word, users in the order of their keyed hash."""
+        plan, charge = self.plan, self.plan.charge(night)
+        unit, sets = 1.0, []
+        order = sorted(self.pools, key=lambda user: (self.draw("order/series", user, 0), user))
+        rests = {word for word, score in self.scores.items() if night > 1 and score < plan.rests[night - 2]}
+        for user in order:
+            tried = night - plan.tried + 1
+            mine = [w for w, n in self.pools[user].items() if not self.released[w] and (w not in rests or n >= tried)]
+            if not mine:
+                continue
+            paid = min(self.left[user] * charge.rates[0] >> 20, 16 * charge.cost, self.left[user])
+            self.left[user] -= paid
+            sets.append((mine, int(charge.bounds(np.array([paid]))[0]) / 2**20))
+        cutoff, total = plan.cutoffs[night - 1] / 2**plan.bits, {}
+        for mine, bound in sets:
+            if bound <= 0:
+                continue
+            # l2-descent by `bound` is that by 1 in units of `bound`.
+            scaled = {word: total.get(word, 0.0) / bound for word in mine}
+            gaps = {word: cutoff / bound - scaled[word] for word in mine}
+            length = max(unit, sum(gap * gap for gap in gaps.values()) ** 0.5)
+            for word in mine:
+                total[word] = total.get(word, 0.0) + bound * gaps[word] / length
+        return total
+
+    def draw(self, purpose, user, name):
+        """Return the first word of a draw."""
+        return int(self.secret.draws(purpose, np.array([user], np.uint64), np.array([name], np.uint64))[0, 0])

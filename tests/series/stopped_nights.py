@@ -1,0 +1,85 @@
+"""Kill a night before each access to a file and run it again: `python -m series.stopped_nights FOLDER`.
+
+Prints, for each step, what the series has released by night after all.
+"""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import filelock  # noqa: F401  so that a forked process imports nothing
+import polars as pl
+
+import voxpop as vp
+from ledger.stopping import forked
+from voxpop.mechanisms.series import series as module
+from voxpop.privacy.secret import Secret
+
+NIGHTS = 4
+
+
+def rows(night: int) -> vp.Corpus:
+    """Return rows of which most nights release something."""
+    words = [f"w{number}" for number in range(night)]
+    table = pl.DataFrame({"who": range(900), "what": [words[user % len(words)] for user in range(900)]})
+    return vp.read(table, user="who", items="what")
+
+
+def start(folder: Path) -> None:
+    """Start a series that always has the same secret."""
+    account = vp.Ledger(folder / "team.json").open("posts", vp.Budget(8, 1e-5), create=True)
+    vp.SetUnion().series(folder / "state", vp.Budget(3, 1e-6), nights=NIGHTS, ledger=account)
+    vp.SetUnion().series(folder / "state").run(rows(1), night=1)
+
+
+def night(folder: Path, number: int, step: int = 0) -> None:
+    """Run a night, and kill this process before its step-th access to a file below the folder."""
+    data, steps = rows(number), 0
+    series = vp.SetUnion().series(folder / "state")
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal steps
+        if event.startswith(("open", "os.")) and arguments and str(folder) in str(arguments[0]):
+            steps += 1
+            if steps == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    new = series.run(data, night=number)
+    with open(folder.parent / f"{folder.name}.seen", "a") as seen:
+        seen.write(json.dumps(new.to_list()) + "\n")
+
+
+def outcome(folder: Path) -> dict[str, object]:
+    """Return what a series has released, and how often its budget was charged."""
+    released = vp.SetUnion().series(folder / "state").released
+    nights = dict(zip([gram[0] for gram in released["gram"].to_pylist()], released["night"].to_pylist(), strict=True))
+    entries = vp.Ledger(folder / "team.json").account("posts").entries
+    return {"nights": nights, "charged": len(entries), "left": len(list((folder / "state").glob("*.new-*")))}
+
+
+def rest(folder: Path, killed: bool) -> None:
+    """Run the night again and the next one, and print the outcome."""
+    for number in (2, 3):
+        night(folder, number)
+    seen = folder.parent.joinpath(f"{folder.name}.seen").read_text().splitlines()
+    print(json.dumps({**outcome(folder), "killed": killed, "seen": seen[-2:]}), flush=True)
+
+
+def main(where: Path) -> None:
+    """Print an outcome for every step, and last the one without a kill."""
+    module.Secret.fresh = classmethod(lambda cls: Secret(b"s" * 32, private=True))  # type: ignore[method-assign]
+    step, killed = 0, True
+    while killed:
+        step += 1
+        folder = where / f"step{step}"
+        folder.mkdir()
+        forked(start, folder)
+        killed = forked(night, folder, 2, step)
+        forked(rest, folder, killed)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,85 @@
+"""Audits over whole series: many copies of two tiny streams, one of which has one more user.
+
+Each copy has a word and users of its own, so the copies are independent trials. Every bound has a false-alarm
+probability of 1e-9.
+"""
+
+from dataclasses import replace
+from math import exp
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import beta
+
+import voxpop as vp
+from voxpop.engine.local.nights import NightlyPools
+from voxpop.mechanisms.series.series import Series
+from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.sampling import noisy_cells
+
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
+BUDGET, NIGHTS, COPIES, ALPHA = vp.Budget(1, 0.02), 5, 20_000, 1e-9
+
+
+def released(folder, seed, users, late):
+    """Return in how many copies the word of the copy is released by the end of a series.
+
+    Args:
+        folder: of the series.
+        seed: of the series.
+        users: number of users who hold the word of each copy.
+        late: the number of the last user, who comes on the third night, or None.
+    """
+    copy, user = np.divmod(np.arange(COPIES * users), users)
+    table = pl.DataFrame({"who": copy * 100 + user, "what": copy})
+    arrives = pl.Series(np.where(user == late, 3, 1))
+    series = Series.start(folder, vp.SetUnion(limit=1).plan_series(BUDGET, NIGHTS), seed=seed)
+    for night in range(1, NIGHTS + 1):
+        rows = table.filter(arrives == night)
+        series.run(vp.read(rows, user="who", items="what"), night=night)
+    return sum(series.counts)
+
+
+def bounds(count):
+    """Return a confidence interval of a rate."""
+    low = beta.ppf(ALPHA, count, COPIES - count + 1) if count else 0.0
+    high = beta.ppf(1 - ALPHA, count + 1, COPIES - count) if count < COPIES else 1.0
+    return low, high
+
+
+def refuted(folder, others, late):
+    """Return whether the rates with and without the user contradict the guarantee, in either direction."""
+    joined = bounds(released(folder / f"q{others}{late}", 1, others + 1, others if late else None))
+    without = bounds(released(folder / f"p{others}{late}", 2, others, None)) if others else (0.0, 0.0)
+    wrong = [
+        one[0] > exp(BUDGET.epsilon) * two[1] + BUDGET.delta for one, two in ((joined, without), (without, joined))
+    ]
+    return any(wrong)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("others", [0, 1, 2, 4])
+def test_no_series_is_refuted(tmp_path, others, late):
+    """With users who are there from the beginning, or come late with a whole budget."""
+    assert not refuted(tmp_path, others, late)
+
+
+def test_refilled_budgets_are_refuted(tmp_path, monkeypatch):
+    """A broken variant: budgets are filled up every night, and spent on it."""
+    real = NightlyPools.pay
+
+    def pay(self, charge, *tonight):
+        self.left = np.full_like(self.left, WHOLE)
+        real(self, replace(charge, rates=(2**20,)), *tonight)
+
+    monkeypatch.setattr(NightlyPools, "pay", pay)
+    assert any(refuted(tmp_path, others, False) for others in (0, 1, 2))
+
+
+def test_too_little_noise_is_refuted(tmp_path, monkeypatch):
+    """A broken variant: a third of the noise."""
+    from voxpop.privacy import upcrossing
+
+    monkeypatch.setattr(upcrossing, "noisy_cells", lambda weights, sigma, *rest: noisy_cells(weights, sigma / 3, *rest))
+    assert any(refuted(tmp_path, others, False) for others in (3, 5, 7, 9, 11))

@@ -1,0 +1,94 @@
+"""The numbers of a series: the guarantee follows from what runs."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+import voxpop as vp
+from voxpop.errors import BudgetError, InputError, InternalError
+from voxpop.mechanisms.series.plan import CUTOFF, SeriesPlan, states_of
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.upcrossing import ever_reached
+
+BUDGET = vp.Budget(3, 1e-6)
+
+
+@pytest.mark.parametrize("prices", ["growing", "equal"])
+@pytest.mark.parametrize("nights", [1, 2, 30, 365, 1000])
+def test_the_guarantee_follows_from_the_numbers(nights, prices):
+    """Nearly all of delta is spent, prices are within the budget, and the plan survives its record."""
+    plan = vp.SetUnion().plan_series(BUDGET, nights, prices=prices)
+    assert 0.999e-6 < plan.delta <= 1e-6
+    assert sum(plan.costs) <= WHOLE
+    exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
+    hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
+    assert hit + gaussian_delta(3, plan.square**0.5) <= plan.delta * (1 + 1e-12)
+    again = SeriesPlan.from_dict(json.loads(json.dumps(plan.to_dict())))
+    assert again == plan
+    assert str(again) == str(plan)
+    # A user who was there from the beginning pays the prices, but for the rounding of rates.
+    left = np.array([WHOLE])
+    for night in range(1, nights + 1):
+        charge = plan.charge(night)
+        assert (charge.sensitivity / charge.sigma) ** 2 <= float(charge.square) * (1 + 1e-12)
+        left = left - charge.costs(left, np.array([True]))
+    assert left[0] == 0
+
+
+def test_numbers_that_cost_more_are_refused():
+    """Lower thresholds, less noise, a larger pool, a larger square: none has a guarantee."""
+    plan = vp.SetUnion().plan_series(BUDGET, 30)
+    lower = tuple(int(each * 0.99) for each in plan.thresholds)
+    for broken in (
+        replace(plan, thresholds=lower),
+        replace(plan, thresholds=(*plan.thresholds[:-1], 0)),
+        replace(plan, sigmas=tuple(0.99 * each for each in plan.sigmas)),
+        replace(plan, pool=plan.pool + 50),
+        replace(plan, square=1.01 * plan.square),
+        replace(plan, budget=vp.Budget(2.9, 1e-6)),
+    ):
+        with pytest.raises(InternalError):
+            broken.guarantee  # noqa: B018
+
+
+@pytest.mark.parametrize("nights", [30, 1000])
+def test_every_night_is_charged_for_its_readings(nights):
+    """2^31 readings a night, each within 2^-128 in each of 2^23 cells; at epsilon 25 that is visible in delta."""
+    plan = vp.SetUnion().plan_series(vp.Budget(25, 1e-6), nights)
+    exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
+    hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
+    arithmetic = plan.delta - (hit + gaussian_delta(25, plan.square**0.5))
+    assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
+    # No noise of 128 bits is beyond 14 standard deviations.
+    cells = (14 + CUTOFF) * max(plan.sigmas) * 2**plan.bits / plan.cell
+    assert cells < 2**23
+    assert cells * sum(plan.factors) < 2**63
+
+
+def test_states_follow_from_scores_alone():
+    """No item rests on the first night; released items stay released."""
+    plan = vp.SetUnion().plan_series(BUDGET, 30)
+    scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
+    released = np.array([0, 0, 0, 0, 3])
+    assert states_of(plan, scores, released, 22).tolist() == [1, 2, 1, 2, 0]
+    assert states_of(plan, scores, released, 1).tolist() == [2, 2, 2, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("union", "budget", "nights", "error"),
+    [
+        (vp.SetUnion(), vp.Budget(3), 30, BudgetError),
+        (vp.SetUnion(), vp.Budget(60, 1e-6), 30, BudgetError),
+        (vp.SetUnion(), BUDGET, 0, InputError),
+        (vp.SetUnion(), BUDGET, 1001, InputError),
+        (vp.SetUnion(weighting=vp.weightings.PolicyGaussian()), BUDGET, 3, InputError),
+    ],
+)
+def test_wrong_plans(union, budget, nights, error):
+    """Each is refused."""
+    with pytest.raises(error):
+        union.plan_series(budget, nights)

@@ -1,0 +1,299 @@
+"""The state of a series: atomic nights, and no state but the newest."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from filelock import FileLock
+
+import voxpop as vp
+from voxpop.errors import InputError, LedgerError, ReleaseError
+from voxpop.ledger.ledger import LedgerAccount
+from voxpop.mechanisms.series import state
+from voxpop.mechanisms.series.series import Series, begin_night, read_night, weights_of
+from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.secret import Secret
+
+BUDGET = vp.Budget(3, 1e-6)
+
+
+def rows(*words, users=3000):
+    """Return rows in which all users hold all words."""
+    table = pl.DataFrame({"who": [user for user in range(users) for _ in words], "what": list(words) * users})
+    return vp.read(table, user="who", items="what")
+
+
+@pytest.fixture
+def account(tmp_path):
+    """Return an account with room for two series."""
+    return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(7, 1e-4), create=True)
+
+
+@pytest.mark.jit
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
+    """Killed before every access to a file, then run again: the same releases by night, one charge, nothing left."""
+    call = [sys.executable, "-m", "series.stopped_nights", str(tmp_path)]
+    tests = Path(__file__).parents[1]
+    path = os.pathsep.join([str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    *killed, whole = found
+    assert not whole.pop("killed")
+    assert len(killed) > 10
+    assert len(whole["nights"]) > 1
+    for each in killed:
+        assert each.pop("killed")
+        assert each == whole
+
+
+def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
+    """By the checksum in the ledger; without it, the same budget would be spent twice."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
+    series.run(rows("tea"))
+    shutil.copytree(tmp_path / "s", tmp_path / "copy")
+    series.run(rows("tea", "milk"))
+    shutil.copytree(tmp_path / "copy", tmp_path / "s", dirs_exist_ok=True)
+    for call in (lambda: series.run(rows("milk")), lambda: series.released, lambda: series.remove(1)):
+        with pytest.raises(LedgerError, match="restored or copied"):
+            call()
+    monkeypatch.setattr(LedgerAccount, "advance", lambda *_: None)
+    assert series.run(rows("milk")).guarantee == vp.Guarantee(3, 1e-6)  # the broken variant runs night 2 again
+
+
+def test_a_copy_runs_no_further_than_one_of_both(tmp_path, account):
+    """Two copies of a folder: after a night of one, the other is refused."""
+    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
+    shutil.copytree(tmp_path / "s", tmp_path / "copy")
+    vp.SetUnion().series(tmp_path / "copy").run(rows("milk"))
+    with pytest.raises(LedgerError, match="restored or copied"):
+        vp.SetUnion().series(tmp_path / "s").run(rows("milk"))
+
+
+def test_a_lost_state_ends_the_series(tmp_path, account):
+    """It is neither opened nor started again; another one is charged."""
+    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
+    shutil.rmtree(tmp_path / "s")
+    with pytest.raises(ReleaseError, match="holds no state of a series"):
+        vp.SetUnion().series(tmp_path / "s")
+    with pytest.raises(LedgerError, match="A lost state ends a series"):
+        vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
+    vp.SetUnion().series(tmp_path / "t", BUDGET, nights=5, ledger=account)
+    assert [entry.label for entry in account.entries] == ["series s", "series t"]
+
+
+def test_a_start_that_stopped_is_charged_once(tmp_path, account, monkeypatch):
+    """Between the charge and the first state nothing ran."""
+    from voxpop.mechanisms.series.state import Store
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "write", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
+    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
+    assert len(account.entries) == 1
+
+
+@pytest.mark.parametrize("key", [None, b"k" * 32])
+def test_a_changed_state_is_refused(tmp_path, key):
+    """Cut, or edited."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, key=key)
+    series.run(rows("tea"))
+    file = tmp_path / "s" / "state.voxpop"
+    whole = file.read_bytes()
+    for broken in (whole[: len(whole) // 2], b""):
+        file.write_bytes(broken)
+        with pytest.raises(InputError):
+            series.run(rows("milk"))
+    middle = len(whole) // 2
+    file.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    with pytest.raises(InputError):
+        series.run(rows("milk"))
+
+
+def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
+    """Only its owner may read it; with a key it shows no word, and opens with this key only."""
+    key = bytes(range(32))
+    plain = vp.SetUnion().series(tmp_path / "plain", BUDGET, nights=5)
+    sealed = vp.SetUnion().series(tmp_path / "sealed", BUDGET, nights=5, key=key)
+    for series in (plain, sealed):
+        series.run(rows("marmalade"))
+        assert stat.S_IMODE(series.folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE((series.folder / "state.voxpop").stat().st_mode) == 0o600
+    assert b"marmalade" in (plain.folder / "state.voxpop").read_bytes()
+    assert b"marmalade" not in (sealed.folder / "state.voxpop").read_bytes()
+    assert vp.SetUnion().series(tmp_path / "sealed", key=key).night == 1
+    for wrong, message in ((None, "is encrypted"), (bytes(32), "another key"), (b"short", "32 bytes")):
+        with pytest.raises(InputError, match=message):
+            vp.SetUnion().series(tmp_path / "sealed", key=wrong).run(rows("tea"))
+    with pytest.raises(ReleaseError, match="is not encrypted"):
+        vp.SetUnion().series(tmp_path / "plain", key=key).run(rows("tea"))
+
+
+def test_nights_are_numbered(tmp_path):
+    """The last night returns its release again, whatever its rows; nights left out count; earlier ones are refused."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    first = series.run(rows("tea"), night=1)
+    assert series.run(rows("other"), night=1) == series.run(rows("tea"), night=1) == first
+    assert series.night == 1
+    assert "other" not in series._read()[1].words.to_pylist()
+    series.run(rows("tea", "milk"), night=4)
+    with pytest.raises(InputError, match="`night` must be from 5 to 6, got 1"):
+        series.run(rows("milk"), night=1)
+    assert (series.night, len(series.counts)) == (4, 4)
+    series.run(rows("tea", "milk", "oat"))
+    series.run(rows("tea", "milk", "oat", "rye"))
+    with pytest.raises(ReleaseError, match="has ended with night 6"):
+        series.run(rows("tea"))
+    released = series.released.to_pydict()
+    assert {gram[0] for gram in released["gram"]} >= {"tea", "milk"}
+    assert sum(series.counts) == len(series.release) == len(released["night"])
+    assert "tea" in series.report().html
+
+
+def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
+    """Stopped after its rows were stored, and run again on other rows: what the first rows release, and no other word.
+
+    The same noise on other rows would publish their difference.
+    """
+    whole, stopped = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3, seed=1) for name in "ws")
+    for series in (whole, stopped):
+        series.run(rows("tea"))
+    with monkeypatch.context() as patched:
+        patched.setattr(Series, "_complete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stopped.run(rows("tea", "milk"), night=2)
+    again = stopped.run(rows("tea", "rum"), night=2)
+    assert again == whole.run(rows("tea", "milk"), night=2)
+    assert again.to_list()
+    assert stopped._read()[1].words.to_pylist() == ["tea", "milk"]
+
+
+def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
+    """Nights 2 and 3 of a series: every score has their noise, also that of a word of night 4, and nobody pays."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6, seed=1)
+    series.run(rows("tea", users=3), night=1)
+    record, expected = series._read()
+    plan, secret, first = series.plan, Secret(bytes.fromhex(record.secret), private=False), expected.left.copy()
+    for missed in (2, 3):
+        before = expected.scores.copy()
+        read_night(plan, expected, secret, missed, None)
+        assert (expected.scores != before).all()
+    assert (expected.left == first).all()
+    begin_night(plan, expected, secret, rows("tea", "milk", users=3)._engine, 4)
+    read_night(plan, expected, secret, 4, weights_of(plan, expected, 4))
+    series.run(rows("tea", "milk", users=3), night=4)
+    _, found = series._read()
+    assert found.words.to_pylist() == ["tea", "milk"]
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert found.left.tolist() == expected.left.tolist()
+
+
+def test_one_process_at_a_time(tmp_path, monkeypatch):
+    """A night waits for the lock, and does not run without it."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3)
+    monkeypatch.setattr(state, "PATIENCE", 0.05)
+    with FileLock(tmp_path / "s" / ".lock"), pytest.raises(ReleaseError, match="another process"):
+        series.run(rows("tea"))
+    assert series.night == 0
+
+
+def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
+    """Readers of the ledger cannot test guesses of the rows: another secret gives another checksum of one content."""
+    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
+    content, record = (tmp_path / "s" / state.FILE).read_bytes(), vp.SetUnion().series(tmp_path / "s")._read()[0]
+    assert account.entries[0].release == record.previous == state._checksum(content, record)
+    record.secret = "00" * 32
+    assert state._checksum(content, record) != record.previous
+
+
+def test_every_series_has_one_secret_of_its_own(tmp_path):
+    """All nights of one series have one secret; another series has another."""
+    one, two = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
+    before = one._read()[0].secret
+    one.run(rows("tea"))
+    assert one._read()[0].secret == before != two._read()[0].secret
+
+
+def test_no_result_follows_from_the_private_state(tmp_path):
+    """Other budgets, payments, pools, undecided words and scores: all that is public stays the same."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=4, seed=1)
+    for night in (1, 2, 3):
+        series.run(rows("tea", "milk", "oat"), night=night)
+
+    def shown():
+        released, release = series.released, series.release
+        text = (repr(series), str(series.plan), series.guarantee, series.night, series.counts, series.report().html)
+        return released, release, text
+
+    before = shown()
+    assert len(before[0])
+    with series._store.locked():
+        record, pools = series._store.read()
+        words, decided = [*pools.words.to_pylist(), "rum"], pools.released > 0
+        pools.words = pa.array(words, pa.large_string())
+        pools.left = np.full(7, WHOLE // 3)
+        pools.keys, pools.paid = np.arange(7, dtype=np.uint64), np.arange(7)
+        pools.items, pools.starts = np.zeros(7, np.int32), np.arange(8)
+        pools.nights = np.ones(7, np.int32)
+        pools.scores = np.append(np.where(decided, pools.scores, 7) + 5, -5)
+        pools.released = np.append(pools.released, 0)
+        series._store.write(record, pools)
+    assert series._read()[1].words.to_pylist() == words
+    assert shown() == before
+
+
+def test_a_removed_user_has_no_further_budget(tmp_path):
+    """The pool is gone, the key stays without budget, and later rows of the user are ignored."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    series.run(rows("tea", users=3))
+    assert series.remove(1)
+    assert not series.remove(77)
+    _, pools = series._read()
+    place = pools.keys.tolist().index(1)
+    assert (pools.left[place], pools.starts[place]) == (0, pools.starts[place + 1])
+    assert pools.words.to_pylist() == ["tea"]
+    series.run(rows("milk", users=3))
+    _, pools = series._read()
+    place = pools.keys.tolist().index(1)
+    assert pools.starts[place] == pools.starts[place + 1]
+    assert pools.left[place] == 0
+
+
+def test_rows_must_be_of_one_kind(tmp_path):
+    """Other columns on another night are refused; an empty night is not."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    series.run(rows("tea"))
+    table = pl.DataFrame({"who": range(10), "what": range(10)})
+    with pytest.raises(InputError, match="must be read alike"):
+        series.run(vp.read(table, user="who", items="what"))
+    whole = vp.SetUnion().series(tmp_path / "t", BUDGET, nights=6)
+    for each in (table.clear(), table, table.clear(), table):
+        whole.run(vp.read(each, user="who", items="what"))
+    assert (series.night, whole.night) == (1, 4)
+
+
+def test_wrong_calls(tmp_path, account):
+    """Each names the next step, and nothing is charged."""
+    union = vp.SetUnion()
+    with pytest.raises(InputError, match="`nights` must be given"):
+        union.series(tmp_path / "s", BUDGET)
+    with pytest.raises(InputError, match="started with a budget"):
+        union.series(tmp_path / "s", nights=4)
+    with pytest.raises(InputError, match="cannot be charged"):
+        union.series(tmp_path / "s", BUDGET, nights=4, ledger=account, seed=1)
+    with pytest.raises(InputError, match="weighting of its own"):
+        vp.SetUnion(min_users=20).series(tmp_path / "s", BUDGET, nights=4)
+    assert not account.entries
+    seeded = union.series(tmp_path / "s", BUDGET, nights=4, seed=1)
+    assert not seeded.run(rows("tea")).guarantee.private
+    with pytest.raises(ReleaseError, match="holds a series already"):
+        union.series(tmp_path / "s", BUDGET, nights=4)

@@ -1,0 +1,91 @@
+"""A series on Spark: the same releases on every night, and a state that is written in one step."""
+
+import polars as pl
+import pytest
+from framed import framed
+
+import voxpop as vp
+from voxpop.errors import InputError, LedgerError, ReleaseError
+from voxpop.mechanisms.series.series import Series
+
+BUDGET, NIGHTS = vp.Budget(3, 1e-6), 4
+
+
+def table(night):
+    """Return the rows of a night: 900 users, of whom some come late; words of many and of few."""
+    pairs = [
+        (f"u{user}", f"w{(user * 7 + each * each) % (3 + 2 * night)}")
+        for user in range(900)
+        for each in range(1 + user % 4)
+        if user % 5 < 2 + night
+    ]
+    return pl.DataFrame(
+        [*pairs, (f"u{night}", f"rare{night}")], schema={"who": pl.String, "what": pl.String}, orient="row"
+    )
+
+
+def read(spark, where, night, tmp_path, partitions=1):
+    """Return a night's rows in memory, within a limit, or on Spark."""
+    columns = {"user": "who", "items": "what"}
+    if where == "spark":
+        return vp.read(framed(spark, table(night)), options=vp.ReadOptions(partitions=partitions), **columns)
+    path = tmp_path / f"rows{night}.parquet"
+    table(night).write_parquet(path)
+    return vp.read(path, options=vp.ReadOptions(memory="1GiB" if where == "limited" else None), **columns)
+
+
+def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
+    """In memory, within a limit and on Spark: new items, scores, pools and budgets; the third night has no run."""
+    found = {}
+    for where in ("memory", "limited", "spark"):
+        series = vp.SetUnion(limit=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
+        nights = [series.run(read(spark, where, night, tmp_path), night=night).to_list() for night in (1, 2, 4)]
+        found[where] = nights, series.counts, series.released.to_pydict()
+    assert found["memory"] == found["limited"] == found["spark"]
+    assert sum(found["memory"][1]) > 5
+    assert sum(found["memory"][1]) > found["memory"][1][0] > 0
+    items = pl.read_parquet(tmp_path / "spark" / "frames-*" / "items" / "*.parquet")
+    users = pl.read_parquet(tmp_path / "spark" / "frames-*" / "users" / "*" / "*.parquet")
+    _, pools = Series(tmp_path / "memory")._read()
+    scores = dict(zip(pools.words.to_pylist(), pools.scores.tolist(), strict=True))
+    assert {word.decode(): score for word, score in zip(items["word"], items["score"], strict=True)} == scores
+    left = dict(zip(pools.keys.view("int64").tolist(), pools.left.tolist(), strict=True))
+    assert dict(zip(users["key"], users["remaining"], strict=True)) == left
+    assert users["items"].list.len().max() == 5
+
+
+def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
+    """In two groups, stopped after payments: completed from its files, whatever the rows; an older state is refused."""
+    account = vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(8, 1e-5), create=True)
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
+    with monkeypatch.context() as patched:
+        patched.setattr(Series, "_complete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            series.run(read(spark, "spark", 1, tmp_path, partitions=3), night=1)
+    state = (tmp_path / "s" / "state.voxpop").read_bytes()
+    first = series.run(read(spark, "spark", 4, tmp_path, partitions=3), night=1)
+    assert set(first.to_list()) <= set(table(1)["what"])
+    assert series.run(read(spark, "spark", 2, tmp_path), night=1) == first
+    assert len(list((tmp_path / "s").glob("frames-*"))) == 1
+    assert len(list((tmp_path / "s").glob("frames-*/users/place=*"))) == 2
+    with pytest.raises(InputError, match="is on Spark"):
+        series.run(read(spark, "memory", 2, tmp_path))
+    assert series.remove("u5")
+    assert not series.remove("nobody")
+    users = pl.read_parquet(tmp_path / "s" / "frames-*" / "users" / "*" / "*.parquet")
+    assert users.filter((pl.col("remaining") == 0) & (pl.col("items").list.len() == 0)).height == 1
+    (tmp_path / "s" / "state.voxpop").write_bytes(state)
+    with pytest.raises(LedgerError, match="restored or copied"):
+        series.run(read(spark, "spark", 2, tmp_path))
+
+
+def test_series_that_cannot_go_to_spark(spark, tmp_path):
+    """One that began on this machine, and one with a key: refused before the night begins."""
+    here = vp.SetUnion().series(tmp_path / "here", BUDGET, nights=NIGHTS)
+    here.run(read(spark, "memory", 1, tmp_path))
+    with pytest.raises(InputError, match="is on this machine"):
+        here.run(read(spark, "spark", 2, tmp_path))
+    sealed = vp.SetUnion().series(tmp_path / "sealed", BUDGET, nights=NIGHTS, key=bytes(32))
+    with pytest.raises(ReleaseError, match="cannot be encrypted"):
+        sealed.run(read(spark, "spark", 1, tmp_path))
+    assert (here.night, sealed.night) == (1, 0)
