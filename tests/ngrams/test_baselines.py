@@ -48,6 +48,7 @@ def test_baselines_release_the_common_grams(letters, budget):
     assert {len(gram) for gram in dpsu_single(grams, budget, 2, 20, seed=1)} == {2}
 
 
+@pytest.mark.jit
 def test_coverage_and_spurious_share_against_the_truth(letters, budget):
     """All grams of 100 users are named; what nobody holds is counted as spurious."""
     release = vp.NGrams(max_length=3, limit=20).release(letters, budget, seed=1)
@@ -63,6 +64,7 @@ def test_coverage_and_spurious_share_against_the_truth(letters, budget):
     assert share > 0
 
 
+@pytest.mark.jit
 def test_releases_side_by_side(letters, budget):
     """One row each, as wide as the longest of them."""
     long, short = (vp.NGrams(max_length=n, limit=20).release(letters, budget, seed=1) for n in (3, 1))

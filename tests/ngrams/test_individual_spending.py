@@ -53,6 +53,7 @@ def public_numbers(users):
     return first.plan.to_dict(), second.plan.to_dict()
 
 
+@pytest.mark.jit
 def test_nothing_public_depends_on_what_users_spent():
     """Given the same noisy weights, the same numbers come out, whoever paid for them."""
     one, other = public_numbers(180)
@@ -113,6 +114,7 @@ def test_a_release_says_what_ran():
     }
 
 
+@pytest.mark.jit
 def test_every_part_of_a_phrase_is_released_after_the_sweep():
     """The sweep adds only what has its parts already."""
     for seed in range(4):

@@ -11,6 +11,7 @@ WORDS, RUNS = 60, 3
 ALONE = np.random.default_rng(1).random((WORDS, WORDS)) < 0.05
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize(("users", "again"), [(8, False), (5, True)])
 def test_phrases_of_one_user_are_released_at_most_as_often_as_stated(users, again):
     """Each pair of words has several users with no other phrase, and 185 pairs have one.

@@ -151,6 +151,7 @@ def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
 
 
+@pytest.mark.jit
 def test_the_search_catches_a_sequence_in_several_classes_of_length(monkeypatch):
     """If a sequence counted in all classes up to its own, lengths would cost more than their share."""
 
@@ -164,6 +165,7 @@ def test_the_search_catches_a_sequence_in_several_classes_of_length(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
+@pytest.mark.jit
 def test_the_search_catches_distinct_symbols_with_the_noise_of_one(monkeypatch):
     """If noise were for one distinct symbol of a user, all of them would cost more than their share."""
     real = path_budget.PathBudget.of_users
