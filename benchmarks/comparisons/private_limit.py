@@ -1,11 +1,10 @@
 """The private choice of the limit against fixed limits: many short users, few long ones, and small collections.
 
-    python -m benchmarks.comparisons.private_limit [again WORD ...]
+    python -m benchmarks.comparisons.private_limit
 
-Measured cells are kept; `again` and names measure these anew.
+Cells that the same code has measured are kept in `out/cells`.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,9 +13,11 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.comparisons.set_union_limits import BUDGETS
-from benchmarks.support.cells import Cells
-from benchmarks.support.common import chat, joined, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import chat, joined, posts
 from voxpop.engine.local.corpus import LocalCorpus
+
+BENCHMARK = Benchmark(__file__, ("private_limit",), SET_UNION, minutes=12)
 
 LIMITS = (100, 200, 400, 800, 1_600, 3_200, 6_400)
 RUNS, FIXED_RUNS = 5, 3
@@ -33,13 +34,9 @@ COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
 }
 
 
-def main(again: list[str]) -> None:
-    """Measure and write.
-
-    Args:
-        again: words; cells whose names have one of them are measured anew.
-    """
-    cells = Cells("private_limit", again)
+def main() -> None:
+    """Measure and write."""
+    cells = BENCHMARK.cells()
     rows: list[list[object]] = [["collection", "budget", "chosen", *(f"{limit:,}" for limit in LIMITS), "ratio"]]
     for name, read in COLLECTIONS.items():
         corpus = read()
@@ -55,7 +52,7 @@ def main(again: list[str]) -> None:
     )
     note += "texts of reddit_posts with every N users made one. The last column divides by the best fixed limit of the "
     note += "row, which nobody has beforehand."
-    table("The private choice of the limit", rows, "private_limit", note)
+    BENCHMARK.table("The private choice of the limit", rows, "private_limit", note)
 
 
 def released(corpus: LocalCorpus, limit: int | None, budget: vp.Budget) -> list[float]:
@@ -78,4 +75,4 @@ def first(corpus: LocalCorpus, users: int) -> LocalCorpus:
 
 
 if __name__ == "__main__":
-    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])
+    main()

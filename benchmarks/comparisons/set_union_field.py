@@ -28,9 +28,14 @@ from benchmarks.baselines import (
 )
 from benchmarks.baselines.adaptive import BIASED_SENSITIVITY, PUBLISHED, even_sensitivity
 from benchmarks.baselines.held import Mask
+from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.cells import Cells
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.common import BUDGET, posts
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(
+    __file__, ("set_union_field",), SET_UNION, minutes=35, seeds="baselines by run; ours and planned ones none"
+)
 
 LIMITS = (1, 10, 50, 100, 200)
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-5": vp.Budget(1, 1e-5)}
@@ -80,9 +85,6 @@ def main(again: list[str]) -> None:
         rows += [[name, *(shown(values[0::2]) for values in row)] for name, row in found.items()]
         rows.append([f"missing mass, percent, at ({label})", *(f"limit {limit}" for limit in LIMITS)])
         rows += [[name, *(f"{100 * np.mean(values[1::2]):.2f}" for values in row)] for name, row in found.items()]
-        lines = {name: (LIMITS, [float(np.mean(values[0::2])) for values in row]) for name, row in found.items()}
-        if budget is BUDGET:
-            picture("set_union_field", lines, ("limit", "items released"), "x")
     note = (
         f"Words of reddit_posts; mean and deviation of {RUNS} runs, where no deviation stands one run (which deviates "
     )
@@ -92,7 +94,7 @@ def main(again: list[str]) -> None:
     note += "reconstructions, by our reading further apart than they claim (docs/privacy/errata.md): as published, and "
     note += "with noise for what was found. Policy Laplace has the paper's alpha, 3; Policy Gaussian 5."
     head = [["", *("" for _ in LIMITS)]]
-    table("Set union of the field", [*head, *rows], "set_union_field", note)
+    BENCHMARK.table("Set union of the field", [*head, *rows], "set_union_field", note)
 
 
 def shown(counts: list[float]) -> str:

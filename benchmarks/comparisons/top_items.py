@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 import voxpop as vp
 from benchmarks.evaluation import private_user_counts
-from benchmarks.support.common import BUDGET, chat, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, chat, posts
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(__file__, ("top_items",), (*SET_UNION, "mechanisms/counts"), minutes=4)
 
 RUNS = 5
 PLACES = (10, 30, 100, 300, 1_000)
@@ -40,7 +43,7 @@ def main() -> None:
             rows += [[way, *(f"{np.mean(each):.3f}" for each in cells)] for way, cells in found.items()]
     note = f"Share of the k most held words that are named among k, means of {RUNS} runs. The whole budget is the same "
     note += "in every row; rankings and counts have half of it, the set union that found the words the other half."
-    table("The most held words", rows, "top_items", note)
+    BENCHMARK.table("The most held words", rows, "top_items", note)
 
 
 def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:

@@ -1,6 +1,6 @@
 """User-item pairs: voxpop against a count without privacy, and against private peers, in one run.
 
-python -m benchmarks.speed.pairs            # add --peers after `make bench-peers`
+python -m benchmarks.speed.pairs            # add --peers after `make bench-all`
 """
 
 import json
@@ -15,8 +15,11 @@ import polars as pl
 
 import voxpop as vp
 from benchmarks.datasets.pairs import write_pairs
-from benchmarks.support.common import BUDGET, OUT, ROOT, seconds, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, OUT, ROOT, seconds
 from benchmarks.support.engines import read_engine
+
+BENCHMARK = Benchmark(__file__, ("speed_pairs",), (*SET_UNION, "reading", "release"), minutes=5, commands=("--peers",))
 
 PAIRS = OUT / "pairs.parquet"
 PEERS = {
@@ -102,7 +105,7 @@ def main() -> None:
     note = f"{pl.scan_parquet(PAIRS).select(pl.len()).collect().item():,} pairs; epsilon 3, delta e^-10, limit 100."
     note += " Ratios within processes are to polars, those of whole processes (in turns, medians of 3; "
     note += "PipelineDP once) to voxpop."
-    table("User-item pairs", rows, "speed_pairs", note)
+    BENCHMARK.table("User-item pairs", rows, "speed_pairs", note)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Draw the pictures of the documentation: `make pictures`. Numbers come from plans and from benchmarks/results."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,10 +41,16 @@ HOLDERS = {"thank": 60, "you": 58, "see": 46, "tomorrow": 38, "soon": 27, "hello
 SAYINGS = [("ann", "thank you, see you tomorrow"), ("bob", "hello, see you soon"), ("eve", "my badge is 4711")]
 
 
+def lines_of(name: str) -> list[list[str]]:
+    """Return the lines of a table of results, its head first."""
+    lines = [line for line in (RESULTS / f"{name}.md").read_text().splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
 def results(name: str) -> list[dict[str, str]]:
-    """Return the rows of a file of results."""
-    with open(RESULTS / f"{name}.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    """Return the rows of a table of results by the names of its head."""
+    head, *rows = lines_of(name)
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def number(text: str) -> float:
@@ -204,16 +209,14 @@ def weightings() -> plt.Figure:
 
 def default_words() -> float:
     """Return how many words of the same posts the default releases, at the same budget and limit."""
-    with open(RESULTS / "set_union_field.csv", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
+    rows = lines_of("set_union_field")
     limits = next(row for row in rows if row[0] == "items released at (3, e^-10)")
     return number(next(row for row in rows if row[0] == DEFAULT)[limits.index("limit 100")])
 
 
 def limits() -> plt.Figure:
     """Words by limit at three budgets: the default, the best of our other options, and GW made sound by the limit."""
-    with open(RESULTS / "set_union_limits.csv", encoding="utf-8") as file:
-        names, *rows = list(csv.reader(file))
+    names, *rows = lines_of("set_union_limits")
     axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
     figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
     starts = [place for place, row in enumerate(rows) if row[0].startswith("words released")]
