@@ -10,7 +10,7 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.baselines.all_grams import AllGrams
-from benchmarks.evaluation import private_spurious_share
+from benchmarks.evaluation import private_missing_grams, private_spurious_share
 from benchmarks.support.benchmark import NGRAMS, Benchmark
 from benchmarks.support.common import COLLECTIONS, by_length, seconds
 
@@ -51,6 +51,7 @@ def by_lengths(name: str) -> None:
     }
     lengths = [str(length) for length in range(1, longest + 1)]
     rows: list[list[object]] = [["n-grams", *lengths, "total", "to published", "spurious %", "seconds"]]
+    masses: list[list[object]] = [["missing mass, percent", *lengths, "total", "", "", ""]]
     truth, base = AllGrams.of(corpus, longest), 0.0
     for label, mechanism in cells.items():
         plan = mechanism.plan(budget)
@@ -64,12 +65,15 @@ def by_lengths(name: str) -> None:
         whole = [f"{total.mean():,.0f} ± {total.std():.0f}", f"{total.mean() / base:.2f}"]
         rows.append([label, *shown, *whole, f"{spurious:.2f}", f"{once:.1f}"])
         print(*rows[-1], flush=True)
+        missing = np.mean([private_missing_grams(truth, each, longest) for each in found], axis=0)
+        masses.append([label, *(f"{100 * each:.2f}" for each in missing), "", "", ""])
     note = (
         f"Epsilon {budget.epsilon:g}, delta 1e-7, T {longest}, eta 0.01; limit {limit} where none is named; default "
         f"has 3,000. Mean and deviation of {RUNS} runs by tokens of a phrase. Spurious: share of what is released that "
-        "nobody holds. Seconds: the median run."
+        "nobody holds. Seconds: the median run. Missing mass: the share of all pairs of user and phrase whose phrase "
+        "is not released."
     )
-    BENCHMARK.table(f"Phrases of {name} by length", rows, f"lengths_{name}", note)
+    BENCHMARK.table(f"Phrases of {name} by length", [*rows, *masses], f"lengths_{name}", note)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ GW reads private truth here; for research on public data.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import voxpop as vp
-from benchmarks.baselines import private_greedy
-from benchmarks.comparisons.set_union_field import poured
+from benchmarks.baselines import private_greedy, private_released
+from benchmarks.comparisons.set_union_field import pairs, poured
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.cells import Cells
 from benchmarks.support.common import BUDGET, posts
@@ -33,6 +34,8 @@ OPTIONS: dict[str, Callable[[int], Any]] = {
 }
 GW = "GW (2022), as published"
 SOUND = "GW, made sound by the limit"
+Lines = dict[str, list[list[float]]]
+"""By option, and by limit: words and missing mass."""
 RUNS = {"default": 5}
 """Runs of a cell; 1 where not listed: the deviation of one is below half a percent from 10,000 items on."""
 
@@ -40,50 +43,46 @@ RUNS = {"default": 5}
 def main() -> None:
     """Measure and write."""
     cells = BENCHMARK.cells()
-    found: dict[str, dict[str, list[float]]] = {}
-    for label, budget in BUDGETS.items():
-        found[label] = measured(cells, label, budget)
-        write(found)
+    write({label: measured(cells, label, budget) for label, budget in BUDGETS.items()})
 
 
-def write(found: dict[str, dict[str, list[float]]]) -> None:
-    """Write the budgets that are complete."""
+def write(found: dict[str, Lines]) -> None:
+    """Write words and missing mass at all budgets."""
     rows: list[list[object]] = [["", *(named(limit) for limit in LIMITS)]]
     for label, lines in found.items():
         rows.append([f"words released at ({label})", *("" for _ in LIMITS)])
-        rows += [[name, *(f"{each:,.0f}" for each in line)] for name, line in lines.items()]
+        rows += [[name, *(f"{words:,.0f}" for words, _ in line)] for name, line in lines.items()]
         rows.append(["default, over the best of the others of ours", *(f"{ratio:.3f}" for ratio in ratios(lines))])
+        rows.append([f"missing mass, percent, at ({label})", *("" for _ in LIMITS)])
+        rows += [[name, *(f"{100 * missing:.2f}" for _, missing in line)] for name, line in lines.items()]
     note = f"Words of reddit_posts. The default: means of {RUNS['default']} runs, all else one. No limit stands for "
     note += f"{NONE:,}. GW has no limit, the same run stands in every column; without one it is not "
-    note += "(epsilon, delta)-private (docs/privacy/errata.md)."
+    note += "(epsilon, delta)-private (docs/privacy/errata.md). Missing mass: the share of all pairs of user and word "
+    note += "whose word is not released."
     BENCHMARK.table("Set union by limit and budget", rows, "set_union_limits", note)
 
 
-def measured(cells: Cells, label: str, budget: vp.Budget) -> dict[str, list[float]]:
-    """Return what each option releases by limit."""
-    lines = {name: [counted(cells, name, label, budget, limit) for limit in LIMITS] for name in OPTIONS}
-    greedy = cells.get(
-        [GW, label, "no limit"], lambda: [private_greedy(poured("own"), budget, Secret.from_seed(1)).sum()]
-    )
-    sound = [
-        cells.get(
-            [SOUND, label, named(limit)],
-            lambda limit=limit: [private_greedy(poured("own"), budget, Secret.from_seed(1), limit=limit).sum()],
-        )[0]
-        for limit in LIMITS
-    ]
-    return {**lines, GW: [greedy[0]] * len(LIMITS), SOUND: sound}
+def measured(cells: Cells, label: str, budget: vp.Budget) -> Lines:
+    """Return words and missing mass of each option, by limit."""
 
+    def greedy(limit: int | None) -> list[float]:
+        released = private_greedy(poured("own"), budget, Secret.from_seed(1), limit=limit)
+        return [float(released.sum()), pairs("").missing_mass(released)]
 
-def counted(cells: Cells, name: str, label: str, budget: vp.Budget, limit: int) -> float:
-    """Return the mean of what one option releases."""
-    mechanism = OPTIONS[name]
+    def option(name: str, limit: int) -> list[float]:
+        plan, found = OPTIONS[name](limit).plan(budget), []
+        for _ in range(RUNS.get(name, 1)):
+            released = private_released(posts(), plan.release(posts()))
+            found.append([float(released.sum()), pairs("").missing_mass(released)])
+        return np.mean(found, axis=0).tolist()
 
-    def measure() -> list[float]:
-        plan = mechanism(limit).plan(budget)
-        return [len(plan.release(posts())) for _ in range(RUNS.get(name, 1))]
-
-    return float(np.mean(cells.get([name, label, named(limit)], measure)))
+    lines = {
+        name: [cells.get([name, label, named(limit)], partial(option, name, limit)) for limit in LIMITS]
+        for name in OPTIONS
+    }
+    lines[GW] = [cells.get([GW, label], partial(greedy, None))] * len(LIMITS)
+    lines[SOUND] = [cells.get([SOUND, label, named(limit)], partial(greedy, limit)) for limit in LIMITS]
+    return lines
 
 
 def named(limit: int) -> str:
@@ -91,11 +90,11 @@ def named(limit: int) -> str:
     return "no limit" if limit == NONE else f"limit {limit}"
 
 
-def ratios(lines: dict[str, list[float]]) -> list[float]:
-    """Return the default over the best of our other options, by limit."""
+def ratios(lines: Lines) -> list[float]:
+    """Return the words of the default over those of the best of our other options, by limit."""
     others = [line for name, line in lines.items() if name not in ("default", GW, SOUND)]
-    best = [max(column) for column in zip(*others, strict=True)]
-    return [ours / other for ours, other in zip(lines["default"], best, strict=True)]
+    best = [max(words for words, _ in column) for column in zip(*others, strict=True)]
+    return [words / other for (words, _), other in zip(lines["default"], best, strict=True)]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Draw the pictures of the documentation: `make pictures`. Numbers come from plans and from benchmarks/results."""
 
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 import matplotlib as mpl
@@ -123,7 +124,8 @@ def phrases() -> plt.Figure:
     labels = ["published algorithm", "published, at its best budgets and limit", "Voxpop's default"]
     figure, plots = plt.subplots(1, 3, figsize=(9.2, 3.1), constrained_layout=True)
     for plot, (name, title) in zip(plots, names.items(), strict=True):
-        equal, _, best, *_, default = results(f"lengths_{name}")
+        rows = results(f"lengths_{name}")
+        equal, _, best, *_, default = takewhile(lambda row: not row["n-grams"].startswith("missing mass"), rows)
         values = [number(row["total"].split()[0]) for row in (equal, best, default)]
         made = plot.bar(range(3), values, color=colors, width=0.72, label=labels)
         plot.bar_label(made, [f"{value:,.0f}" for value in values], size=9, padding=2)
@@ -220,10 +222,9 @@ def limits() -> plt.Figure:
     axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
     figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
     starts = [place for place, row in enumerate(rows) if row[0].startswith("words released")]
-    for plot, start, end in zip(plots, starts, [*starts[1:], len(rows)], strict=True):
-        lines = {
-            name: [np.nan if each == "–" else number(each) for each in line] for name, *line in rows[start + 1 : end]
-        }
+    for plot, start in zip(plots, starts, strict=True):
+        released = takewhile(lambda row: not row[0].startswith(("words released", "missing mass")), rows[start + 1 :])
+        lines = {name: [np.nan if each == "–" else number(each) for each in line] for name, *line in released}
         strangers = (DEFAULT, "GW", "default, over")
         others = np.nanmax([line for name, line in lines.items() if not name.startswith(strangers)], axis=0)
         plot.plot(
