@@ -10,6 +10,7 @@
 | `gaussian.py` | the basic weighted Gaussian, DP-SIPS (2023), PipelineDP's weighted Gaussian |
 | `renyi.py` | selection by Rényi divergence at one order (2026), reconstructed |
 | `priv_tree.py` | sequences by PrivTree's splits of contexts (Zhang, Xiao, Xie, 2016), from memory |
+| `hitting.py` | k-hitting sets (Dick, Joseph, Raman, 2026), from summaries |
 | `held.py` | who holds what, and missing mass |
 | `noise.py` | noise of the baselines, drawn in doubles |
 """
