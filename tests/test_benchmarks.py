@@ -219,6 +219,16 @@ def test_the_runner_skips_results_that_are_up_to_date_and_prints_failures(tmp_pa
     assert "did not write silent" in said
 
 
+def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
+    """The runner finds benchmarks by their declarations."""
+    root = runner.ROOT / "benchmarks"
+    runs = [path for path in root.rglob("*.py") if "__main__" in path.read_text() and "peers" not in path.parts]
+    commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
+    readme = (root / "README.md").read_text()
+    assert {name for name in commands - {each.module for each in BENCHMARKS} if name not in readme} == set()
+    assert len(BENCHMARKS) > 20
+
+
 def test_every_result_is_declared_once_and_used():
     """By a page, the README, a picture or a claim."""
     assert runner.problems(BENCHMARKS) == []

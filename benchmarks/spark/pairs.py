@@ -1,4 +1,4 @@
-"""Forty million user-item pairs: set union on Spark beside the same count without privacy, whole processes in turn.
+"""Forty million user-item pairs: set union on Spark and the same count without privacy, whole processes in turn.
 
     python -m benchmarks.spark.pairs [--pairs N] [--master MASTER]
 
@@ -74,7 +74,7 @@ def main() -> None:
     note = (
         f"{given.pairs:,} pairs, {PARTITIONS} partitions, {given.master}; whole processes, one run each, in this order."
     )
-    BENCHMARK.table("Set union on Spark beside the same work without privacy", rows, "spark_pairs", note)
+    BENCHMARK.table("Set union on Spark and the same work without privacy", rows, "spark_pairs", note)
 
 
 def measured(program: str, path: Path, master: str) -> tuple[float, float, int, int]:

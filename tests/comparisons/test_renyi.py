@@ -1,4 +1,4 @@
-"""Selection by Rényi divergence at one order: exact privacy of worst cases, and what is released."""
+"""Selection by Rényi divergence at one order: exact privacy of worst cases, and released items."""
 
 from itertools import product
 from math import exp
@@ -77,7 +77,7 @@ def test_the_second_of_two_rounds_releases_at_higher_weights():
 
 @pytest.mark.parametrize("algorithm", [private_weighted_renyi, private_policy_renyi, private_mad2r_renyi])
 def test_common_items_come_out_and_lone_ones_do_not(algorithm):
-    """Two thousand users hold items 0 to 9; user j holds item 10 + j alone (false alarm below 1e-8)."""
+    """Two thousand users hold items 0 to 9; only user j holds item 10 + j (false alarm below 1e-8)."""
     items, starts = as_arrays([[*range(10), 10 + j] for j in range(2000)])
     released = algorithm(
         PrivatePairs(items, starts, np.ones_like(items), 2010), Budget(3, 1e-9), 100, Secret.from_seed(1)
