@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
+.PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench-all bench-stale federation spark browser audit trust clean \
 	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
 
 help:  ## what can be made
@@ -81,23 +81,27 @@ dbt: $(VENV)/.installed-exports  ## the example project of dbt on DuckDB, with d
 	$(call install,.venv-dbt,--group dbt)
 	VOXPOP_DBT=$(CURDIR)/.venv-dbt/bin/dbt $(BIN)/python -m pytest -q tests/exports/test_dbt.py
 
-bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
-	for name in papers.dpsu_table2 papers.dpsu_table3 papers.dpsu_figure12 papers.dpsu_figures comparisons.set_union_field comparisons.set_union_limits speed.union papers.dpne_table4 papers.dpne_text papers.dpne_figures \
-		papers.sequences_msnbc speed.sequences speed.text speed.pairs speed.naive speed.ngrams speed.growth \
-		papers.triehh_theory papers.triehh_holders papers.triehh_words comparisons.values comparisons.limits comparisons.private_limit; do \
-		$(BIN)/python -m benchmarks.$$name || exit 1; done
+SPARK := .venv-spark/.installed
+PEERS := benchmarks/.venv/.installed
+FLOWER := .venv-flower/.installed
 
-bench-utility: $(VENV)/.installed-bench  ## what is released at equal privacy, each step alone and together: one run
-	$(BIN)/python -m benchmarks.comparisons.utility
+bench-all: $(VENV)/.installed-bench $(SPARK) $(FLOWER) $(PEERS)  ## every result that is old, oldest first; goes on where it was interrupted
+	$(BIN)/python -m benchmarks.all
 
-bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, in an environment of their own
+bench-stale: $(VENV)/.installed-bench  ## results that are older than the code that they depend on
+	$(BIN)/python -m benchmarks.all --check
+
+$(PEERS): benchmarks/peers/requirements.txt
 	$(call environment,benchmarks/.venv)
 	$(call install,benchmarks/.venv,--requirement benchmarks/peers/requirements.txt)
-	$(BIN)/python -m benchmarks.speed.pairs --peers
+	touch $@
 
-federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
+$(FLOWER): pyproject.toml
 	$(call environment,.venv-flower)
 	$(call install,.venv-flower,--editable ".[flower]" --group test)
+	touch $@
+
+federation: $(FLOWER)  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
 	.venv-flower/bin/python -m pytest -q $(COVERED) tests/hitters/test_flower.py tests/hitters/test_masking.py
 
 $(VENV)/.installed-browser: $(VENV)/.installed-test
@@ -111,8 +115,6 @@ audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search o
 	PYTHONPATH=tests $(BIN)/python -m audits --trials 2000000
 	PYTHONPATH=tests $(BIN)/python -m searches --pairs 10000000
 
-SPARK := .venv-spark/.installed
-
 trust: $(VENV)/.installed-test $(SPARK)  ## run the tests behind every claim at full length, and write docs/trust.md
 	VOXPOP_FULL=1 VOXPOP_KILLS=50 VOXPOP_TENFOLD=1 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.pages.trust
 
@@ -123,11 +125,6 @@ $(SPARK): pyproject.toml
 
 spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster that loses a worker
 	.venv-spark/bin/python -m pytest -q $(COVERED) -n 2 --dist worksteal -m "not data" tests/spark
-
-bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
-	.venv-spark/bin/python -m benchmarks.spark.jobs
-	.venv-spark/bin/python -m benchmarks.spark.lengths
-	.venv-spark/bin/python -m benchmarks.spark.descent
 
 fuzz: $(VENV)/.installed-test  ## 180,000 generated inputs for readers, tokenisers, the command line and saved releases
 	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/fuzz

@@ -202,13 +202,3 @@ def test_public_names_are_sorted_documented_and_present():
     for name in names:
         value = getattr(voxpop, name)
         assert not isinstance(value, type) or len((value.__doc__ or "").splitlines()) > 1, name
-
-
-def test_the_readme_of_benchmarks_lists_every_command():
-    """Each module that can be run has a row."""
-    root = SOURCE.parents[1] / "benchmarks"
-    runs = [path for path in root.rglob("*.py") if "__main__" in path.read_text() and "peers" not in path.parts]
-    commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
-    readme = (root / "README.md").read_text()
-    assert {command for command in commands if command not in readme} == set()
-    assert len(commands) > 20

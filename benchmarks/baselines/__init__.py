@@ -8,7 +8,9 @@
 | `greedy.py` | GW (Carvalho, Wang, Gondara, 2022), with its published and a public order |
 | `adaptive.py` | MAD and MAD2R (Chen and others, 2025), reconstructed |
 | `gaussian.py` | the basic weighted Gaussian, DP-SIPS (2023), PipelineDP's weighted Gaussian |
+| `renyi.py` | selection by Rényi divergence at one order (2026), reconstructed |
 | `priv_tree.py` | sequences by PrivTree's splits of contexts (Zhang, Xiao, Xie, 2016), from memory |
+| `hitting.py` | k-hitting sets (Dick, Joseph, Raman, 2026), from summaries |
 | `held.py` | who holds what, and missing mass |
 | `noise.py` | noise of the baselines, drawn in doubles |
 """
@@ -17,6 +19,7 @@ from benchmarks.baselines.adaptive import private_mad, private_mad2r
 from benchmarks.baselines.gaussian import private_dp_sips, private_pipeline_dp
 from benchmarks.baselines.greedy import by_own_frequency, by_public_rank, private_greedy
 from benchmarks.baselines.held import PrivatePairs, private_missing_mass, private_released
+from benchmarks.baselines.renyi import private_mad2r_renyi, private_policy_renyi, private_weighted_renyi
 
 __all__ = [
     "PrivatePairs",
@@ -26,7 +29,10 @@ __all__ = [
     "private_greedy",
     "private_mad",
     "private_mad2r",
+    "private_mad2r_renyi",
     "private_missing_mass",
     "private_pipeline_dp",
+    "private_policy_renyi",
     "private_released",
+    "private_weighted_renyi",
 ]

@@ -1,20 +1,21 @@
 """Phrases by limit, as they run by default: many short users, few long ones, and the same texts in fewer hands.
 
-    python -m benchmarks.comparisons.limits [again WORD ...]
+    python -m benchmarks.comparisons.limits
 
-Cells that were measured are kept; `again` and names measure these anew: `again default` after a change of the default.
+Cells that the same code has measured are kept in `out/cells`.
 """
 
-import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.cells import Cells
-from benchmarks.support.common import by_length, chat, joined, picture, posts, table
+from benchmarks.support.benchmark import NGRAMS, Benchmark
+from benchmarks.support.common import by_length, chat, joined, posts
 from voxpop.engine.local.corpus import LocalCorpus
+
+BENCHMARK = Benchmark(__file__, ("limits",), NGRAMS, minutes=5)
 
 LONGEST, BUDGET, RUNS = 9, vp.Budget(4, 1e-7), {"ubuntu_irc": 3, "100 posts a user": 4}
 """Runs are 1 where not listed."""
@@ -27,13 +28,9 @@ COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
 }
 
 
-def main(again: list[str]) -> None:
-    """Measure, draw, write.
-
-    Args:
-        again: words; cells whose names have one of them are measured anew.
-    """
-    cells = Cells("limits", again)
+def main() -> None:
+    """Measure and write."""
+    cells = BENCHMARK.cells()
     vp.NGrams(LONGEST).plan(BUDGET).release(chat())  # machine code is made
     found: dict[str, dict[int, list[float]]] = {}
     for name, corpus in COLLECTIONS.items():
@@ -43,9 +40,6 @@ def main(again: list[str]) -> None:
             cell = cells.get([name, limit], lambda read=read, limit=limit, runs=runs: measured(read, limit, runs))
             found.setdefault(name, {})[limit] = cell
     write(found)
-    totals = {name: {limit: sum(cell[:LONGEST]) for limit, cell in row.items()} for name, row in found.items()}
-    lines = {name: (LIMITS, [each / max(row.values()) for each in row.values()]) for name, row in totals.items()}
-    picture("limits", lines, ("limit", "phrases released, over those of the best limit"), log="x")
 
 
 def write(found: dict[str, dict[int, list[float]]]) -> None:
@@ -62,7 +56,7 @@ def write(found: dict[str, dict[int, list[float]]]) -> None:
     note = f"Epsilon {BUDGET.epsilon:g}, delta 1e-7, T {LONGEST}, the defaults; phrases by tokens. Mean and deviation "
     note += "of 3 releases (ubuntu_irc) or 4 where a deviation stands, else one release. N posts a user: the texts of "
     note += "reddit_posts with every N users made one. Processor seconds of a release, on a machine that did much else."
-    table("Phrases by limit", rows, "limits", note)
+    BENCHMARK.table("Phrases by limit", rows, "limits", note)
 
 
 def measured(corpus: LocalCorpus, limit: int, runs: int) -> list[float]:
@@ -77,4 +71,4 @@ def measured(corpus: LocalCorpus, limit: int, runs: int) -> list[float]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])
+    main()

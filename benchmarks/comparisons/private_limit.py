@@ -1,22 +1,24 @@
 """The private choice of the limit against fixed limits: many short users, few long ones, and small collections.
 
-    python -m benchmarks.comparisons.private_limit [again WORD ...]
+    python -m benchmarks.comparisons.private_limit
 
-Measured cells are kept; `again` and names measure these anew.
+Cells that the same code has measured are kept in `out/cells`.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 import voxpop as vp
+from benchmarks.baselines import PrivatePairs, private_released
 from benchmarks.comparisons.set_union_limits import BUDGETS
-from benchmarks.support.cells import Cells
-from benchmarks.support.common import chat, joined, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import chat, joined, posts
 from voxpop.engine.local.corpus import LocalCorpus
+
+BENCHMARK = Benchmark(__file__, ("private_limit",), SET_UNION, minutes=12)
 
 LIMITS = (100, 200, 400, 800, 1_600, 3_200, 6_400)
 RUNS, FIXED_RUNS = 5, 3
@@ -33,37 +35,44 @@ COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
 }
 
 
-def main(again: list[str]) -> None:
-    """Measure and write.
-
-    Args:
-        again: words; cells whose names have one of them are measured anew.
-    """
-    cells = Cells("private_limit", again)
-    rows: list[list[object]] = [["collection", "budget", "chosen", *(f"{limit:,}" for limit in LIMITS), "ratio"]]
+def main() -> None:
+    """Measure and write."""
+    cells = BENCHMARK.cells()
+    rows: list[list[object]] = [
+        ["collection", "budget", "chosen", *(f"{limit:,}" for limit in LIMITS), "ratio", "missing %"]
+    ]
     for name, read in COLLECTIONS.items():
         corpus = read()
         for label, budget in BUDGETS.items():
             fixed = [cells.get([name, label, limit], partial(released, corpus, limit, budget))[0] for limit in LIMITS]
-            chosen, least, most = cells.get([name, label, "chosen"], partial(released, corpus, None, budget))
+            chosen, missing, least, most = cells.get([name, label, "chosen"], partial(released, corpus, None, budget))
             span = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
             words = [f"{number:,.0f}" for number in fixed]
             ratio = f"{chosen / max(fixed):.3f}" if max(fixed) else "–"
-            rows.append([name, label, f"{chosen:,.0f} at {span}", *words, ratio])
+            rows.append([name, label, f"{chosen:,.0f} at {span}", *words, ratio, f"{100 * missing:.2f}"])
     note = (
         f"Words of set union by limit; means of {RUNS} releases, of {FIXED_RUNS} for fixed limits. N posts a user: the "
     )
     note += "texts of reddit_posts with every N users made one. The last column divides by the best fixed limit of the "
-    note += "row, which nobody has beforehand."
-    table("The private choice of the limit", rows, "private_limit", note)
+    note += "row, which nobody has beforehand. Missing: the share of all pairs of user and word whose word is not "
+    note += "released, for the private choice."
+    BENCHMARK.table("The private choice of the limit", rows, "private_limit", note)
 
 
 def released(corpus: LocalCorpus, limit: int | None, budget: vp.Budget) -> list[float]:
-    """Return the mean number of released words, and the smallest and largest limit that ran."""
+    """Return means of released words and missing mass, and the smallest and largest limit that ran."""
     plan = vp.SetUnion(limit).plan(budget)
     releases = [plan.release(corpus) for _ in range(RUNS if limit is None else FIXED_RUNS)]
     ran = [each.plan.limit for each in releases]
-    return [float(np.mean([len(each) for each in releases])), min(ran), max(ran)]
+    held = pairs_of(corpus)
+    missing = [held.missing_mass(private_released(corpus, each)) for each in releases]
+    return [float(np.mean([len(each) for each in releases])), float(np.mean(missing)), min(ran), max(ran)]
+
+
+@lru_cache(maxsize=1)
+def pairs_of(corpus: LocalCorpus) -> PrivatePairs:
+    """Return the pairs of user and word."""
+    return PrivatePairs.of(corpus)
 
 
 def first(corpus: LocalCorpus, users: int) -> LocalCorpus:
@@ -78,4 +87,4 @@ def first(corpus: LocalCorpus, users: int) -> LocalCorpus:
 
 
 if __name__ == "__main__":
-    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])
+    main()

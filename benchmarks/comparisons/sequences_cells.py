@@ -1,19 +1,14 @@
 """Every cell of sequences: count queries, frequent patterns and lengths, six collections, epsilon from 0.1 to 1.5.
 
-    python -m benchmarks.comparisons.sequences_cells msnbc 5        # the collection, and how many runs
-    python -m benchmarks.comparisons.sequences_cells irc 5
-    python -m benchmarks.comparisons.sequences_cells few 5          # the four small collections of long sequences
-    python -m benchmarks.comparisons.sequences_cells msnbc 10 0.1   # more runs of some epsilons
-    python -m benchmarks.comparisons.sequences_cells tables         # the tables, from the runs that were kept
+    python -m benchmarks.comparisons.sequences_cells
 
-Runs are kept, one line each, in `out/sequences_cells.csv`: an interrupted measurement goes on where it was. Reads
-private truth; for research on public data. Seeds make it repeatable.
+Runs that the same code has measured are kept in `out/cells`. Reads private truth; for research on public data. Seeds
+make it repeatable.
 """
 
-import csv
-import sys
 from collections import defaultdict
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -35,10 +30,19 @@ from benchmarks.evaluation import (
     private_true_positives,
 )
 from benchmarks.evaluation.sequences import SANITY
-from benchmarks.support.common import DATA, OUT, table
+from benchmarks.support.benchmark import SEQUENCES, Benchmark
+from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(
+    __file__,
+    ("sequences_cells_msnbc", "sequences_cells_lost"),
+    SEQUENCES,
+    minutes=25,
+    seeds="1, 2, ... by run",
+)
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
 CELLS = [(kind, most) for kind in ("held", "uniform") for most in (2, 4, 6, 8)]
@@ -54,12 +58,13 @@ ONCE = {("irc", "fixed 3-grams"), ("irc", "prefix tree")}
 their errors are hundreds of times those of others."""
 TOO_LARGE = {("irc", "prefix tree"): 0.5}
 """Above this epsilon so many of 201 children of each prefix pass their thresholds that 7 GiB do not hold the tree."""
-KEPT = OUT / "sequences_cells.csv"
 MOST_BEHIND = 0.02
 PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
 """Digits of the columns."""
 WORDS = 15
 FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
+RUNS = {"msnbc": 3, "irc": 5, **dict.fromkeys(FEW, 8)}
+"""Of each model and epsilon."""
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
 
@@ -159,60 +164,50 @@ class Measure:
         return [*hits, private_length_distance(self.truth, data, MAX_LENGTH)]
 
 
-def measure(name: str, runs: int, epsilons: tuple[float, ...] = EPSILONS) -> None:
-    """Measure what is not kept yet, run by run."""
-    KEPT.parent.mkdir(exist_ok=True)
-    done = {tuple(row[:4]) for row in _rows()}
-    all_of_it = Measure(name)
-    models = [each for each in MODELS if each != "fixed 4-grams" or (len(all_of_it.alphabet) + 1) ** 4 <= MOST_BINS]
-    for run in range(1, runs + 1):
-        for epsilon in epsilons:
-            for model in models:
-                once = run > 1 and (name, model) in ONCE
-                if (name, str(epsilon), model, str(run)) in done or once or epsilon > TOO_LARGE.get((name, model), 9):
-                    continue
-                figures = all_of_it.of(model, epsilon, run)
-                with KEPT.open("a", newline="", encoding="utf-8") as file:
-                    csv.writer(file).writerow([name, epsilon, model, run, *(f"{figure:.6g}" for figure in figures)])
+def main() -> None:
+    """Measure what is not kept yet, print, write."""
+    kept: Kept = {}
+    for name, runs in RUNS.items():
+        kept |= measured(name, runs)
+    write(kept)
 
 
-def tables() -> None:
-    """Write the tables of means, and the cells that are lost."""
-    kept: Kept = defaultdict(list)
-    for row in _rows():
-        kept[row[0], float(row[1]), row[2]].append([float(each) for each in row[4:]])
+def measured(name: str, runs: int) -> Kept:
+    """Return the figures of every run of one collection."""
+    cells, whole = BENCHMARK.cells(), Measure(name)
+    models = [each for each in MODELS if each != "fixed 4-grams" or (len(whole.alphabet) + 1) ** 4 <= MOST_BINS]
+    found: Kept = {}
+    for epsilon, model in product(EPSILONS, models):
+        if epsilon <= TOO_LARGE.get((name, model), 9):
+            for run in range(1, 2 if (name, model) in ONCE else runs + 1):
+                figures = cells.get([name, epsilon, model, run], partial(whole.of, model, epsilon, run))
+                found.setdefault((name, epsilon, model), []).append(figures)
+    return found
+
+
+def write(kept: Kept) -> None:
+    """Write the tables of means of MSNBC, and the cells of all collections that are lost."""
+    rows: list[list[object]] = [["epsilon", "model", "runs", *COLUMNS]]
     lost: list[list[object]] = []
-    for group, names in {"msnbc": ["msnbc"], "irc": ["irc"], "few": [*FEW]}.items():
-        first = ["collection"] * (len(names) > 1)
-        rows = [[*first, "epsilon", "model", "runs", *COLUMNS]]
-        for name, epsilon in product(names, EPSILONS):
-            every = {model: np.array(kept[name, epsilon, model]) for model in MODELS if (name, epsilon, model) in kept}
-            mine = [name] * len(first)
-            rows += [[*mine, epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in every.items()]
-            if "default" in every:
-                lost += [[name, epsilon, *each] for each in _lost(every)]
-        note = f"Means over runs, with their standard errors; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of "
-        note += (
-            f"count queries, |Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places "
-        )
-        note += "of the data, uniform: random symbols. Top k: of the k most frequent patterns (gaps allowed), how many "
-        note += "are among the synthetic k. "
-        if group != "msnbc":
-            note += "On irc, truth is the first words of each person that models are given. "
-        if group == "irc":
-            note += "Fixed 3-grams and prefix trees, whose noise outnumbers the data, are measured once; of what they "
-            note += f"stand for {MOST_DRAWN['irc']:,} are drawn. Above epsilon 0.5 prefix trees do not fit into 7 GiB, "
-            note += "and fixed 4-grams have too many bins. "
-        if group == "few":
-            note += f"Symbols of irc are its {WORDS} most frequent words. "
-        if len(rows) > 1:
-            note += _runs_of({row: runs for row, runs in kept.items() if row[0] in names})
-            table(f"Sequences: every cell of {group}", rows, f"sequences_cells_{group}", note)
+    for name, epsilon in product(RUNS, EPSILONS):
+        every = {model: np.array(kept[name, epsilon, model]) for model in MODELS if (name, epsilon, model) in kept}
+        lost += [[name, epsilon, *each] for each in _lost(every)]
+        if name == "msnbc":
+            rows += [[epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in every.items()]
+    note = f"Means over runs, with their standard errors; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of count "
+    note += f"queries, |Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places "
+    note += "of the data, uniform: random symbols. Top k: of the k most frequent patterns (gaps allowed), how many "
+    note += "are among the synthetic k."
+    BENCHMARK.table("Sequences: every cell of msnbc", rows, "sequences_cells_msnbc", note)
     head = ["collection", "epsilon", "cell", "default", "best rival", "which", "worse by", "standard error of that"]
     cells = len(COLUMNS[:-1]) * sum(model == "default" for _, _, model in kept)
     note = f"Of {cells} cells, those where the mean of the default is more than 2 % worse than that of the best of "
-    note += f"{', '.join(RIVALS)}. The best of several means is a little better than its model is. {_runs_of(kept)}"
-    table("Cells that are lost", [head, *(lost or [["none", *[""] * 7]])], "sequences_cells_lost", note)
+    note += f"{', '.join(RIVALS)}. The best of several means is a little better than its model is. Runs: "
+    note += f"{', '.join(f'{name} {runs}' for name, runs in RUNS.items())}; fixed 3-grams and prefix trees on irc, "
+    note += f"whose noise outnumbers the data, 1, of which {MOST_DRAWN['irc']:,} are drawn. On irc, truth is the first "
+    note += "words of each person that models are given; above epsilon 0.5 prefix trees do not fit into 7 GiB, and "
+    note += f"fixed 4-grams have too many bins. Symbols of the small ones of irc are its {WORDS} most frequent words."
+    BENCHMARK.table("Cells that are lost", [head, *(lost or [["none", *[""] * 7]])], "sequences_cells_lost", note)
 
 
 def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
@@ -244,23 +239,5 @@ def _shown(digits: int, runs: np.ndarray) -> str:
     return mean if runs.size < 2 else f"{mean} ± {_error(runs):,.{digits}f}"
 
 
-def _runs_of(means: Kept) -> str:
-    """Say how many runs the means are of: rows of a measurement that was interrupted differ."""
-    found = [len(runs) for runs in means.values()] or [0]
-    most, least = max(found), min(found)
-    return f"Each is the mean of {most} runs." if most == least else f"Means of {least} to {most} runs; see the rows."
-
-
-def _rows() -> list[list[str]]:
-    if not KEPT.exists():
-        return []
-    with KEPT.open(newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "tables":
-        tables()
-    else:
-        for name in FEW if sys.argv[1] == "few" else sys.argv[1:2]:
-            measure(name, int(sys.argv[2]), tuple(map(float, sys.argv[3:])) or EPSILONS)
+    main()

@@ -13,11 +13,20 @@ import voxpop as vp
 from benchmarks.baselines.chains import release_chain
 from benchmarks.baselines.gram_draws import Sampler
 from benchmarks.evaluation import SequenceData, as_sequences, private_resemblance, private_sequences
-from benchmarks.support.common import DATA, table
+from benchmarks.support.benchmark import SEQUENCES, Benchmark
+from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
 from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(
+    __file__,
+    ("synthetic_sessions", "synthetic_sessions_shown"),
+    SEQUENCES,
+    minutes=8,
+    seeds="by run; synthetic visits 1000 more",
+)
 
 EPSILONS = (0.1, 0.5, 1.5)
 RUNS = 3
@@ -82,7 +91,9 @@ def battery(corpus: LocalCorpus, truth: SequenceData) -> None:
     note += "total variation. Classifier: chance that naive Bayes over what follows the last two pages, "
     note += "beginnings and ends "
     note += "rates a real visit above a synthetic one; 0.5 where it cannot tell them apart."
-    table("Synthetic visits beside real ones", [["epsilon", "model", *what], *rows], "synthetic_sessions", note)
+    BENCHMARK.table(
+        "Synthetic visits beside real ones", [["epsilon", "model", *what], *rows], "synthetic_sessions", note
+    )
 
 
 def shares(data: SequenceData, paths: list[tuple[int, ...]]) -> dict[tuple[str, str], float]:
@@ -114,7 +125,7 @@ def pictured(corpus: LocalCorpus, truth: SequenceData) -> None:
     note += "Pages by number; "
     note += "transitions are shares of all steps, paths the share of visits that contain them."
     head = ["kind", "name", "real", "synthetic"]
-    table("What the pictures of synthetic visits show", [head, *rows], "synthetic_sessions_shown", note)
+    BENCHMARK.table("What the pictures of synthetic visits show", [head, *rows], "synthetic_sessions_shown", note)
 
 
 def main() -> None:

@@ -1,30 +1,41 @@
-"""Which way names the most held items best, at one budget for all: rankings, counts, or one noisy histogram.
+"""The most held items, and hitting sets, by several algorithms at equal budgets.
 
     python -m benchmarks.comparisons.top_items
 
-- *ranking*: half of the budget finds the items (the default set union), half ranks them (`release.top`): the peeling of
-  Dick, Joseph and Raman (2026) over what a set union found.
+- *ranking*: half of the budget finds the items (the default set union), half ranks them (`release.top`, peeling).
+- *weighted Gaussian, ranking*: the same with the published weighted Gaussian mechanism for the items, at three limits:
+  the unknown-domain top-k of Dick, Joseph and Raman (2026).
 - *counts*: the same, but the second half counts them (`release.count`), at three limits.
 - *one histogram*: everything finds and counts at once: weights of the classic rule "count" with noise, those above the
   threshold, by what they came to.
+
+A hitting set is k items such that many users hold one of them. Half of the budget finds the items as above, half picks
+among them (`benchmarks.baselines.hitting`).
 
 Reads private truth; for research on public data.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import voxpop as vp
+from benchmarks.baselines import PrivatePairs, private_released
+from benchmarks.baselines.hitting import private_hitting_set, private_users_hit
 from benchmarks.evaluation import private_user_counts
-from benchmarks.support.common import BUDGET, chat, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, chat, posts
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(__file__, ("top_items",), (*SET_UNION, "mechanisms/counts"), minutes=6)
 
 RUNS = 5
 PLACES = (10, 30, 100, 300, 1_000)
 LIMITS = (30, 100, 300)
+HITS = PLACES[:2]
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-7": vp.Budget(1, 1e-7)}
 CORPORA = {"reddit_posts": posts, "ubuntu_irc": chat}
 Order = Callable[[int], NDArray[np.int64]]
@@ -38,9 +49,14 @@ def main() -> None:
             rows.append([f"{name} at ({label})", *("" for _ in PLACES)])
             found = measured(read(), budget)
             rows += [[way, *(f"{np.mean(each):.3f}" for each in cells)] for way, cells in found.items()]
+            rows.append([f"{name} at ({label}): users hit", *("" for _ in PLACES)])
+            blank = [""] * (len(PLACES) - len(HITS))
+            for way, cells in hitting(read(), budget).items():
+                rows.append([way, *(f"{np.mean(each):.3f}" for each in cells), *blank])
     note = f"Share of the k most held words that are named among k, means of {RUNS} runs. The whole budget is the same "
-    note += "in every row; rankings and counts have half of it, the set union that found the words the other half."
-    table("The most held words", rows, "top_items", note)
+    note += "in every row; rankings and counts have half of it, the set union that found the words the other half. "
+    note += f"Users hit: the share of users who hold one of the k words of a hitting set, for k up to {HITS[-1]}."
+    BENCHMARK.table("The most held words", rows, "top_items", note)
 
 
 def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
@@ -58,12 +74,34 @@ def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[floa
             ordered = ids[np.argsort(-users, kind="stable")]
             ways[f"counts, limit {limit}"] = lambda k, ordered=ordered: ordered[:k]
         for limit in LIMITS:
+            rival = vp.papers.WeightedGaussian(limit).release(corpus, half)
+            mine = np.array([number[word] for word in rival])
+            ways[f"weighted Gaussian, ranking, limit {limit}"] = lambda k, rival=rival, mine=mine: mine[
+                rival.top(k, corpus, half).places
+            ]
+        for limit in LIMITS:
             all_at_once = by_weight(corpus, budget, limit)
             ways[f"one histogram, limit {limit}"] = lambda k, all_at_once=all_at_once: all_at_once[:k]
         for way, order in ways.items():
             cells = found.setdefault(way, [[] for _ in PLACES])
             for cell, k in zip(cells, PLACES, strict=True):
                 cell.append(share(truth, order(k), k))
+    return found
+
+
+def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
+    """Return the share of users hit in each run, by set union and number of picks."""
+    held, half = PrivatePairs.of(corpus), vp.Budget(budget.epsilon / 2, budget.delta / 2)
+    unions: dict[str, Any] = {"hitting set": vp.SetUnion()}
+    unions |= {f"weighted Gaussian, hitting set, limit {limit}": vp.papers.WeightedGaussian(limit) for limit in LIMITS}
+    found: dict[str, list[list[float]]] = {}
+    for name, union in unions.items():
+        found[name] = [[] for _ in HITS]
+        for run in range(RUNS):
+            domain = private_released(corpus, union.release(corpus, half))
+            for cell, picks in zip(found[name], HITS, strict=True):
+                chosen = private_hitting_set(held, domain, picks, half, Secret.from_seed(run))
+                cell.append(private_users_hit(held, chosen))
     return found
 
 

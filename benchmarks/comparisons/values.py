@@ -1,20 +1,22 @@
 """What phrases are worth when the caller says what one of each length is worth.
 
-    python -m benchmarks.comparisons.values [again WORD ...]
+    python -m benchmarks.comparisons.values
 
-Cells that were measured are kept; `again` and names measure these anew: `again individual` after a change of it.
+Cells that the same code has measured are kept in `out/cells`.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import voxpop as vp
+from benchmarks.support.benchmark import NGRAMS, Benchmark
 from benchmarks.support.cells import Cells
-from benchmarks.support.common import chat, posts, table
+from benchmarks.support.common import chat, posts
 from voxpop.engine.local.corpus import LocalCorpus
+
+BENCHMARK = Benchmark(__file__, ("values",), NGRAMS, minutes=4)
 
 ENDS = ([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 0, 0, 0, 1], [0, 0, 0, 1])
 """Long ends, which are compared with the published algorithm too; of the posts all but the last."""
@@ -28,13 +30,9 @@ LIMITS = {"chat": (100, 300), "posts": (100, 500)}
 BEST = "published, at its best"
 
 
-def main(again: list[str]) -> None:
-    """Measure, print, write.
-
-    Args:
-        again: words; cells whose names have one of them are measured anew.
-    """
-    cells = Cells("values", again)
+def main() -> None:
+    """Measure, print, write."""
+    cells = BENCHMARK.cells()
     rows: list[list[object]] = [["collection", "values", *OURS, "published, equal", BEST, "its ratio", "its limit"]]
     for name, (corpus, runs) in CORPORA.items():
         read = corpus()
@@ -48,7 +46,7 @@ def main(again: list[str]) -> None:
     for name, ratios in RATIOS.items():
         note += f"Published on the {name}: of the ratios {', '.join(map(str, ratios))} and the limits "
         note += f"{' and '.join(map(str, LIMITS[name]))}, found with the private data; equal budgets at limit 100. "
-    table("Values by length", rows, "values", note.strip())
+    BENCHMARK.table("Values by length", rows, "values", note.strip())
 
 
 def compared(cells: Cells, name: str, corpus: LocalCorpus, values: Sequence[float], runs: int) -> list[object]:
@@ -87,4 +85,4 @@ def worth_of(corpus: LocalCorpus, worth: Sequence[float], runs: int, ngrams: Any
 
 
 if __name__ == "__main__":
-    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])
+    main()

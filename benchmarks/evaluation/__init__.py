@@ -3,7 +3,12 @@
 from benchmarks.baselines.held import private_missing_mass
 from benchmarks.evaluation.by_length import released_by_length
 from benchmarks.evaluation.k_anonymity import private_coverage, private_user_counts
-from benchmarks.evaluation.ngram_truth import private_gram_counts, private_ngram_coverage, private_spurious_share
+from benchmarks.evaluation.ngram_truth import (
+    private_gram_counts,
+    private_missing_grams,
+    private_ngram_coverage,
+    private_spurious_share,
+)
 from benchmarks.evaluation.resemblance import private_resemblance
 from benchmarks.evaluation.sequences import (
     SequenceData,
@@ -24,6 +29,7 @@ __all__ = [
     "private_coverage",
     "private_gram_counts",
     "private_length_distance",
+    "private_missing_grams",
     "private_missing_mass",
     "private_ngram_coverage",
     "private_queries",

@@ -66,6 +66,28 @@ def private_ngram_coverage(
     return pl.DataFrame(rows)
 
 
+def private_missing_grams(corpus: "LocalCorpus | AllGrams", release: "Release", max_length: int) -> list[float]:
+    """Return the share of all pairs of user and gram with an unreleased gram: private, not noisy.
+
+    Args:
+        corpus: the private side, or all its grams where they are asked more than once.
+        release: of phrases of that corpus.
+        max_length: most tokens in a gram.
+
+    Returns:
+        The share of each length from 1 on, then of all lengths together.
+    """
+    grams = _all_grams(corpus, max_length)
+    users = [_users_by_id(grams, length) for length in range(1, max_length + 1)]
+    whole = [int(each.sum()) for each in users]
+    missing = [
+        all_of_it - int(each[_named(grams, release, length)].sum())
+        for length, (each, all_of_it) in enumerate(zip(users, whole, strict=True), 1)
+    ]
+    pairs = zip((*missing, sum(missing)), (*whole, sum(whole)), strict=True)
+    return [part / max(all_of_it, 1) for part, all_of_it in pairs]
+
+
 def private_spurious_share(corpus: "LocalCorpus | AllGrams", release: "Release", max_length: int) -> float:
     """Return the share of released grams that no user holds: private, not noisy; about eta at most."""
     grams = _all_grams(corpus, max_length)

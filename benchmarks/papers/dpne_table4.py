@@ -7,7 +7,10 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
-from benchmarks.support.common import by_length, clicks, table
+from benchmarks.support.benchmark import NGRAMS, Benchmark
+from benchmarks.support.common import by_length, clicks
+
+BENCHMARK = Benchmark(__file__, ("dpne_table4",), NGRAMS, minutes=3)
 
 RUNS, LONGEST, LIMIT = 5, 6, 10
 BUDGET = vp.Budget(epsilon=1, delta=1e-7)
@@ -55,7 +58,7 @@ def main() -> None:
         "paper gives each length epsilon over the root of T, ours an equal part of 1/sigma^2 and delta, as its proof "
     )
     note += "needs, which is up to 4 percent less."
-    table("DPNE's Table 4", rows, "dpne_table4", note)
+    BENCHMARK.table("DPNE's Table 4", rows, "dpne_table4", note)
 
 
 def _mean(release) -> np.ndarray:

@@ -5,7 +5,10 @@ python -m benchmarks.papers.dpsu_figure12
 
 import voxpop as vp
 from benchmarks.papers.algorithm8 import released_not_private
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, posts
+
+BENCHMARK = Benchmark(__file__, ("dpsu_figure12",), SET_UNION, minutes=1)
 
 ALPHAS = (0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 POLICIES = {
@@ -24,8 +27,9 @@ def main() -> None:
         released_not_private(corpus, BUDGET, 100, alpha) for alpha in ALPHAS
     ]
     rows = [["alpha", *ALPHAS], *([name, *(f"{count:,}" for count in counts)] for name, counts in found.items())]
-    table("Items released, by alpha", rows, "dpsu_figure12", "reddit_posts, epsilon 3, delta e^-10, limit 100.")
-    picture("dpsu_figure12", {n: (ALPHAS, c) for n, c in found.items()}, ("alpha", "items released"))
+    BENCHMARK.table(
+        "Items released, by alpha", rows, "dpsu_figure12", "reddit_posts, epsilon 3, delta e^-10, limit 100."
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """DPSU's Figures 1 and 4 to 11 on half a million posts: words, pairs and triples of words by epsilon and by limit.
 
-    python -m benchmarks.papers.dpsu_figures [again WORD ...]
+    python -m benchmarks.papers.dpsu_figures
 
-Cells that were measured are kept; `again` and the name of an algorithm measures its cells anew. Reads private truth for
-Figure 4; for research on public data.
+Cells that the same code has measured are kept in `out/cells`. Reads private truth for Figure 4; for research on public
+data.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,10 +18,13 @@ import voxpop as vp
 from benchmarks.baselines.all_grams import AllGrams
 from benchmarks.evaluation import private_user_counts
 from benchmarks.papers.algorithm8 import released_not_private
+from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.cells import Cells
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.common import BUDGET, posts
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.weigh import gather_distinct
+
+BENCHMARK = Benchmark(__file__, ("dpsu_figures",), SET_UNION, minutes=14)
 
 LIMITS = (1, 10, 50, 100, 200)
 EPSILONS = (1, 2, 3, 4, 5)
@@ -83,13 +85,9 @@ FIGURES = (
 )
 
 
-def main(again: list[str]) -> None:
-    """Measure, draw, write.
-
-    Args:
-        again: names of algorithms whose cells are measured anew.
-    """
-    cells = Cells("dpsu_figures", again)
+def main() -> None:
+    """Measure and write."""
+    cells = BENCHMARK.cells()
     slope = rank_and_frequency()
     note = "reddit_posts, delta e^-10; one run each, whose deviation is below half a percent from 10,000 items on "
     note += "(benchmarks/results/dpsu_table2.md). The paper's accounting but in the last line. "
@@ -97,15 +95,12 @@ def main(again: list[str]) -> None:
     rows: list[list[object]] = [["", *(f"value {place + 1}" for place in range(len(LIMITS)))]]
     for figure in FIGURES:
         counts = {name: [counted(cells, figure, name, value) for value in figure.values] for name in figure.algorithms}
-        lines = {name: (figure.values, np.maximum(row, 1)) for name, row in counts.items()}
-        axes = (figure.axis, f"{NAMES[figure.lengths]} released")
-        picture(f"dpsu_figure{figure.number}", lines, axes, "" if figure.axis == "epsilon" else "x")
         fixed = f"limit {LIMIT}" if figure.axis == "epsilon" else "epsilon 3"
         title = f"Figure {figure.number}: {NAMES[figure.lengths]}, {fixed}, by {figure.axis}"
         blank = [""] * (len(LIMITS) - len(figure.values))
         rows.append([title, *figure.values, *blank])
         rows += [[name, *(f"{count:,}" for count in row), *blank] for name, row in counts.items()]
-        table("DPSU's Figures 1 and 5 to 11 on reddit_posts", rows, "dpsu_figures", note)
+        BENCHMARK.table("DPSU's Figures 1 and 5 to 11 on reddit_posts", rows, "dpsu_figures", note)
 
 
 def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
@@ -123,10 +118,9 @@ def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
 
 
 def rank_and_frequency() -> float:
-    """Draw Figure 4, how many users hold the word of each rank, and return the slope of the logarithms."""
+    """Return the slope of Figure 4: the logarithms of how many users hold the word of each rank."""
     counts = np.sort(private_user_counts(posts()))[::-1]
     ranks = np.unique(np.geomspace(1, counts.size, 200).astype(np.int64))
-    picture("dpsu_figure4", {"reddit_posts": (ranks, counts[ranks - 1])}, ("rank of a word", "users who use it"), "xy")
     middle = ranks[(ranks >= 10) & (ranks <= 10_000)]
     return float(np.polyfit(np.log(middle), np.log(counts[middle - 1]), 1)[0])
 
@@ -153,4 +147,4 @@ def corpus_of(lengths: tuple[int, ...]) -> LocalCorpus:
 
 
 if __name__ == "__main__":
-    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])
+    main()

@@ -10,8 +10,11 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.papers.algorithm8 import released_not_private
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, posts
 from voxpop.engine.local.corpus import LocalCorpus
+
+BENCHMARK = Benchmark(__file__, ("dpsu_table2",), SET_UNION, minutes=5)
 
 LIMITS = (1, 10, 50, 100, 200)
 RUNS = 5
@@ -50,9 +53,7 @@ def main() -> None:
     note += "Algorithm 8: 5) above, ours below.\n\n"
     note += "Ratio to an independent prototype at limits 10 to 200: "
     note += "; ".join(f"{name} {_ratios(counts[name], wanted)}" for name, wanted in PROTOTYPE.items())
-    table("Items released, by weighting, noise and limit", rows, "dpsu_table2", note)
-    lines = {name: (LIMITS, [float(np.mean(c)) for c in row]) for name, row in counts.items()}
-    picture("dpsu_table2", lines, ("limit", "items released"))
+    BENCHMARK.table("Items released, by weighting, noise and limit", rows, "dpsu_table2", note)
 
 
 def _row(corpus: LocalCorpus, algorithm: Callable[[int], Any]) -> list[list[int]]:

@@ -7,7 +7,10 @@ Reads private truth; for research on public data.
 
 import voxpop as vp
 from benchmarks.evaluation import private_coverage
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, posts
+
+BENCHMARK = Benchmark(__file__, ("dpsu_table3",), SET_UNION, minutes=1)
 
 KS = (5, 10, 15, 18, 20, 25)
 MECHANISMS = {
@@ -28,9 +31,7 @@ def main() -> None:
         rows.append([k, f"{held[i]:,}", *cells])
     note = "reddit_posts, epsilon 3, delta e^-10, limit 100. Size ratio as in the paper; named: the share of those "
     note += "words that is released."
-    table("Coverage of k-anonymity", rows, "dpsu_table3", note)
-    lines = {name: (KS, each["covered"].to_list()) for name, each in found.items()}
-    picture("dpsu_table3", lines, ("k", "share of the words of k users that is released"))
+    BENCHMARK.table("Coverage of k-anonymity", rows, "dpsu_table3", note)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,20 @@ from benchmarks.evaluation import (
     private_relative_error,
     private_sequences,
 )
-from benchmarks.support.common import DATA, table
+from benchmarks.support.benchmark import SEQUENCES, Benchmark
+from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.papers.gram_tree import gram_symbols
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(
+    __file__,
+    ("sequences_parameters", "sequences_false_nodes"),
+    SEQUENCES,
+    minutes=3,
+    seeds="releases 1, synthetic sequences 2",
+)
 
 EPSILON, RUNS, QUERIES, MOST = 1.0, 3, 2_000, 4
 LENGTHS, GRAMS = (5, 10, 20, 40), (1, 2, 3, 4, 5, 6)
@@ -62,7 +71,7 @@ def parameters(corpus: LocalCorpus, truth: SequenceData) -> None:
     note = f"MSNBC, epsilon {EPSILON:g}; mean relative error of {QUERIES:,} held queries of up to {MOST} pages, "
     note += "with its standard "
     note += f"deviation over {RUNS} runs. Truth is of whole visits, so what l_max cuts off counts as error."
-    table("CAC12: l_max and n_max", rows, "sequences_parameters", note)
+    BENCHMARK.table("CAC12: l_max and n_max", rows, "sequences_parameters", note)
 
 
 def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
@@ -90,7 +99,7 @@ def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
     note += "what follows them was counted "
     note += "too. The paper sets the threshold so that each node has one false child on average at most; the "
     note += "last column is that many."
-    table("CAC12: false nodes", rows, "sequences_false_nodes", note)
+    BENCHMARK.table("CAC12: false nodes", rows, "sequences_false_nodes", note)
 
 
 def main() -> None:

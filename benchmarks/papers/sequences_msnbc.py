@@ -24,10 +24,19 @@ from benchmarks.evaluation import (
     private_top_patterns,
     private_true_positives,
 )
-from benchmarks.support.common import DATA, picture, table
+from benchmarks.support.benchmark import SEQUENCES, Benchmark
+from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(
+    __file__,
+    ("sequences_msnbc_queries", "sequences_msnbc_patterns"),
+    SEQUENCES,
+    minutes=8,
+    seeds="releases 1, synthetic sequences 2",
+)
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
 LENGTHS = (2, 4, 6, 8)
@@ -82,7 +91,6 @@ def main() -> None:
     }
     error_rows = [["epsilon", "model", *(f"{kind} to {most}" for kind, most in queries)]]
     top_rows = [["epsilon", "model", *(f"top {k}" for k in KS), "length distance", "sequences"]]
-    lines: dict[str, dict[str, list[float]]] = {"held 4": {}, "uniform 4": {}, "top 100": {}}
     for epsilon in EPSILONS:
         for name, data in released(corpus, epsilon).items():
             errors = [float(private_relative_error(truth, data, each).mean()) for each in queries.values()]
@@ -90,23 +98,17 @@ def main() -> None:
             distance = private_length_distance(truth, data, MAX_LENGTH)
             error_rows.append([epsilon, name, *(f"{error:.3f}" for error in errors)])
             top_rows.append([epsilon, name, *hits, f"{distance:.3f}", f"{data.size:,}"])
-            for key, value in (("held 4", errors[1]), ("uniform 4", errors[5]), ("top 100", hits[-1])):
-                lines[key].setdefault(name, []).append(value)
     note = (
         f"MSNBC, max_length {MAX_LENGTH}, max_gram {MAX_GRAM}; one seeded run. Mean of |Q - Q'| / max(Q, 0.1 %) over "
     )
     note += f"{QUERIES:,} queries of lengths uniform from 1; held: runs at random places of the data, uniform: "
     note += "random pages."
-    table("Relative error of count queries", error_rows, "sequences_msnbc_queries", note)
+    BENCHMARK.table("Relative error of count queries", error_rows, "sequences_msnbc_queries", note)
     note = (
         "Of the k sequential patterns (gaps allowed) that most sequences contain, how many are among the synthetic k; "
     )
     note += "distance of length distributions in total variation; 989,818 true sequences."
-    table("Frequent patterns and lengths", top_rows, "sequences_msnbc_patterns", note)
-    shown = lambda key: {name: (EPSILONS, values) for name, values in lines[key].items()}  # noqa: E731
-    best = {name: line for name, line in shown("held 4").items() if max(line[1]) < 1}
-    picture("sequences_msnbc_queries", best, ("epsilon", "relative error, held queries of up to 4"))
-    picture("sequences_msnbc_patterns", shown("top 100"), ("epsilon", "true positives of the top 100"))
+    BENCHMARK.table("Frequent patterns and lengths", top_rows, "sequences_msnbc_patterns", note)
 
 
 if __name__ == "__main__":

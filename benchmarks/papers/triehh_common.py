@@ -1,56 +1,15 @@
-"""What the TrieHH benchmarks share: pictures of several panels, and a run without a release."""
+"""What the TrieHH benchmarks share: rules for comparisons, and a run without a release."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.common import RESULTS
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, Spelling, grown_tries, spell
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.calibrate import best_sampling
-
-Line = tuple[Sequence[float], Sequence[float]]
-
-
-@dataclass
-class Panel:
-    """One plot of a picture."""
-
-    title: str
-    axes: tuple[str, str]
-    lines: dict[str, Line] = field(default_factory=dict)
-    logs: str = ""
-
-
-def panels(name: str, plots: Sequence[Panel]) -> None:
-    """Draw panels side by side, two to a row, and write them as PNG. Published lines are dashed."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    rows = -(-len(plots) // 2)
-    figure, grid = plt.subplots(rows, 2, figsize=(12, 4.2 * rows), constrained_layout=True, squeeze=False)
-    for empty in grid.flat[len(plots) :]:
-        empty.set_visible(False)
-    for plot, panel in zip(grid.flat, plots, strict=False):
-        for label, (x, y) in panel.lines.items():
-            plot.plot(x, y, "--" if "published" in label else "-", label=label)
-        plot.set_title(panel.title, fontsize=10)
-        plot.set_xlabel(panel.axes[0])
-        plot.set_ylabel(panel.axes[1])
-        if "x" in panel.logs:
-            plot.set_xscale("log")
-        if "y" in panel.logs:
-            plot.set_yscale("log")
-        plot.grid(alpha=0.3)
-        plot.legend(fontsize=7)
-    RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / f"{name}.png", dpi=90)
 
 
 def exact_rules(budget: vp.Budget, words: str = "one", votes: str = "several", unit: int = 1) -> Rules:

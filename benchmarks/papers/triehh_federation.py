@@ -16,8 +16,10 @@ from typing import Any
 
 import polars as pl
 
-from benchmarks.support.common import table
+from benchmarks.support.benchmark import HITTERS, Benchmark
 from benchmarks.support.federation import Federation, app_with
+
+BENCHMARK = Benchmark(__file__, ("triehh_federation",), HITTERS, minutes=4, environment=".venv-flower")
 
 NODES = (3, 10, 30)
 USERS = 300
@@ -110,7 +112,7 @@ def main() -> None:
         "seconds and a round has four stages, so up to twelve seconds are waiting. Bytes are contents of messages, "
         "without HTTP's own. What the masks cost without Flower: triehh_secure.md."
     )
-    table("Rounds of a real federation on loopback", rows, "triehh_federation", note)
+    BENCHMARK.table("Rounds of a real federation on loopback", rows, "triehh_federation", note)
 
 
 def federate(count: int) -> dict[str, Any]:

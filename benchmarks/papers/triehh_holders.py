@@ -1,20 +1,18 @@
-"""Holders for 90 % discovery, published against exact, by simulation; and the time for 650,000 devices.
+"""Holders for 90 % discovery, published against exact, by simulation.
 
 python -m benchmarks.papers.triehh_holders
-python -m benchmarks.papers.triehh_holders --speed
 """
-
-import argparse
 
 import polars as pl
 
 import voxpop as vp
-from benchmarks.datasets.pairs import write_pairs
 from benchmarks.papers.triehh_common import Votes, exact_rules
-from benchmarks.support.common import OUT, seconds, table
+from benchmarks.support.benchmark import HITTERS, Benchmark
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.trie.ballot import discovery_rate, users_needed
+
+BENCHMARK = Benchmark(__file__, ("triehh_holders",), HITTERS, minutes=5)
 
 USERS = 658_769
 WORDS = 40
@@ -40,11 +38,6 @@ def crowd(holders: int, spare: bool) -> LocalCorpus:
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description="holders for 90 % discovery, by simulation")
-    parser.add_argument("--speed", action="store_true", help="time whole releases instead")
-    if parser.parse_args().speed:
-        table("Whole releases of heavy hitters", speed(), "triehh_speed", "650,000 users, the default plan.")
-        return
     rows = [["epsilon", "plan", "rate", "theta", "holders", "planned", "found in simulation", "times fewer"]]
     for epsilon in (1, 2, 4):
         base = None
@@ -72,20 +65,9 @@ def main() -> None:
     note = f"n = {USERS:,}, at most 10 letters, delta = 1/(100 n); {WORDS} words that share no prefix, "
     note += f"{RUNS['bernoulli']} runs, of fixed batches {RUNS['fixed']}. Planned: at least 0.9. "
     spread = ", ".join(f"{(0.09 / (runs * WORDS)) ** 0.5:.3f}" for runs in RUNS.values())
-    table("Holders for discovery with probability 0.9", rows, "triehh_holders", f"{note}Standard deviations: {spread}.")
-
-
-def speed() -> list[list[object]]:
-    """Time whole releases of 650,000 users."""
-    OUT.mkdir(exist_ok=True)
-    write_pairs(OUT / "triehh_pairs.parquet", users=650_000)
-    corpus = read_engine(OUT / "triehh_pairs.parquet", user="user", items="item")
-    rows: list[list[object]] = [["words", "words held", "seconds"]]
-    for words, mechanism in (("one", vp.HeavyHitters()), ("many", vp.papers.TrieHH(words="many"))):
-        plan = mechanism.plan(vp.Budget(1, 1 / 65_000_000))
-        plan.release(corpus)
-        rows.append([words, f"{corpus.tokens.size:,}", f"{seconds(lambda plan=plan: plan.release(corpus)):.2f}"])
-    return rows
+    BENCHMARK.table(
+        "Holders for discovery with probability 0.9", rows, "triehh_holders", f"{note}Standard deviations: {spread}."
+    )
 
 
 if __name__ == "__main__":

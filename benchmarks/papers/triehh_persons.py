@@ -6,7 +6,9 @@ python -m benchmarks.papers.triehh_persons
 import math
 
 import voxpop as vp
-from benchmarks.support.common import table
+from benchmarks.support.benchmark import HITTERS, Benchmark
+
+BENCHMARK = Benchmark(__file__, ("triehh_persons",), HITTERS, minutes=1)
 
 DELTA = 1 / 65_876_900
 EPSILONS = (1, 2, 4)
@@ -30,7 +32,7 @@ def main() -> None:
         f"Delta {DELTA:.2g}, the default plan. Holders: where a person on so many nodes is to have epsilon and delta "
     )
     note += "of the head: each node's users are planned for with a share of both."
-    table("A person who is several users", rows, "triehh_persons", note)
+    BENCHMARK.table("A person who is several users", rows, "triehh_persons", note)
 
 
 def share(epsilon: float, users: int) -> vp.Budget:

@@ -3,11 +3,13 @@
 python -m benchmarks.papers.triehh_rounds
 """
 
-from benchmarks.support.common import table
+from benchmarks.support.benchmark import HITTERS, Benchmark
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie.ballot import users_needed
 from voxpop.privacy.trie.calibrate import best_sampling
 from voxpop.release.report.numbers import optimal_chance, users_for
+
+BENCHMARK = Benchmark(__file__, ("triehh_rounds",), HITTERS, minutes=3)
 
 DELTA = 1 / 65_876_900
 ROUNDS = (1, 2, 3, 4, 5, 10)
@@ -30,7 +32,7 @@ def main() -> None:
                 rows.append([epsilon, rounds, words, coin, holders, *numbers, fewer, central])
     note = "delta = 1.5e-8 (650,000 users); a word of full length that shares no prefix, found with probability 0.9. "
     note += "Four rounds are words of nine letters by the default unit, three those of unit 4, ten those of unit 1."
-    table("Holders by rounds and votes", rows, "triehh_rounds", note)
+    BENCHMARK.table("Holders by rounds and votes", rows, "triehh_rounds", note)
 
 
 if __name__ == "__main__":

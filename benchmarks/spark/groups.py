@@ -1,12 +1,8 @@
-"""Order-dependent weightings in groups of users: how much is lost, without Spark: the same sums of the same kernels.
+"""The default in groups of users: how much is lost, without Spark: the same sums of the same kernels.
 
-python -m benchmarks.spark.groups [classic] [default]
-
-*default* is what runs where nothing is chosen: adaptive rounds, and phrases whose users pay for themselves. *classic*:
-l2-descent, and phrases whose users all pay the same.
+python -m benchmarks.spark.groups
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,13 +10,15 @@ from typing import Any
 import numpy as np
 
 import voxpop as vp
-from benchmarks.spark.descent import users_of
-from benchmarks.support.common import BUDGET, chat, posts, table
+from benchmarks.support.benchmark import NGRAMS, Benchmark
+from benchmarks.support.common import BUDGET, chat, posts
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.engine.local.weigh import Histogram
 from voxpop.kernels.arrays import Bytes, Int64s
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(__file__, ("spark_groups_default",), NGRAMS, minutes=5, seeds="1")
 
 GROUPS = (1, 2, 4, 8, 64)
 LOST = (2, 4, 64)
@@ -121,51 +119,34 @@ class WalkInGroups:
         return each
 
 
-JOBS: dict[str, list[tuple[str, Callable[[], LocalCorpus], Any, vp.Budget]]] = {
-    "classic": [
-        (
-            "reddit_posts, words, l2-descent",
-            posts,
-            vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()),
-            BUDGET,
-        ),
-    ],
-    "default": [
-        ("reddit_posts, words, adaptive rounds", posts, vp.SetUnion(), BUDGET),
-        ("ubuntu_irc, words, adaptive rounds", chat, vp.SetUnion(), BUDGET),
-        ("reddit_posts, phrases, individual spending", posts, vp.NGrams(), PHRASES),
-        ("ubuntu_irc, phrases, individual spending", chat, vp.NGrams(), PHRASES),
-    ],
-}
-FILES = {"classic": "spark_groups", "default": "spark_groups_default"}
+JOBS: list[tuple[str, Callable[[], LocalCorpus], Any, vp.Budget]] = [
+    ("reddit_posts, words, adaptive rounds", posts, vp.SetUnion(), BUDGET),
+    ("ubuntu_irc, words, adaptive rounds", chat, vp.SetUnion(), BUDGET),
+    ("reddit_posts, phrases, individual spending", posts, vp.NGrams(), PHRASES),
+    ("ubuntu_irc, phrases, individual spending", chat, vp.NGrams(), PHRASES),
+]
 
 
-def main(wanted: list[str]) -> None:
-    """Measure, print, write."""
-    for part in wanted or list(JOBS):
-        measure(part)
-
-
-def measure(part: str) -> None:
+def main() -> None:
     """Release in ever more groups, and write what is lost."""
     told = [*(f"{count} groups" for count in GROUPS), *(f"lost in {count}" for count in LOST)]
     rows: list[list[object]] = [["job", *told]]
-    for name, opened, mechanism, budget in JOBS[part]:
-        found = [released(opened(), mechanism, budget, count) for count in GROUPS]
+    for name, opened, mechanism, budget in JOBS:
+        found = [len(mechanism.release(InGroups(opened(), count), budget, seed=1)) for count in GROUPS]
         lost = [f"{100 * (1 - found[GROUPS.index(count)] / found[0]):.1f} %" for count in LOST]
         rows.append([name, *(f"{count:,}" for count in found), *lost])
     note = "One secret. Users are dealt out by a hash of their keys; sums are those of Spark."
-    table(f"Order-dependent weightings in groups of users: {part}", rows, FILES[part], note)
+    BENCHMARK.table("The default in groups of users", rows, "spark_groups_default", note)
 
 
-def released(corpus: LocalCorpus, mechanism: Any, budget: vp.Budget, count: int) -> int:
-    """Return how much is released in so many groups."""
-    if isinstance(mechanism, vp.SetUnion) and not mechanism.adaptive:
-        from benchmarks.spark.descent import released as words
-
-        return words(mechanism.plan(budget).round, replace(corpus), count, Secret.from_seed(1))
-    return len(mechanism.release(InGroups(corpus, count), budget, seed=1))
+def users_of(corpus: LocalCorpus, users: np.ndarray) -> LocalCorpus:
+    """Return a corpus of some of the users."""
+    starts, sizes = corpus.user_start[users], np.diff(corpus.user_start)[users]
+    ends = np.cumsum(sizes)
+    places = np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)
+    user_start = np.concatenate([[0], ends]).astype(np.int64)
+    return replace(corpus, tokens=corpus.tokens[places], user_start=user_start, user_key=corpus.user_key[users])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -25,8 +25,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from benchmarks.support.common import DATA, OUT, table
+from benchmarks.support.benchmark import ON_SPARK, Benchmark
+from benchmarks.support.common import DATA, OUT
 from benchmarks.support.core_seconds import seconds_of
+
+BENCHMARK = Benchmark(
+    __file__, ("spark_jobs", "spark_passes"), ON_SPARK, minutes=12, environment=".venv-spark", seeds="1"
+)
 
 AUTHORS = {"on a quiet machine": 457.8, "with 4 shuffle partitions": 302.5}
 """Seconds of the authors' code for MSNBC on two cores of a machine of this kind, tokens split at spaces."""
@@ -67,7 +72,7 @@ def main(wanted: list[str]) -> None:
     )
     rows: list[list[object]] = [[*COLUMNS]]
     lengths: list[list[object]] = [["job", "pass", "seconds", "rows shuffled", "MB shuffled", "bytes a row"]]
-    jobs = [("MSNBC T 6, limit 10", 5, [str(DATA / "msnbc.parquet"), *MSNBC, *LIMIT])]
+    jobs = [("MSNBC T 6, limit 10", 3, [str(DATA / "msnbc.parquet"), *MSNBC, *LIMIT])]
     jobs += [(f"reddit_posts x{n} T 9, guided", 1, [*map(str, copies(n)), *POSTS]) for n in (1, 2, 4)]
     for name, times, options in jobs:
         if arguments.jobs and not name.startswith(tuple(arguments.jobs)):
@@ -88,8 +93,8 @@ def main(wanted: list[str]) -> None:
         "Whole processes, start and reading included, weighted; medians where there are several runs. "
         f"Seconds of the authors' code for MSNBC: {told}."
     )
-    table("Spark: whole jobs", rows, "spark_jobs", note)
-    table("Spark: passes", lengths, "spark_passes", "Stages that shuffle, in order, from Spark's event log.")
+    BENCHMARK.table("Spark: whole jobs", rows, "spark_jobs", note)
+    BENCHMARK.table("Spark: passes", lengths, "spark_passes", "Stages that shuffle, in order, from Spark's event log.")
 
 
 def copies(number: int) -> list[Path]:

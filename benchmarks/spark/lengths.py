@@ -12,11 +12,14 @@ from typing import Any
 
 import voxpop as vp
 from benchmarks.spark.jobs import shuffles_of, write_conf
-from benchmarks.support.common import DATA, table
+from benchmarks.support.benchmark import ON_SPARK, Benchmark
+from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.spark.session import start_session
 from voxpop.mechanisms.ngrams.releasing import Outcome, Pass, Runner, State, run_passes
 from voxpop.privacy.secret import Secret
+
+BENCHMARK = Benchmark(__file__, ("spark_lengths",), ON_SPARK, minutes=3, environment=".venv-spark", seeds="1")
 
 MSNBC = {"user": "user", "sequence": "sequence"}
 POSTS = {"user": "user", "text": "text"}
@@ -75,7 +78,7 @@ def main() -> None:
     for (name, *_), (local, spark) in zip(JOBS, walks, strict=True):
         rows += [[name, *each] for each in lengths_of(local, spark, shuffles)]
     note = "One process, local first. Spark reads and places users within length 1; the local engine has read before."
-    table("Spark: lengths", rows, "spark_lengths", note)
+    BENCHMARK.table("Spark: lengths", rows, "spark_lengths", note)
 
 
 def walk_of(corpus: Any, mechanism: vp.papers.DPNE, budget: vp.Budget) -> Clocked:

@@ -22,8 +22,18 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks.spark.jobs import LIMIT, MSNBC, POSTS, SPARK, events_of, write_conf
-from benchmarks.support.common import DATA, table
+from benchmarks.support.benchmark import ON_SPARK, Benchmark
+from benchmarks.support.common import DATA
 from benchmarks.support.core_seconds import seconds_of
+
+BENCHMARK = Benchmark(
+    __file__,
+    ("spark_plain_msnbc", "spark_plain_reddit_posts", "spark_plain_partitions"),
+    ON_SPARK,
+    minutes=10,
+    environment=".venv-spark",
+    seeds="1",
+)
 
 PLAIN = """
 import sys, warnings
@@ -78,7 +88,7 @@ def main(wanted: list[str]) -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.plain")
     parser.add_argument("parts", nargs="*")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--authors")
     given = parser.parse_args(wanted)
     for name, (path, options) in JOBS.items():
@@ -116,7 +126,7 @@ def compare(name: str, sides: dict[str, list[str]], times: int, file: str) -> No
         rows.append([side, *took, found[0].jobs, found[0].tasks, every, same])
     load = f"Load of the two cores {min(loads):.1f} to {max(loads):.1f}."
     note = f"{name}: whole processes, in turn; medians of {times}. {load}"
-    table(f"Spark as people start it: {name}", rows, file, note)
+    BENCHMARK.table(f"Spark as people start it: {name}", rows, file, note)
 
 
 def cli(paths: list[Path], options: list[str]) -> list[str]:

@@ -18,8 +18,10 @@ from statistics import median
 from typing import Any
 
 from benchmarks.spark.jobs import POSTS, SPARK, copies, events_of, write_conf
-from benchmarks.support.common import table
+from benchmarks.support.benchmark import ON_SPARK, Benchmark
 from benchmarks.support.engines import read_engine
+
+BENCHMARK = Benchmark(__file__, ("spark_tasks",), ON_SPARK, minutes=3, environment=".venv-spark", seeds="1")
 
 EVERY = 0.05
 """Seconds between two looks at memory."""
@@ -50,7 +52,7 @@ def main() -> None:
         f"stage: {alone:.1f} s. The whole job {seconds:.0f} s. Most resident memory of one Python worker: "
         f"{peak / 1e6:.0f} MB, {peak / each:.0f} bytes a token of its task."
     )
-    table("Spark: one task of a large table", [[*COLUMNS], *rows], "spark_tasks", note)
+    BENCHMARK.table("Spark: one task of a large table", [[*COLUMNS], *rows], "spark_tasks", note)
 
 
 def watched(command: list[str], env: dict[str, str]) -> tuple[float, int]:

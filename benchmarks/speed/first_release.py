@@ -11,7 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.support.common import ROOT, table
+from benchmarks.support.benchmark import NGRAMS, Benchmark
+from benchmarks.support.common import ROOT
+
+BENCHMARK = Benchmark(__file__, ("first_release",), (*NGRAMS, "release"), minutes=3)
 
 TEXTS = """
 import polars as pl, voxpop as vp
@@ -67,7 +70,7 @@ def main() -> None:
             shutil.rmtree(Path(folder, "words"), ignore_errors=True)
     note = "Seconds, one run each. Install: an empty environment and `pip install`, once for all. The first release "
     note += "compiles the kernels that it needs; again: the same in a new process. Reading and typing are not counted."
-    table("To a first release", rows, "first_release", note)
+    BENCHMARK.table("To a first release", rows, "first_release", note)
 
 
 def seconds(call: list[str], folder: str, kernels: str = "") -> float:

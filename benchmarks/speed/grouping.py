@@ -26,13 +26,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tools.memory import megabytes_of
 
-from benchmarks.support.common import DATA, OUT, posts, table
+from benchmarks.support.benchmark import Benchmark
+from benchmarks.support.common import DATA, OUT, posts
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local import read as spilling
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.reading.limited.memory import FIXED, MemoryLimit
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, UserFiles
 from voxpop.reading.users import spread
+
+BENCHMARK = Benchmark(
+    __file__,
+    ("grouping_records", "grouping_texts"),
+    ("engine/local/read", "reading/limited"),
+    minutes=6,
+    commands=("records 4 1024", "texts 2 896"),
+)
 
 ROWS = 1 << 13
 BY_USER = "select * from records order by key, other, row"
@@ -67,7 +76,7 @@ def main() -> None:
         left = watched([name, str(path), str(bound)], measured.temporary // 2).left if killed else ""
         rows.append([name, *measured.cells(), left])
         title = "Records by user within a bound" if what == "records" else "Reading within a bound"
-        table(title, rows, f"grouping_{what}", note)  # what is there, if interrupted
+        BENCHMARK.table(title, rows, f"grouping_{what}", note)  # what is there, if interrupted
     if len(answers) > 1:
         raise SystemExit("the ways differ in what came out.")
 

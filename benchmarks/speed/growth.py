@@ -11,8 +11,11 @@ import time
 
 import voxpop as vp
 from benchmarks.datasets.phrases import write_texts
-from benchmarks.support.common import OUT, table
+from benchmarks.support.benchmark import NGRAMS, Benchmark
+from benchmarks.support.common import OUT
 from benchmarks.support.engines import load_engine
+
+BENCHMARK = Benchmark(__file__, ("growth",), NGRAMS, minutes=10)
 
 SIZES = {"25 million": (30_000, 25_000_000), "1 billion": (1_200_000, 1_000_000_000)}
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
@@ -35,7 +38,7 @@ def main() -> None:
         each = f"{1e6 * seconds / positions:.3f}"
         rows.append([f"{positions:,}", f"{users:,}", f"{seconds:.1f}", each, f"{peak:.2f}", released])
     note = "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores; whole."
-    table("Growth: n-grams of one billion tokens", rows, "growth", note)
+    BENCHMARK.table("Growth: n-grams of one billion tokens", rows, "growth", note)
 
 
 def run(folder: str) -> None:

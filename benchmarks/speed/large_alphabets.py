@@ -16,8 +16,11 @@ from pathlib import Path
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.common import posts, table
+from benchmarks.support.benchmark import SEQUENCES, Benchmark
+from benchmarks.support.common import posts
 from voxpop.engine.local.corpus import LocalCorpus
+
+BENCHMARK = Benchmark(__file__, ("large_alphabets",), SEQUENCES, minutes=5, seeds="1")
 
 BUDGET = vp.Budget(4, 1e-7)
 SIZES = (1_000, 10_000, 100_000, 300_000)
@@ -81,7 +84,7 @@ def main() -> None:
     note += "Alphabets that are given hold the words that are most common in the posts, and made-up ones where "
     note += "these have fewer. "
     note += "Peak memory holds the corpus, whose own peak while it is loaded is in brackets. "
-    table("Sequences with large alphabets", rows, "large_alphabets", note)
+    BENCHMARK.table("Sequences with large alphabets", rows, "large_alphabets", note)
 
 
 if __name__ == "__main__":

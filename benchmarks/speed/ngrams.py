@@ -14,8 +14,11 @@ import numpy as np
 import polars as pl
 
 import voxpop as vp
-from benchmarks.support.common import DATA, posts, seconds, table
+from benchmarks.support.benchmark import NGRAMS, Benchmark
+from benchmarks.support.common import DATA, posts, seconds
 from voxpop.engine.local.corpus import LocalCorpus
+
+BENCHMARK = Benchmark(__file__, ("speed_ngrams",), (*NGRAMS, "reading", "release"), minutes=2)
 
 TURNS = 5
 AUTHORS = {"as published": 457.8, "with its best setting": 302.5}
@@ -56,7 +59,7 @@ def main() -> None:
         f"reddit_posts after encoding, both in one process and in turns; MSNBC: median of {TURNS} processes, against "
     )
     note += f"the authors' code, {AUTHORS['as published']} s and {AUTHORS['with its best setting']} s."
-    table("Speed of n-grams", rows, "speed_ngrams", note)
+    BENCHMARK.table("Speed of n-grams", rows, "speed_ngrams", note)
 
 
 def token_frame(corpus: LocalCorpus) -> pl.DataFrame:

@@ -1,6 +1,6 @@
-"""User-item pairs: voxpop against a count without privacy, and against private peers, in one run.
+"""User-item pairs: Voxpop beside counts without privacy by polars and DuckDB, and beside private peers, in one run.
 
-python -m benchmarks.speed.pairs            # add --peers after `make bench-peers`
+python -m benchmarks.speed.pairs            # add --peers after `make bench-all`
 """
 
 import json
@@ -15,8 +15,11 @@ import polars as pl
 
 import voxpop as vp
 from benchmarks.datasets.pairs import write_pairs
-from benchmarks.support.common import BUDGET, OUT, ROOT, seconds, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, OUT, ROOT, seconds
 from benchmarks.support.engines import read_engine
+
+BENCHMARK = Benchmark(__file__, ("speed_pairs",), (*SET_UNION, "reading", "release"), minutes=5, commands=("--peers",))
 
 PAIRS = OUT / "pairs.parquet"
 PEERS = {
@@ -32,9 +35,18 @@ def ours() -> int:
     return len(vp.SetUnion(limit=100).release(corpus, BUDGET))
 
 
-def count() -> int:
-    """Count users per item, without privacy."""
+def by_polars() -> int:
+    """Count the distinct users of each item, without privacy."""
     return pl.scan_parquet(PAIRS).unique().group_by("item").len().collect().height
+
+
+def by_duckdb() -> int:
+    """Count the distinct users of each item, without privacy."""
+    import duckdb
+
+    duckdb.sql("set enable_progress_bar = false")
+    query = f"select item, count(*) from (select distinct user, item from '{PAIRS}') group by item"
+    return len(duckdb.sql(query).fetchnumpy()["item"])
 
 
 def whole_process() -> str:
@@ -88,21 +100,26 @@ def main() -> None:
     if not PAIRS.exists():
         OUT.mkdir(exist_ok=True)
         write_pairs(PAIRS)
-    released, _ = ours(), count()
-    in_process, counting = seconds(ours, 5), seconds(count, 5)
+    released, _, _ = ours(), by_polars(), by_duckdb()
+    works = {"polars": by_polars, "DuckDB": by_duckdb, "voxpop": ours}
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(5):
+        for name, work in works.items():
+            taken[name].append(seconds(work, 1))
+    counting = median(taken["polars"])
+    rows = [["", "seconds", "ratio", "released"]]
+    for name, each in taken.items():
+        what = f"{name}, in process" if name == "voxpop" else f"count without privacy, {name}, in process"
+        numbers = f"{median(each):.2f}", f"{median(each) / counting:.2f}"
+        rows.append([what, *numbers, f"{released:,}" if name == "voxpop" else "-"])
     times, names = in_turns({"voxpop": whole_process, **chosen_peers()})
     whole = median(times["voxpop"])
-    rows = [
-        ["", "seconds", "ratio", "released"],
-        ["count without privacy, polars, in process", f"{counting:.2f}", "1.0", "-"],
-        ["voxpop, in process", f"{in_process:.2f}", f"{in_process / counting:.2f}", f"{released:,}"],
-    ]
-    for name, taken in times.items():
-        rows.append([f"{name}, whole process", f"{median(taken):.2f}", f"{median(taken) / whole:.2f}", names[name]])
+    for name, each in times.items():
+        rows.append([f"{name}, whole process", f"{median(each):.2f}", f"{median(each) / whole:.2f}", names[name]])
     note = f"{pl.scan_parquet(PAIRS).select(pl.len()).collect().item():,} pairs; epsilon 3, delta e^-10, limit 100."
     note += " Ratios within processes are to polars, those of whole processes (in turns, medians of 3; "
     note += "PipelineDP once) to voxpop."
-    table("User-item pairs", rows, "speed_pairs", note)
+    BENCHMARK.table("User-item pairs", rows, "speed_pairs", note)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,11 @@ import unicodedata
 import polars as pl
 
 import voxpop as vp
-from benchmarks.support.common import BUDGET, DATA, OUT, seconds, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, DATA, OUT, seconds
 from benchmarks.support.engines import load_engine, read_engine
+
+BENCHMARK = Benchmark(__file__, ("speed_text",), (*SET_UNION, "reading"), minutes=3)
 
 SOURCE = DATA / "reddit_posts.parquet"
 TOKEN = r"[\p{L}\p{M}\p{N}']+"
@@ -72,7 +75,7 @@ def main() -> None:
         ["voxpop: release, l2-descent, limit 100 (median of 5)", f"{release:.2f}", f"{release / ours:.2f}"],
     ]
     note = f"Peak memory of a process that reads, encodes and saves: {peak:.2f} GiB."
-    table("Half a million posts, 25.3 million words", rows, "speed_text", note)
+    BENCHMARK.table("Half a million posts, 25.3 million words", rows, "speed_text", note)
 
 
 if __name__ == "__main__":

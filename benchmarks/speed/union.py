@@ -16,8 +16,11 @@ from pathlib import Path
 from statistics import median
 
 import voxpop as vp
-from benchmarks.support.common import BUDGET, DATA, posts, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import BUDGET, DATA, posts
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+
+BENCHMARK = Benchmark(__file__, ("speed_union",), (*SET_UNION, "reading", "release"), minutes=3)
 
 RUNS = {"release step": 9, "whole job": 5}
 CLASSIC, DEFAULT = "classic policy (l2-descent)", "default (adaptive rounds)"
@@ -48,7 +51,7 @@ def main() -> None:
     )
     note += "delta e^-10, limit 100. A whole job is `voxpop items reddit_posts.parquet --text text ...`, a process "
     note += "from its start to a saved release. The machine was busy with other work, so compare ratios."
-    table("Set union: the default beside the classic policy", rows, "speed_union", note)
+    BENCHMARK.table("Set union: the default beside the classic policy", rows, "speed_union", note)
 
 
 def in_turns(works: dict[str, Callable[[], Times]], runs: int) -> dict[str, Times]:

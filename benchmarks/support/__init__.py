@@ -1,1 +1,1 @@
-"""What benchmarks share: data, tables, results kept cell by cell."""
+"""Data, result files, and processes shared by the benchmarks."""

@@ -1,34 +1,33 @@
-"""Results kept cell by cell, so that a long benchmark may be interrupted and goes on where it was."""
+"""Measurements saved cell by cell, so that an interrupted benchmark continues with the next cell."""
 
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.support.common import RESULTS
-
 Key = tuple[str, ...]
 
 
 class Cells:
-    """A CSV of cells: what was measured, then its numbers, one line a cell; later lines replace earlier ones.
+    """A CSV file: the commit of the measurements, then one line per cell, with its key and its numbers.
 
     Args:
-        name: of the file, `{name}_cells.csv` in the folder of results.
-        again: words; cells whose key has one of them are measured anew.
+        path: of the file.
+        commit: the current commit.
+        is_old: whether the code has changed since a commit; the cells are then discarded.
     """
 
-    def __init__(self, name: str, again: Sequence[str] = ()) -> None:
-        self._path: Path = RESULTS / f"{name}_cells.csv"
+    def __init__(self, path: Path, commit: str, is_old: Callable[[str], bool]) -> None:
+        self._path, self._commit = path, commit
         self._known: dict[Key, list[float]] = {}
-        if self._path.exists():
-            with self._path.open() as lines:
-                for key, numbers in csv.reader(lines):
-                    self._known[tuple(key.split(" | "))] = [float(number) for number in numbers.split()]
-        self._known = {key: kept for key, kept in self._known.items() if not set(key) & set(again)}
-        self._write()
+        if path.exists():
+            with path.open(newline="") as lines:
+                [[measured_at], *kept] = csv.reader(lines)
+            if not is_old(measured_at):
+                self._commit = measured_at
+                self._known = {tuple(key.split(" | ")): list(map(float, each.split())) for key, each in kept}
 
     def get(self, key: Sequence[object], measure: Callable[[], Sequence[float]]) -> list[float]:
-        """Return the numbers of a cell, measured now if they are not known."""
+        """Return the numbers of a cell; measure them first if the file does not contain them."""
         name = tuple(str(part) for part in key)
         if name not in self._known:
             self._known[name] = [float(number) for number in measure()]
@@ -37,8 +36,12 @@ class Cells:
         return self._known[name]
 
     def _write(self) -> None:
-        RESULTS.mkdir(exist_ok=True)
-        with self._path.open("w", newline="") as lines:
+        """Write all cells to a new file, and replace the old file by it."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._path.with_suffix(".new")
+        with new.open("w", newline="") as lines:
             writer = csv.writer(lines, lineterminator="\n")
+            writer.writerow([self._commit])
             for key, numbers in self._known.items():
                 writer.writerow([" | ".join(key), " ".join(f"{number:.10g}" for number in numbers)])
+        new.replace(self._path)

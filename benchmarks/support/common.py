@@ -1,9 +1,8 @@
-"""What the benchmarks share: data, a corpus tokenised once, tables on screen and on disk."""
+"""Data sets, tokenized once, and a clock."""
 
-import csv
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -37,6 +36,9 @@ def clicks() -> LocalCorpus:
     return _kept("msnbc", "msnbc.parquet", sequence="sequence")
 
 
+COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {"reddit_posts": posts, "ubuntu_irc": chat, "MSNBC": clicks}
+
+
 def _kept(name: str, file: str, **column: str) -> LocalCorpus:
     folder = OUT / f"{name}.corpus"
     if not folder.exists():
@@ -67,51 +69,3 @@ def seconds(work: Callable[[], object], runs: int = 3) -> float:
         work()
         times.append(time.perf_counter() - start)
     return median(times)
-
-
-def table(title: str, rows: Sequence[Sequence[object]], name: str, note: str = "") -> None:
-    """Print a table whose first row is its head, and write it as Markdown and CSV."""
-    cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = ["| " + " | ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in cells]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    text = "\n".join([f"# {title}", "", *lines, "", note]).rstrip() + "\n"
-    print(text)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(text)
-    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
-        csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(cells)
-
-
-def picture(
-    name: str, series: dict[str, tuple[Sequence[float], Sequence[float]]], axes: tuple[str, str], log: str = ""
-) -> None:
-    """Draw lines, and write them as PNG; `log` names the axes with a logarithmic scale, "default" stands out."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    many = len(series) > 7
-    figure, plot = plt.subplots(figsize=(10, 5) if many else (7, 4.5), constrained_layout=True)
-    for number, (label, (x, y)) in enumerate(series.items()):
-        style = (
-            {"color": "black", "linewidth": 2.5}
-            if label == "default"
-            else {"linestyle": ("-", "--", ":")[number // 9 % 3]}
-        )
-        plot.plot(x, y, marker="o", markersize=3, label=label, **style)
-    if "x" in log:
-        plot.set_xscale("log")
-    if "y" in log:
-        plot.set_yscale("log")
-    plot.set_xlabel(axes[0])
-    plot.set_ylabel(axes[1])
-    plot.grid(alpha=0.3)
-    if many:
-        plot.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
-    else:
-        plot.legend(fontsize=8)
-    RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / f"{name}.png", dpi=110)
-    plt.close(figure)

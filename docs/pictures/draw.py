@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: `make pictures`. Numbers come from plans and from benchmarks/results."""
 
-import csv
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 import matplotlib as mpl
@@ -42,10 +42,16 @@ HOLDERS = {"thank": 60, "you": 58, "see": 46, "tomorrow": 38, "soon": 27, "hello
 SAYINGS = [("ann", "thank you, see you tomorrow"), ("bob", "hello, see you soon"), ("eve", "my badge is 4711")]
 
 
+def lines_of(name: str) -> list[list[str]]:
+    """Return the lines of a table of results, its head first."""
+    lines = [line for line in (RESULTS / f"{name}.md").read_text().splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
 def results(name: str) -> list[dict[str, str]]:
-    """Return the rows of a file of results."""
-    with open(RESULTS / f"{name}.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    """Return the rows of a table of results by the names of its head."""
+    head, *rows = lines_of(name)
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def number(text: str) -> float:
@@ -118,7 +124,8 @@ def phrases() -> plt.Figure:
     labels = ["published algorithm", "published, at its best budgets and limit", "Voxpop's default"]
     figure, plots = plt.subplots(1, 3, figsize=(9.2, 3.1), constrained_layout=True)
     for plot, (name, title) in zip(plots, names.items(), strict=True):
-        equal, _, best, *_, default = results(f"lengths_{name}")
+        rows = results(f"lengths_{name}")
+        equal, _, best, *_, default = takewhile(lambda row: not row["n-grams"].startswith("missing mass"), rows)
         values = [number(row["total"].split()[0]) for row in (equal, best, default)]
         made = plot.bar(range(3), values, color=colors, width=0.72, label=labels)
         plot.bar_label(made, [f"{value:,.0f}" for value in values], size=9, padding=2)
@@ -204,23 +211,20 @@ def weightings() -> plt.Figure:
 
 def default_words() -> float:
     """Return how many words of the same posts the default releases, at the same budget and limit."""
-    with open(RESULTS / "set_union_field.csv", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
+    rows = lines_of("set_union_field")
     limits = next(row for row in rows if row[0] == "items released at (3, e^-10)")
     return number(next(row for row in rows if row[0] == DEFAULT)[limits.index("limit 100")])
 
 
 def limits() -> plt.Figure:
     """Words by limit at three budgets: the default, the best of our other options, and GW made sound by the limit."""
-    with open(RESULTS / "set_union_limits.csv", encoding="utf-8") as file:
-        names, *rows = list(csv.reader(file))
+    names, *rows = lines_of("set_union_limits")
     axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
     figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
     starts = [place for place, row in enumerate(rows) if row[0].startswith("words released")]
-    for plot, start, end in zip(plots, starts, [*starts[1:], len(rows)], strict=True):
-        lines = {
-            name: [np.nan if each == "–" else number(each) for each in line] for name, *line in rows[start + 1 : end]
-        }
+    for plot, start in zip(plots, starts, strict=True):
+        released = takewhile(lambda row: not row[0].startswith(("words released", "missing mass")), rows[start + 1 :])
+        lines = {name: [np.nan if each == "–" else number(each) for each in line] for name, *line in released}
         strangers = (DEFAULT, "GW", "default, over")
         others = np.nanmax([line for name, line in lines.items() if not name.startswith(strangers)], axis=0)
         plot.plot(

@@ -4,6 +4,7 @@ import pytest
 from benchmarks.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
 from benchmarks.evaluation import (
     private_gram_counts,
+    private_missing_grams,
     private_ngram_coverage,
     private_spurious_share,
     released_by_length,
@@ -62,6 +63,17 @@ def test_coverage_and_spurious_share_against_the_truth(letters, budget):
     share = len(set(noisy) - held) / len(noisy)
     assert private_spurious_share(letters, noisy, 3) == pytest.approx(share)
     assert share > 0
+
+
+def test_missing_mass_is_that_of_plain_loops(letters, budget):
+    """By length, and of all lengths together."""
+    release = vp.NGrams(max_length=3, limit=20).release(letters, budget, seed=1)
+    counts = [naive_counts(_documents(letters), length) for length in (1, 2, 3)]
+    missing = [sum(users for gram, users in each.items() if gram not in release) for each in counts]
+    whole = [sum(each.values()) for each in counts]
+    expected = [part / total for part, total in zip((*missing, sum(missing)), (*whole, sum(whole)), strict=True)]
+    assert private_missing_grams(letters, release, 3) == pytest.approx(expected)
+    assert 0 < expected[-1] < 1
 
 
 @pytest.mark.jit

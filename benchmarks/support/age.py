@@ -1,0 +1,74 @@
+"""The commit of results, and changes of code since then."""
+
+import ast
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+CODE = ("src", "benchmarks", ":!benchmarks/results")
+
+
+def git(root: Path, *command: str) -> str:
+    """Return the output of git, empty if the command fails."""
+    done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=False)
+    return "" if done.returncode else done.stdout.rstrip("\n")
+
+
+def source(root: Path) -> dict[str, object]:
+    """Return the commit of a repository, and the files of code that differ from it."""
+    changed = git(root, "status", "--porcelain", "--", *CODE).splitlines()
+    return {"commit": git(root, "rev-parse", "HEAD"), "uncommitted": sorted(line[3:] for line in changed)}
+
+
+def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
+    """Return the files with code that differs from a commit; comments and docstrings do not count.
+
+    Args:
+        root: the repository.
+        commit: hash of the commit.
+        paths: files and folders, relative to the root.
+    """
+    if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        return ["every file: the commit is not in this repository"]
+    differ = git(root, "diff", "--name-only", "--no-renames", commit, "--", *paths).splitlines()
+    new = git(root, "ls-files", "--others", "--exclude-standard", "--", *paths).splitlines()
+    return sorted({path for path in (*differ, *new) if _means_something_else(root, commit, path)})
+
+
+def modules_of(root: Path, path: str) -> set[str]:
+    """Return a benchmark file and all benchmark files that it imports, without the folder `support`."""
+    found, waiting = set(), [path]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and not name.startswith("benchmarks/support/"):
+            found.add(name)
+            waiting += _imported(root, name)
+    return found
+
+
+def _imported(root: Path, path: str) -> list[str]:
+    names = []
+    for node in ast.walk(ast.parse((root / path).read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("benchmarks."):
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    files = [f"{name.replace('.', '/')}{end}" for name in names if name for end in (".py", "/__init__.py")]
+    return [name for name in files if (root / name).is_file()]
+
+
+def _means_something_else(root: Path, commit: str, path: str) -> bool:
+    now = (root / path).read_text() if (root / path).is_file() else ""
+    return not path.endswith(".py") or _code(git(root, "show", f"{commit}:{path}")) != _code(now)
+
+
+def _code(text: str) -> str:
+    """Return the syntax tree of a file without docstrings."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

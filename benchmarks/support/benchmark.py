@@ -1,0 +1,122 @@
+"""The declaration of a benchmark, and the writer of result files with their stamps."""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks.support.age import changed_since, modules_of, source
+from benchmarks.support.cells import Cells
+from benchmarks.support.common import OUT, RESULTS, ROOT
+
+STAMP = "<!-- measured: "
+FRESH = "no seeds: fresh randomness in each run"
+PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "duckdb", "scikit-learn", "pyspark", "flwr")
+LOCAL = ("engine/local", "kernels", "privacy", "reading/tokenizers", "reading/words")
+SET_UNION = (*LOCAL, "mechanisms/set_union", "mechanisms/rounds", "mechanisms/weightings")
+NGRAMS = (*SET_UNION, "mechanisms/ngrams")
+SEQUENCES = (*LOCAL, "mechanisms/sequences")
+HITTERS = ("kernels/tries", "mechanisms/heavy_hitters", "privacy")
+ON_SPARK = (*NGRAMS, "engine/spark")
+"""The parts of `src/voxpop` that decide the results of each mechanism, for `depends`."""
+WORDS = ":!src/voxpop/mechanisms/*/describe.py"
+"""Excludes modules that only format descriptions of plans."""
+SOURCE = source(ROOT)
+"""Read when the process starts, because the repository may change before the results are written."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The declaration of a benchmark module, its constant `BENCHMARK`.
+
+    Attributes:
+        file: `__file__` of the module.
+        results: names of its result files, without `.md`.
+        depends: packages and modules of `src/voxpop` that decide the results, such as `mechanisms/set_union`.
+            Imported modules of `benchmarks` count too and are not listed.
+        minutes: duration of all its commands on two cores.
+        seeds: the seeds of its runs.
+        commands: the arguments of each of its commands, in order.
+        environment: folder of its Python environment.
+    """
+
+    file: str
+    results: tuple[str, ...]
+    depends: tuple[str, ...]
+    minutes: float
+    seeds: str = FRESH
+    commands: tuple[str, ...] = ("",)
+    environment: str = ".venv"
+
+    @property
+    def module(self) -> str:
+        """The dotted name of the module."""
+        return ".".join(Path(self.file).resolve().relative_to(ROOT).with_suffix("").parts)
+
+    def table(self, title: str, rows: Sequence[Sequence[object]], name: str, note: str = "") -> None:
+        """Print a table, its head first, and write it as Markdown with a stamp.
+
+        Raises:
+            ValueError: if `results` does not contain the name.
+        """
+        if name not in self.results:
+            raise ValueError(f"{name} is not among the results of {self.module}; add it there.")
+        cells = [[str(cell) for cell in row] for row in rows]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines = ["| " + " | ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in cells]
+        lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+        text = "\n".join([f"# {title}", "", *lines, "", note]).rstrip()
+        print(text, flush=True)
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{name}.md").write_text(f"{text}\n\n{STAMP}{json.dumps(stamp(self.seeds))} -->\n")
+
+    def cells(self) -> Cells:
+        """Return the cells measured by earlier runs of the same code."""
+        path = OUT / "cells" / f"{self.module}.csv"
+        return Cells(path, str(SOURCE["commit"]), lambda commit: bool(changed_since(ROOT, commit, self.paths())))
+
+    def paths(self, root: Path = ROOT) -> list[str]:
+        """Return the files and folders that decide the results, relative to the root of the repository."""
+        voxpop = [f"src/voxpop/{name}" for name in self.depends]
+        named = [path if (root / path).is_dir() else f"{path}.py" for path in voxpop]
+        return [*sorted(modules_of(root, self.module.replace(".", "/") + ".py")), *named, WORDS]
+
+
+def stamp(seeds: str) -> dict[str, object]:
+    """Return commit, uncommitted changes, date, seeds, versions and machine."""
+    return {
+        **SOURCE,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        "seeds": seeds,
+        "python": platform.python_version(),
+        "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        "machine": _machine(),
+    }
+
+
+def stamp_of(text: str) -> dict[str, object] | None:
+    """Return the stamp of a result file, None if it has none."""
+    _, found, rest = text.partition(STAMP)
+    return json.loads(rest.partition(" -->")[0]) if found else None
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _machine() -> str:
+    """Return processor, usable cores, memory, system and load."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if sys.platform == "linux" else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    load = f"load {os.getloadavg()[2]:.1f}"
+    return ", ".join([*names[:1], f"{cores} cores", f"{memory:.0f} GiB", platform.system(), load])
