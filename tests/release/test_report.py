@@ -255,6 +255,26 @@ def test_bounds_are_rounded_up(number):
     assert Fraction(number) <= shown <= Fraction(number) * Fraction("1.011") + (1 if number >= 1000 else 0)
 
 
+def test_counts_and_rankings_are_not_denied():
+    """Pages of counts and rankings claim only what they leave out, and state the epsilon of the statement."""
+    said = ["thank you very much", "see you soon"] * 1500
+    posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
+    release, budget = vp.SetUnion(limit=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
+    pages = [each.report().html for each in (release, release.count(posts, budget), release.top(3, posts, budget))]
+    assert ["an order by frequency" in page for page in pages] == [True, False, False]
+    assert ["the number of users of an item" in page for page in pages] == [True, False, True]
+    assert ["items, with noisy counts" in page for page in pages] == [False, True, False]
+    for page in pages:
+        [stated] = re.findall(r"</span>\(([0-9.]+), [0-9e-]+\)-DP", page)
+        assert f"<dt>Epsilon</dt><dd>{stated}</dd>" in page
+
+
+def test_chances_of_another_vote_are_percentages():
+    """Heavy hitters."""
+    page = page_of(release_of([("tea",)], vp.HeavyHitters().plan(BUDGET)))
+    assert re.search(r"voted once, with probability [0-9.]+ % a second time", page)
+
+
 @given(st.floats(0, 1))
 def test_shares_are_rounded_up(share):
     """A share in per cent is never below the share, and 100 % only where nothing is excluded."""

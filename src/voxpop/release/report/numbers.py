@@ -37,7 +37,11 @@ def at_most(number: float, digits: int = 3) -> str:
         return f"{ceil(number):,}"
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(number)
     exponent = floor(log10(number))
-    return f"{float(rounded):,.{max(0, digits - 1 - exponent)}f}" if -4 <= exponent < 15 else f"{rounded:.{digits}g}"
+    return (
+        f"{float(rounded):,.{max(0, digits - 1 - exponent)}f}"
+        if -4 <= exponent < 15
+        else f"{float(rounded):.{digits}g}"
+    )
 
 
 def percent(share: float) -> str:

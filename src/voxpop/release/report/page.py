@@ -150,6 +150,7 @@ def page_of(
             total=sum(sizes.values()),
             shown=shown.num_rows,
             counted=counts is not None,
+            noun_with_article=f"{'an' if story.noun[0][0] in 'aeiou' else 'a'} {story.noun[0]}",
             sizes=sorted(sizes.items()),
             guarantee=guarantee,
             statement=str(guarantee),
