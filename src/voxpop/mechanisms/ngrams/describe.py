@@ -43,8 +43,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         "Users that a phrase needed",
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
         [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
-        f"At the thresholds that ran, if each user holds {each} phrases of that length, none of which has more users. A "
-        "user with fewer phrases gives each more weight, one with more gives each less.",
+        f"At the thresholds that ran, if each user holds {each} phrases of that length, none of which has more users. "
+        "A user with fewer phrases gives each more weight, one with more gives each less.",
     )
     return Story(
         words="ngrams.html",
