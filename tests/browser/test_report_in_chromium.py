@@ -344,6 +344,9 @@ def test_on_paper(opened, tmp_path):
     assert len(headings) > 8
     assert all([line for line in lines if line.strip()][-1].strip() not in headings for lines in pages)
     assert any(re.search(r"max length +5$", line) for lines in pages for line in lines)
+    assert page.eval_on_selector_all(".chart svg", "all => all.map(e => +e.getAttribute('width'))") != [470] * 3
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.eval_on_selector_all(".chart svg", "all => all.map(e => +e.getAttribute('width'))") == [470] * 3
     [last] = [lines for lines in pages if any("Signature" in line for line in lines)]
     assert any(line.strip() == "Signature" for line in last)
     assert any("release.parquet" in line for line in last)

@@ -70,3 +70,8 @@ def test_people_read_a_share_its_interval_and_what_it_is_of(voxpop, model):
 def test_wrong_questions_are_one_line(voxpop, model, arguments, words):
     """Symbols where none belong, unknown ones, no steps, no level, no model, no question."""
     assert words in voxpop("ask", *arguments).complaint
+
+
+def test_commands_for_releases_name_what_the_folder_holds(voxpop, model):
+    """A model is saved there, and nothing is missing."""
+    assert "model holds no release: it holds a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint

@@ -18,7 +18,7 @@ def test_the_example_keeps_released_keys_only(tmp_path):
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     project = tmp_path / "project"
-    shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("target", "logs", "keys", "*.duckdb", "*.csv"))
+    shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("target", "logs", "keys", "*.duckdb", "seeds"))
     program = "import sys; from voxpop.cli import main; sys.exit(main(sys.argv[1:]))"
     commands = {"python": [sys.executable], "voxpop": [sys.executable, "-c", program], "dbt": [DBT]}
     environment = os.environ | {"VOXPOP_DUCKDB": str(tmp_path / "t.duckdb"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}

@@ -6,8 +6,11 @@ in a run stands in its run config; the rest of them is what people run.
 
 import json
 import logging
+import shutil
+import subprocess
 import threading
 import time
+import zipfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +23,7 @@ from support.look import read_engine
 
 pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
 
-from benchmarks.support.federation import Federation, app_with
+from benchmarks.support.federation import BIN, Federation, app_with
 from benchmarks.support.forks import PLANNED, WAITS
 from flwr.app import Context, RecordDict
 from flwr.common.logger import LOGGER_NAME
@@ -499,6 +502,19 @@ def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
     assert "sums of votes of every node" in release.guarantee.seen
     assert set(runs.release("open-malformed")) == runs.expected(WHOLE, {(0, 1)})
     assert runs.says("open-malformed", "round 1 of at most 1 done").count("sent what is no vote") == 1
+
+
+def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
+    """Files of runs are not sent to the nodes: apps within apps would soon be nested too deeply for Flower."""
+    app = tmp_path / "app"
+    shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)
+    for name in ("home/apps/hitters/README.md", "home/apps/hitters/client.py", "keys/node.py", "hitters/words.py"):
+        (app / name).parent.mkdir(parents=True, exist_ok=True)
+        (app / name).write_text("")
+    subprocess.run([BIN / "flwr", "build", "--app", app], cwd=tmp_path, check=True, capture_output=True)
+    [built] = tmp_path.rglob("*.fab")
+    folders = {name.split("/")[0] for name in zipfile.ZipFile(built).namelist() if "/" in name}
+    assert folders == {"hitters_app", ".info"}
 
 
 def test_a_failure_is_logged_in_one_line(caplog):

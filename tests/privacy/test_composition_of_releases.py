@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.mechanisms.counts.mechanism import Counts
-from voxpop.privacy.composition import compose, composed_delta
+from voxpop.privacy.composition import compose, composed_delta, sum_up
 from voxpop.privacy.gaussian import delta as exact_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.guarantee import Guarantee, Spend
@@ -95,6 +95,17 @@ def test_together_never_exceeds_sums(count):
     )
     assert whole.delta == pytest.approx(count * 1e-9)
     assert whole.epsilon == 1 if count == 1 else whole.epsilon <= count
+
+
+@given(st.lists(st.floats(0.1, 2.0), min_size=2, max_size=4))
+def test_the_printed_epsilon_is_no_less_than_the_composed_one(epsilons):
+    """Statements print six digits: these are the number, and its delta is that of the sum."""
+    parts = [vp.NGrams(max_length=2).plan(vp.Budget(each, 1e-7)).guarantee for each in epsilons[:2]]
+    parts += [vp.Guarantee(each, 1e-8) for each in epsilons[2:]]
+    whole = compose(parts)
+    printed = float(f"{whole.epsilon:g}")
+    assert printed == whole.epsilon or whole.epsilon == sum_up([each.epsilon for each in parts])
+    assert composed_delta(whole.epsilon, parts) <= whole.delta
 
 
 def test_many_gaussian_releases_grow_with_the_root():

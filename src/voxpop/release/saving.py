@@ -191,7 +191,9 @@ class Kind:
             if not source.exists():
                 raise ReleaseError(f"{folder} does not exist. Give a folder that {self.made_by} wrote.") from error
             if isinstance(error, FileNotFoundError):
-                raise self._absent(folder, f"{name} is missing") from error
+                other = MODEL if self is RELEASE else RELEASE
+                found = self.base is None and (source / other.record).is_file()
+                raise self._absent(folder, f"it holds a {other.what}" if found else f"{name} is missing") from error
             is_file = isinstance(error, NotADirectoryError)
             reason = "it is a file" if is_file else f"{name} cannot be read: {error.strerror}"
             raise self._absent(folder, reason) from error

@@ -132,12 +132,10 @@ class Tally(Addition):
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         from voxpop.release.report.page import Grid
 
-        grid = Grid(
-            "Noisy counts",
-            ["grams", "standard error", "guarantee of the counts alone"],
-            [[f"{len(self):,}", f"{self.error:.3g} users", str(self.guarantee)]],
-            "The list shows a negative count as 0. The guarantee above covers the release and the counts together.",
-        )
+        note = "The list shows a negative count as 0. The guarantee of the counts alone is "
+        note += f"{self.guarantee}; the one above covers the release too."
+        rows = [[f"{len(self):,}", f"{self.error:.3g} users"]]
+        grid = Grid("Noisy counts", ["grams", "standard error"], rows, note)
         return self._page_with(checksums, grid, np.maximum(self.users, 0))
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any
 
 from voxpop.errors import InputError, ReleaseError
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.reading.folder import folder_to_read
@@ -16,7 +17,7 @@ from voxpop.release.loading import load
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load as imported
 from voxpop.release.release import Release
-from voxpop.release.saving import BESIDE, DAMAGED, SUMS, Kind, checksum
+from voxpop.release.saving import BESIDE, DAMAGED, REPORT, SUMS, Kind, checksum
 
 PRECISION = 1e-9
 """Relative difference that is taken for rounding of another machine."""
@@ -34,13 +35,17 @@ def verify(folder: Path) -> dict[str, Any]:
         The digest of the list of checksums, the names of the files, and for each result its mechanism and guarantee.
 
     Raises:
-        ReleaseError: A file is missing, differs or was added, or a plan or guarantee is not what its settings give.
+        ReleaseError: A file is missing, differs or was added, a plan or guarantee is not what its settings give, or the
+            report is not what the result gives.
     """
     result = load(folder)
     source = folder_to_read(folder)
-    files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
-    listed = files.pop(SUMS, b"").decode()
-    sums = {name: digest for digest, name in (line.split("  ", 1) for line in listed.splitlines())}
+    files = {each.name: each.read_bytes() if each.is_file() else b"" for each in sorted(source.iterdir())}
+    listed = files.pop(SUMS, b"")
+    lines = [line.partition("  ") for line in listed.decode(errors="replace").splitlines()]
+    sums = {name: digest for digest, _, name in lines}
+    if not all(sums or [""]):
+        raise ReleaseError(f"{folder / SUMS} must list a checksum and a name in each line. {DAMAGED}")
     for name in sorted({*files, *sums}):
         if name not in files or checksum(files[name]) != f"sha256:{sums.get(name)}":
             state = "is missing" if name not in files else "differs" if name in sums else "was added"
@@ -51,7 +56,20 @@ def verify(folder: Path) -> dict[str, Any]:
     for each in kinds:
         record, _ = each.read(folder)
         checked.append(_replanned(record, result if isinstance(result, Release) else None, folder / each.record))
-    return {"digest": checksum(listed.encode()), "files": sorted(files), "results": checked}
+        # Counts and rankings are saved beside the report of their release.
+        if each is kind:
+            page = result._page({**record["checksums"], each.record: checksum(files[each.record])})
+            if page != files.get(REPORT):
+                raise _differs(folder / REPORT, "the report", "the result gives", record)
+    return {"digest": checksum(listed), "files": sorted(files), "results": checked}
+
+
+def _differs(where: Path, what: str, source: str, record: Mapping[str, Any]) -> ReleaseError:
+    """Build the error for contents that do not follow from the others."""
+    return ReleaseError(
+        f"{where}: {what} is not the one that {source} in this version of voxpop. Use voxpop "
+        f"{record.get('voxpop_version')}, which made it. If it differs there too, do not rely on the guarantee."
+    )
 
 
 def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) -> dict[str, Any]:
@@ -76,12 +94,14 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     except (InputError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED}") from error
     seen = replace(stated, seen="")  # a federation's statement
-    if wrong or not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
-        raise ReleaseError(
-            f"{where}: {wrong[0] if wrong else 'the guarantee'} is not the one that the settings give in this version "
-            f"of voxpop. Use voxpop {record.get('voxpop_version')}, which made the release. If it differs there too, "
-            "do not rely on the guarantee."
-        )
+    if not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
+        wrong.append("the guarantee")
+    texts = {"statement": stated}
+    if numbers["mechanism"] in ("counts", "top") and release is not None:
+        texts["statement_with_release"] = compose([release.guarantee, stated])
+    wrong += [name for name, text in texts.items() if record.get(name) != str(text)]
+    if wrong:
+        raise _differs(where, wrong[0], "the settings give", record)
     return {"mechanism": str(numbers["mechanism"]), "statement": str(stated), "guarantee": stated.to_dict()}
 
 

@@ -11,7 +11,8 @@ from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
-from voxpop.release.report.numbers import Chance, at_most, curve, percent, plain, threshold_chance, users_for, whole
+from voxpop.privacy.guarantee import at_most
+from voxpop.release.report.numbers import Chance, curve, percent, plain, threshold_chance, users_for, whole
 from voxpop.release.report.page import Grid, Story
 
 PHRASES_OF_EACH = 10
@@ -42,8 +43,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         "Users that a phrase needed",
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
         [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
-        f"If each user holds {each} phrases of that length, none of which has more users. A user with fewer "
-        "phrases gives each more weight, one with more gives each less.",
+        f"At the thresholds that ran, if each user holds {each} phrases of that length, none of which has more users. "
+        "A user with fewer phrases gives each more weight, one with more gives each less.",
     )
     return Story(
         words="ngrams.html",
@@ -62,7 +63,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "each": each,
         },
         needed=needed,
-        about=(_span(known), "for 90 %, by length") if known else ("–", "nothing was released"),
+        about=(_span(known), "for 90 %, at the thresholds that ran") if known else ("–", "nothing was released"),
         curves=curves,
         curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
         f"phrase’s parts are released, if each user holds {each} phrases of that length, none of which has more users.",

@@ -8,6 +8,7 @@ from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.mechanisms.series import plan as series
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
+from voxpop.privacy.guarantee import at_most
 from voxpop.release.report import numbers
 from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story
@@ -64,7 +65,7 @@ def _data_sets(plan: Mapping[str, Any]) -> list[str]:
 def _classic_rows(plan: Mapping[str, Any]) -> list[list[str]]:
     rows = [["sigma" if plan["noise"] == "gaussian" else "scale", "threshold", "cutoff"]]
     if plan["round_plans"][-1]["noise"] == "optimal":
-        return [*rows, ["-", "-", "-"]]
+        return []
     cutoff = "-" if plan["cutoff"] is None else f"{plan['cutoff']:.5g}"
     return [*rows, [f"{plan['scale']:.6g}", f"{plan['threshold']:.6g}", cutoff]]
 
@@ -197,7 +198,7 @@ def _promise(plan: Mapping[str, Any]) -> str:
     """Return the bound for items of few users."""
     if "min_users" not in plan:
         return ""
-    chance = numbers.at_most(plan["released_with_few"])
+    chance = at_most(plan["released_with_few"])
     return f" An item of fewer than {whole(plan['min_users'])} users is released with probability at most {chance}."
 
 

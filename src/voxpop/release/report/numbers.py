@@ -1,14 +1,11 @@
 """Numbers as the report writes them. Bounds are never rounded to the wrong side."""
 
 from collections.abc import Callable, Mapping
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context
-from math import ceil, erfc, exp, floor, log10, sqrt
+from decimal import ROUND_HALF_EVEN, Context
+from math import erfc, exp, sqrt
 from typing import Any
 
 from voxpop.privacy.numerics import least_whole
-
-LARGEST_EXPONENT = 700.0
-MILLION = 1e6
 
 
 def whole(number: Any) -> str:
@@ -27,32 +24,10 @@ def plain(number: Any, digits: int = 5) -> str:
     return f"{number:.{digits}g}"
 
 
-def at_most(number: float, digits: int = 3) -> str:
-    """Return a bound to that number of significant digits, rounded up."""
-    if number <= 0:
-        return "0"
-    if number == int(number) and number < 1e15:
-        return f"{int(number):,}"
-    if number >= 1000:
-        return f"{ceil(number):,}"
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(number)
-    exponent = floor(log10(number))
-    return f"{float(rounded):,.{max(0, digits - 1 - exponent)}f}" if -4 <= exponent < 15 else f"{rounded:.{digits}g}"
-
-
 def percent(share: float) -> str:
     """Return a share in per cent."""
     rounded = Context(prec=3, rounding=ROUND_HALF_EVEN).create_decimal_from_float(100 * share)
     return f"{float(rounded):g} %"
-
-
-def factor(epsilon: float) -> str:
-    """Return e^epsilon, rounded up; beyond a million as a power of ten, since longer numbers are unreadable."""
-    grown = exp(min(epsilon, LARGEST_EXPONENT))
-    if grown < MILLION:
-        return at_most(grown)
-    digits, power = f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(grown):.1e}".split("e")
-    return f"{digits} × 10^{int(power)}"
 
 
 def one_in(share: float) -> str:

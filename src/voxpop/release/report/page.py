@@ -26,8 +26,10 @@ from voxpop.privacy.guarantee import (
     LARGE_DELTA,
     LARGE_EPSILON,
     SUPPORT,
+    at_most,
     cautions,
     chance_at_most,
+    factor,
     least_accused,
     odds_after,
     people_covered,
@@ -150,6 +152,7 @@ def page_of(
             total=sum(sizes.values()),
             shown=shown.num_rows,
             counted=counts is not None,
+            noun_with_article=f"{'an' if story.noun[0][0] in 'aeiou' else 'a'} {story.noun[0]}",
             sizes=sorted(sizes.items()),
             guarantee=guarantee,
             statement=str(guarantee),
@@ -224,7 +227,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (numbers.whole, numbers.plain, numbers.at_most, numbers.percent, numbers.one_in, numbers.factor):
+    for function in (numbers.whole, numbers.plain, at_most, numbers.percent, numbers.one_in, factor):
         environment.filters[function.__name__] = function
     environment.filters["people_covered"] = people_covered
     return environment

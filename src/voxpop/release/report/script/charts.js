@@ -8,19 +8,23 @@ function drawCharts() {
   draw("chart-curves", curvesChart);
 }
 
-// Draw now and whenever the width changes.
+const redraws = [];
+
+// Draw now and whenever the width changes; on paper at a width of its own.
 function draw(id, make) {
   const box = byId(id);
   if (!box) return;
   let width = 0;
-  new ResizeObserver(() => {
-    const now = Math.floor(box.clientWidth);
+  const redraw = (now) => {
     if (now === width || !now) return;
     width = now;
     const picture = make(width);
     picture.setAttribute("aria-hidden", "true");
     box.replaceChildren(picture);
-  }).observe(box);
+  };
+  const fit = () => redraw(Math.floor(box.clientWidth));
+  redraws.push((paper) => (paper ? redraw(box.closest(".pair") ? 470 : 680) : fit()));
+  new ResizeObserver(fit).observe(box);
 }
 
 function lengthsChart(width) {

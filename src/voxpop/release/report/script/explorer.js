@@ -84,7 +84,7 @@ class Explorer {
     const box = byId("picked-phrase");
     box.textContent = "";
     box.classList.toggle("none", node < 0);
-    if (node < 0) box.append("Choose one to copy it or to go on from it.");
+    if (node < 0) box.append(`Choose one to copy it${byId("complete-one") ? " or to go on from it" : ""}.`);
     else this.write(box.appendChild(element("bdi")), node);
     for (const id of ["copy-one", "complete-one"]) if (byId(id)) byId(id).disabled = node < 0;
     this.node = node;
