@@ -1,9 +1,10 @@
-"""The values of all columns and pairs of a table: one union for each, n-grams of two keys, and one profile.
+"""The values of all columns and pairs of a table: one union for each, one union, n-grams of two keys, one profile.
 
     python -m benchmarks.comparisons.profiles
     python -m benchmarks.comparisons.profiles wide     # time and memory of five million rows and 30 columns
 
 - *one union for each*: `SetUnion().release_each` with a data set for each column and each pair.
+- *one union of typed keys*: `SetUnion()` over all keys of a profile together, with the single values of released pairs.
 - *n-grams*: each row as a document of two keys for each pair, `NGrams(max_length=2)`.
 - *profile*: `vp.profile(..., joint="pairs", counts=False)`: everything finds keys, as in the other rows.
 - *profile with counts*: the same with noisy counts and cover in the same budget.
@@ -19,11 +20,13 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 import voxpop as vp
 from benchmarks.datasets.orders import orders, wide
 from benchmarks.support.cells import Cells
 from benchmarks.support.common import DATA, OUT, table
+from voxpop.reading.keys import split_texts
 
 RUNS = 5
 BUDGET = vp.Budget(2, 1e-7)
@@ -67,6 +70,21 @@ def each(rows: pl.DataFrame, user: str, seed: int) -> Sizes:
     return sum(sizes[: len(columns)]), sum(sizes[len(columns) :])
 
 
+def typed(rows: pl.DataFrame, user: str, seed: int) -> Sizes:
+    """Return the sizes of one union of all typed keys."""
+    profiling = vp.Profiling.of(rows, user=user, joint="pairs")
+    found = vp.SetUnion().release(profiling.read(rows, user=user, options=QUIET), BUDGET, seed=seed)
+    keys = profiling.keys
+    tokens = pa.array(found.to_list(), pa.large_string())
+    numbers, items = keys.split(tokens)
+    single = set[tuple[str, str]]()
+    for number, names in enumerate(keys.sets):
+        mine = items.filter(pa.array(numbers == number))
+        parts = [mine] if len(names) == 1 else split_texts(mine, len(names))
+        single.update((name, text) for name, part in zip(names, parts, strict=True) for text in part.to_pylist())
+    return len(single), int((numbers >= len(keys.columns)).sum())
+
+
 def grams(rows: pl.DataFrame, user: str, seed: int) -> Sizes:
     """Return the sizes of n-grams of two keys."""
     columns = [name for name in rows.columns if name != user]
@@ -88,6 +106,7 @@ def profiled(rows: pl.DataFrame, user: str, seed: int, *, counts: bool) -> Sizes
 
 WAYS: dict[str, Callable[[pl.DataFrame, str, int], Sizes]] = {
     "one union for each": each,
+    "one union of typed keys": typed,
     "n-grams of two keys": grams,
     "profile": lambda *given: profiled(*given, counts=False),
     "profile with counts": lambda *given: profiled(*given, counts=True),
@@ -119,7 +138,7 @@ def main() -> None:
 
 
 def large() -> None:
-    """Measure five million rows in a process of its own, with and without a memory limit, and write."""
+    """Measure five million rows in a new process, with and without a memory limit, and write."""
     path = OUT / "wide.parquet"
     if not path.exists():
         OUT.mkdir(exist_ok=True)

@@ -1,7 +1,8 @@
-"""Take the pictures of docs/guides/report.md: a report of a release, in headless Chromium.
+"""Take the pictures of docs/guides/report.md and of README: reports in headless Chromium.
 
-Usage: python -m benchmarks.pages.report_screenshots FOLDER, where FOLDER holds what `NGrams`
-released from reddit_posts. Needs playwright, pillow, chromium and pdftoppm (`make browser`).
+Usage: python -m benchmarks.pages.report_screenshots RELEASE PROFILE. RELEASE is a folder with the phrases that `NGrams`
+released from reddit_posts; PROFILE is the folder that the example of docs/gallery/profile.md saves. Either may be
+`none`. Needs playwright, pillow, chromium and pdftoppm (`make browser`).
 """
 
 import io
@@ -18,30 +19,48 @@ COLOURS = 160
 
 
 def main() -> None:
-    """Open the report as a person would, and save what is seen."""
+    """Open the reports, and save screenshots."""
     from playwright.sync_api import sync_playwright
 
-    page = Path(sys.argv[1]).resolve() / "report.html"
+    pages = [None if folder == "none" else Path(folder).resolve() / "report.html" for folder in sys.argv[1:]]
     TARGET.mkdir(exist_ok=True)
     with sync_playwright() as running:
         browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        top = opened(browser, page, "light")
-        save("report-light.png", [top.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": 1190})])
-        save("report-holders.png", [seen(top, "#needed", "#pictures")])
-        dark = opened(browser, page, "dark")
-        save("report-dark.png", [seen(dark, "#explorer", "#completions")])
-        phone = opened(browser, page, "light", **PHONE)
-        save("report-paper.png", paper(top))
-        save("report-phone.png", [phone_at(phone, name) for name in ("#top", "#needed", "#explorer", "#completions")])
+        for page, taken in zip(pages, (of_release, of_profile), strict=True):
+            if page is not None:
+                taken(browser, page)
         browser.close()
 
 
+def of_release(browser, page):
+    """Save the pictures of a report of phrases."""
+    top = used(browser, page, "light")
+    save("report-light.png", [top.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": 1190})])
+    save("report-holders.png", [seen(top, "#needed", "#pictures")])
+    dark = used(browser, page, "dark")
+    save("report-dark.png", [seen(dark, "#explorer", "#completions")])
+    phone = used(browser, page, "light", **PHONE)
+    save("report-paper.png", paper(top))
+    save("report-phone.png", [phone_at(phone, name) for name in ("#top", "#needed", "#explorer", "#completions")])
+
+
+def of_profile(browser, page):
+    """Save the picture of a report of a profile."""
+    save("report-profile.png", [seen(opened(browser, page, "light"), "#top", "#summary")])
+
+
 def opened(browser, page, scheme, width=1280, height=900):
-    """Return a page in which somebody searched, chose a phrase and began to type another."""
+    """Return a page that is ready."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     tab = context.new_page()
     tab.goto(page.as_uri())
     tab.wait_for_selector("html[data-ready=yes]", state="attached")
+    return tab
+
+
+def used(browser, page, scheme, width=1280, height=900):
+    """Return a page after a search, a choice and the beginning of a phrase to complete."""
+    tab = opened(browser, page, scheme, width, height)
     tab.fill("#search", "thank you")
     tab.click("#list .item >> nth=11")
     tab.fill("#prompt", "thank you for")

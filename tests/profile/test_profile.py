@@ -137,6 +137,8 @@ def test_columns_are_chosen_by_type_and_name():
             {
                 "user": range(rows),
                 "orderId": range(rows),
+                "customerID": range(rows),
+                "paid": ["x"] * rows,
                 "order_id": ["x"] * rows,
                 "price": [1.0] * rows,
                 "tags": [["x"]] * rows,
@@ -146,8 +148,8 @@ def test_columns_are_chosen_by_type_and_name():
             }
         )
         found = vp.Profiling.of(table, user="user")
-        assert found.columns == {"distinct": "int64", "city": "string"}
-        assert list(found.left_out) == ["orderId", "order_id", "price", "tags", "at"]
+        assert found.columns == {"paid": "string", "distinct": "int64", "city": "string"}
+        assert list(found.left_out) == ["orderId", "customerID", "order_id", "price", "tags", "at"]
     given = vp.Profiling.of(table, user="user", columns=["order_id"])
     assert given.columns == {"order_id": "string"}
     with pytest.raises(InputError, match="not exact"):

@@ -1,10 +1,9 @@
-"""Profiles on Spark: the same values, counts and cover as on this machine."""
+"""Profiles on Spark: the same values, counts and cover as on this machine, in memory and within a limit."""
 
 import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.engine.contract import check_engine
 
 BUDGET = vp.Budget(4, 1e-6)
 ROWS = {
@@ -25,12 +24,10 @@ def test_a_profile_is_the_same(spark, partitions):
     profiling = vp.Profiling.of(frame, **chosen)
     assert profiling.columns == vp.Profiling.of(local, **chosen).columns
     assert list(profiling.left_out) == ["price"]
-    options = vp.ReadOptions(partitions=partitions, progress=False)
-    plan = profiling.plan(BUDGET)
+    ways = (frame, {"partitions": partitions}), (local, {}), (local, {"memory": "3GiB"})
     found = [
-        plan.release(profiling.read(source, user="who", options=how), seed=3)
-        for source, how in ((frame, options), (local, vp.ReadOptions(progress=False)))
+        vp.profile(source, **chosen, budget=BUDGET, options=vp.ReadOptions(**how, progress=False), seed=3)
+        for source, how in ways
     ]
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     assert len(found[0].joint["city", "year"]) == 4
-    assert check_engine(profiling.read(local, user="who")).kind == "tokens"

@@ -236,7 +236,7 @@ class Profile(Result):
         counts = None if self.error is None else np.array([max(0, users) for _, users in rows], np.int64)
         plan = self.plan.to_dict()
         story = story_of(plan, sizes)
-        story = replace(story, grids=[self._grid(), *story.grids], completes=False)
+        story = replace(story, summary=self._grid())
         shown = table_of_lists(grams)
         return page_of(story, self.guarantee, plan, sizes, shown, "items", counts, checksums, self.about)
 
@@ -248,16 +248,23 @@ class Profile(Result):
         for number, names in self._numbered:
             keys, (items, users) = self.keys.keys_of(number), self._rows(number)
             kind = " × ".join(each.kind for each in keys.columns) or "words"
-            first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED])).to_pylist()
+            first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED]))
+            parts = [first] if len(names) == 1 else split_texts(first, len(names))
+            values = zip(*(part.to_pylist() for part in parts), strict=True)
+            shown = [" · ".join(printable([text]) for text in texts) for texts in values]
             cover = self.cover.get(names[0]) if len(names) == 1 else None
             share = "–"
             if cover is not None and cover.share is not None and cover.share_error is not None:
                 share = f"{100 * cover.share:.1f} % ± {100 * LEVEL * cover.share_error:.1f}"
-            rows.append([" × ".join(names), kind, f"{len(items):,}", share, ", ".join(map(printable, zip(first)))])
-        head = ["column", "type", "values released", "cover", "some values" if self.error is None else "top values"]
-        note = "Cover is the mean share of a user's rows in the column whose value is released, with 95 % confidence."
+            rows.append([" × ".join(names), kind, f"{len(items):,}", share, ", ".join(shown)])
+        head = ["column", "type", "released", "cover", "values"]
+        note = "Some released values of each; all are listed below."
         if self.error is not None:
-            note += f" Each noisy number of users is within {LEVEL * self.error:,.3g} with probability 0.95."
+            note = (
+                "The released values with the largest noisy numbers of users, each within "
+                f"{LEVEL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
+                "column whose value is released, with 95 % confidence."
+            )
         return Grid("Columns", head, rows, note)
 
     def __len__(self) -> int:

@@ -3,13 +3,14 @@
 from typing import Final
 
 COUNTS: Final = 0.22
-"""The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery."""
+"""The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery. These are
+shares, not aims as in `vp.allocate`: the error of counts depends on a limit that the release chooses."""
 COVER: Final = 0.03
 """The share of cover."""
 SINGLES: Final = 0.3
 """The single values' share of discovery where joint values are wanted; joint values have the rest."""
 SPURIOUS: Final = 0.1
-"""The expected number of released joint values that nobody holds, at most; their single values are always held. 0.5
+"""The expected number of released joint values without users, at most; their single values have users. 0.5
 releases 3.5 percent more values of made-up orders."""
 SPURIOUS_EACH: Final = 1e-4
 """The probability that one such value is released, at most: where candidates are few."""

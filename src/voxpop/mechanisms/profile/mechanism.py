@@ -1,5 +1,6 @@
 """The profile of a table: its public configuration, and the calls from a table to a profile."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -186,8 +187,9 @@ class Profiling(Mechanism["Corpus", "Profile"]):
 
 def _reason(name: str, kind: Any) -> str | None:
     """Return why a column is left out by default, or None."""
-    words = name.lower().replace("-", "_").replace(".", "_").split("_")
-    if words[-1] in IDENTIFIERS or (name[:-2].islower() and name.endswith("Id")):
+    # Words end at punctuation, at digits, and before a capital: order_id, orderId, customerID, id2.
+    words = [word.lower() for word in re.split(r"[\W\d_]+|(?<=[^\W\d_A-Z])(?=[A-Z])", name) if word]
+    if words and words[-1] in IDENTIFIERS:
         return "an identifier by its name"
     if is_list(kind) or family(plain_type(kind)) not in PROFILED:
         return str(kind)

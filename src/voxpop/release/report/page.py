@@ -309,6 +309,7 @@ class Story:
         cards: the cards at the top, next to the guarantee: a title, a number and a note each.
         costs: parts of the budget: `length`, `part` and `share`, adding up to 1.
         sessions: data of the charts of sessions, from `voxpop.mechanisms.sequences.describe`, or nothing.
+        summary: the table at the top, in place of the charts by length, or None.
         grids: the numbers that ran.
         completes: whether the page completes phrases.
         keys: names of the columns of composite keys, or nothing.
@@ -327,6 +328,7 @@ class Story:
     cards: Sequence[tuple[str, str, str]] = ()
     costs: Sequence[Mapping[str, Any]] = ()
     sessions: Mapping[str, Any] = field(default_factory=dict)
+    summary: Grid | None = None
     grids: Sequence[Grid] = ()
     completes: bool = True
     keys: Sequence[str] = ()
