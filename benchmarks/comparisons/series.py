@@ -1,6 +1,7 @@
 """A release every night under one budget for the period, against other ways to spend the same budget.
 
     python -m benchmarks.comparisons.series [posts 30] [posts 365] [chat 30]
+    python -m benchmarks.comparisons.series phrases posts 30
 
 Posts are grouped into persons of 25 random posts on random nights; the chat comes in the order of its rows. In the
 stream *with trends*, half of all words begin on a random night, and what was written before is left out. Alternatives:
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -28,6 +30,7 @@ import voxpop as vp
 from benchmarks.support.common import DATA, table
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
+from voxpop.mechanisms.series import plan as planning
 from voxpop.mechanisms.series.plan import NEVER, NOVELTY, SeriesPlan
 from voxpop.mechanisms.series.series import begin_night, read_night, weights_of
 from voxpop.privacy.gaussian import sigma
@@ -46,8 +49,8 @@ WAYS: dict[str, tuple[str, Change]] = {
 }
 
 
-def stream(name: str, nights: int) -> pl.DataFrame:
-    """Return distinct (user, word, night)."""
+def stream(name: str, nights: int, *, pairs: bool = False) -> pl.DataFrame:
+    """Return distinct (user, word, night), or with the word that follows as `second`."""
     rng, chat = np.random.default_rng(SEED), name == "chat"
     rows = pl.read_parquet(DATA / ("ubuntu_irc.parquet" if chat else "reddit_posts.parquet"))
     if chat:
@@ -60,6 +63,9 @@ def stream(name: str, nights: int) -> pl.DataFrame:
         night = np.concatenate([rng.choice(nights, PER_PERSON, replace=not enough) for _ in range(people)])
     words = pl.col("text").str.to_lowercase().str.extract_all(r"[\w']+").alias("word")
     held = rows.with_columns(night=pl.Series(night.astype(np.int32))).select("user", "night", words)
+    if pairs:
+        second = pl.col("word").list.shift(-1).alias("second")
+        return held.with_columns(second).explode("word", "second").drop_nulls().unique(maintain_order=True)
     return held.explode("word").drop_nulls().unique(maintain_order=True)
 
 
@@ -174,8 +180,34 @@ def measured(name: str, nights: int) -> list[list[object]]:
     return found
 
 
+def phrases(name: str, nights: int) -> list[list[object]]:
+    """Return what phrases in a series would cost: words that half of the budget releases, and pairs that come in time.
+
+    A pair of adjacent words can be counted from the night on which both words are released.
+    """
+    rows, texts = stream(name, nights), stream(name, nights, pairs=True)
+    whole, _, _ = run(rows, nights, "series, growing prices (default)")
+    with patch.object(planning, "gaussian_sigma", lambda *given: sqrt(2) * sigma(*given)):
+        half, _, _ = run(rows, nights, "series, growing prices (default)")
+    both = texts.group_by("user", "word", "second").agg(pl.col("night").max())
+    for column in ("word", "second"):
+        both = both.join(whole.select(pl.col("word").alias(column), pl.col("out").alias(f"out {column}")), on=column)
+    late = both.filter(pl.max_horizontal("out word", "out second") <= pl.col("night"))
+    head = ["collection", "words", "with half of mu^2", "pairs of users and phrases", "after both words"]
+    kept = f"{late.height / both.height:.2f}"
+    return [head, [f"{name}, {nights} nights", whole.height, f"{half.height / whole.height:.2f}", both.height, kept]]
+
+
 def main() -> None:
     """Measure, print, write."""
+    if sys.argv[1:2] == ["phrases"]:
+        note = (
+            "Phrases are pairs of adjacent released words. The last column: the share that a user writes on a later "
+            "night than that on which both words are released."
+        )
+        name, nights = sys.argv[2], int(sys.argv[3])
+        table("Phrases in a series", phrases(name, nights), f"series_phrases_{name}_{nights}", note)
+        return
     given = sys.argv[1:] or ["posts", "30", "posts", "365", "chat", "30"]
     note = (
         f"Words released by the end of a night at (3, 1e-6) for all nights, seed {SEED}. Late words begin in the last "

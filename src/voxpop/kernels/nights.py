@@ -3,7 +3,7 @@
 import numpy as np
 
 from voxpop.kernels._jit import jit
-from voxpop.kernels.arrays import Bytes, Int32s, Int64s
+from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s
 
 
 @jit
@@ -15,7 +15,8 @@ def sort_items(tokens: Int32s, starts: Int64s) -> None:
         starts: int64 (users + 1).
     """
     for user in range(starts.size - 1):
-        tokens[starts[user] : starts[user + 1]].sort()
+        if starts[user + 1] - starts[user] > 1:
+            tokens[starts[user] : starts[user + 1]].sort()
 
 
 @jit
@@ -109,3 +110,16 @@ def active_items(items: Int32s, starts: Int64s, nights: Int32s, states: Bytes, s
                 end += 1
         ends[user + 1] = end
     return found[:end], ends
+
+
+@jit
+def with_active(items: Int32s, starts: Int64s, nights: Int32s, states: Bytes, since: int) -> Bools:
+    """Return which users have an item that `active_items` returns."""
+    found = np.zeros(starts.size - 1, np.bool_)
+    for user in range(starts.size - 1):
+        for position in range(starts[user], starts[user + 1]):
+            state = states[items[position]]
+            if state == 2 or (state == 1 and nights[position] >= since):
+                found[user] = True
+                break
+    return found

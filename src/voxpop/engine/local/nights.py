@@ -14,7 +14,7 @@ from voxpop.engine.local.pools import ITEMS_AT_ONCE
 from voxpop.engine.local.weigh import item_names, weighing_order
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
-from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items
+from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items, with_active
 from voxpop.kernels.threads import in_order
 from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
 
@@ -104,14 +104,14 @@ class NightlyPools:
 
     def pay(self, charge: Charge, states: States, since: int) -> None:
         """Let every user with an item that gets weight pay for the night."""
-        _, starts = self._active(states, since)
-        self.paid = charge.costs(self.left, np.diff(starts) > 0)
+        known = states(self.scores, self.released)
+        self.paid = charge.costs(self.left, with_active(self.items, self.starts, self.nights, known, since))
         self.left = self.left - self.paid
 
     def weigh(self, charge: Charge, states: States, since: int, add: Add) -> Int64s:
         """Return the weight of every item, each user moving its items within its payment."""
         histogram = np.zeros(len(self.words), np.int64)
-        items, starts = self._active(states, since)
+        items, starts = active_items(self.items, self.starts, self.nights, states(self.scores, self.released), since)
         bounds = charge.bounds(self.paid)
         # One bound would stand for all users.
         add(histogram, items, starts, bounds if bounds.size != 1 else np.append(bounds, 0))
@@ -164,9 +164,6 @@ class NightlyPools:
         size = arrays["word_starts"].size - 1
         starts, letters = (pa.py_buffer(np.ascontiguousarray(arrays[name])) for name in ("word_starts", "letters"))
         return NightlyPools(words=pa.LargeStringArray.from_buffers(size, starts, letters), **own)
-
-    def _active(self, states: States, since: int) -> tuple[Int32s, Int64s]:
-        return active_items(self.items, self.starts, self.nights, states(self.scores, self.released), since)
 
     def _places(self, keys: Uint64s) -> Int64s:
         """Return the place of each user, or -1."""

@@ -33,10 +33,10 @@ from voxpop.engine.spark.frames import (
     written,
 )
 from voxpop.engine.spark.pools import _met
-from voxpop.engine.spark.session import answer, as_written, failure_of
+from voxpop.engine.spark.session import answer, as_written, failure_of, start_session
 from voxpop.engine.spark.tasks import corpus_of, places_of
 from voxpop.engine.spark.worker import safely, task
-from voxpop.errors import InputError, ReleaseError
+from voxpop.errors import ReleaseError
 from voxpop.kernels.arrays import Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.privacy.secret import TEXT
@@ -209,10 +209,7 @@ class SparkNights:
         self, folder: Path | None, places: int, secret: "RestrictableDraws", session: "SparkSession | None" = None
     ) -> None:
         """Take the folder of the files, or none before the first night."""
-        from pyspark.sql import SparkSession
-
-        self.folder, self.places, self._secret = folder, places, secret
-        self._session = session or SparkSession.getActiveSession()
+        self.folder, self.places, self._secret, self._session = folder, places, secret, session
         self._frames: tuple[DataFrame, DataFrame] | None = None
         self._holder = Holder(most=None)
 
@@ -225,8 +222,10 @@ class SparkNights:
     def _both(self) -> "tuple[DataFrame, DataFrame]":
         """Users and items."""
         if self._frames is None:
-            if self._session is None:
-                raise InputError("this series has its state on Spark. Start a Spark session first.")
+            from pyspark.sql import SparkSession
+
+            # The one of the rows, or one on this machine: a stopped night is completed without rows.
+            self._session = self._session or SparkSession.getActiveSession() or start_session("local[*]")
             if self.folder is None:
                 self._frames = tuple(self._session.createDataFrame([], kind) for kind in (USERS, ITEMS))
             else:
@@ -248,6 +247,7 @@ class SparkNights:
         """Let new items join the pools, with the noise of all earlier nights."""
         from pyspark.sql import functions as sql
 
+        self._session = corpus._state.sparkSession
         users, items = self._both
         numbered = corpus._state.withColumn("sender", sql.spark_partition_id())
         send = closure(send_users, secret=secret.restrict(PLACE), places=self.places)

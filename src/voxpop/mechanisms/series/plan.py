@@ -32,7 +32,7 @@ CUTOFF = 9.5
 """Weight at which items stop rising, in standard deviations of the night's noise."""
 FALL = 0.5
 """The total decrease of thresholds over the series, in standard deviations."""
-REST = {"growing": (-0.7, 4.0), "equal": (-0.7, 3.2)}
+REST = {"growing": (-1.3, 4.0), "equal": (-0.7, 3.2)}
 """Below which score items rest, in standard deviations: from the first to the second number over the middle five
 sevenths of the prices."""
 TRIED = 15
