@@ -21,6 +21,7 @@ from voxpop.mechanisms.counts import plan as counting
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.profile import plan as planning
 from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.reading import typed_keys
 from voxpop.reading.limited.memory import MemoryLimit
 
 BUDGET = vp.Budget(2, 1e-7)
@@ -128,6 +129,16 @@ def test_parents_of_released_joint_values_are_released(table):
         for names, release in found.joint.items():
             for values in release:
                 assert all(value in found.columns[name] for name, value in zip(names, values, strict=True))
+
+
+def test_combinations_with_too_many_candidates_are_left_out(table, monkeypatch):
+    """Cities by year have 18, and the days of cities 60 more; the report says so, and the rest is as usual."""
+    monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
+    joint = [("city", "year"), ("paid", "city", "day")]
+    found = vp.profile(table, user="customer", joint=joint, budget=BUDGET, options=QUIET, seed=3)
+    assert len(found.joint["city", "year"]) == 18
+    assert not found.joint["paid", "city", "day"]
+    assert "left out: more than" in found.report().html
 
 
 def test_columns_are_chosen_by_type_and_name():

@@ -27,6 +27,8 @@ from voxpop.reading.words import WordInterner
 
 MOST_SETS: Final = 10_000
 """Most columns and combinations of columns of one table."""
+MOST_CANDIDATES: Final = 1 << 27
+"""Most joint values of all combinations together that may be released; noise for each takes minutes."""
 AT_ONCE: Final = 1 << 18
 """Joint tokens that are made together."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
@@ -140,7 +142,7 @@ class TypedKeys:
         if listed is None:
             return np.asarray(numbers < len(self.columns))
         found = np.zeros(len(tokens), np.bool_)
-        for number, names in enumerate(self.joint, start=len(self.columns)):
+        for number, names in self.tried(self.sizes(listed)):
             mine = np.flatnonzero(numbers == number)
             parts = split_texts(items.take(int64_array(mine)), len(names))
             known = [
@@ -150,15 +152,37 @@ class TypedKeys:
             found[mine] = np.logical_and.reduce(known)
         return found
 
+    def sizes(self, listed: pa.LargeStringArray) -> list[int]:
+        """Return the number of listed values of each column."""
+        numbers, _ = self.split(listed)
+        return np.bincount(numbers, minlength=len(self.columns))[: len(self.columns)].tolist()
+
+    def tried(self, sizes: Sequence[int]) -> list[tuple[int, tuple[str, ...]]]:
+        """Return the number and the columns of each combination whose joint values may be released.
+
+        In the order given, a combination is left out if there would be more than `MOST_CANDIDATES` candidates.
+
+        Args:
+            sizes: the number of released values of each column.
+        """
+        found, total = [], 0
+        for number, names in enumerate(self.joint, start=len(self.columns)):
+            size = prod(sizes[self.names[name]] for name in names)
+            if total + size <= MOST_CANDIDATES:
+                found.append((number, names))
+                total += size
+        return found
+
     def candidates(self, listed: pa.LargeStringArray) -> tuple[int, Iterator[pa.LargeStringArray]]:
-        """Return the number of joint tokens whose single values are all on a list, and these tokens in parts."""
+        """Return the number of joint tokens of listed single values that may be released, and these tokens in parts."""
         numbers, items = self.split(listed)
+        tried = self.tried(self.sizes(listed))
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
-        values = [[single[self.names[name]] for name in names] for names in self.joint]
+        values = [[single[self.names[name]] for name in names] for _, names in tried]
         sizes = [prod(map(len, each)) for each in values]
 
         def parts() -> Iterator[pa.LargeStringArray]:
-            for number, (each, size) in enumerate(zip(values, sizes, strict=True), start=len(self.columns)):
+            for (number, _), each, size in zip(tried, values, sizes, strict=True):
                 for first in range(0, size, AT_ONCE):
                     places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in each])
                     texts = [own.take(int64_array(place)) for own, place in zip(each, places, strict=True)]

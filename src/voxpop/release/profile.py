@@ -17,7 +17,7 @@ from voxpop.privacy.budget import SHOWN, card, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.reading.keys import KeyColumn, split_texts
-from voxpop.reading.typed_keys import TypedKeys
+from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.cutting import read_parquet, table_of_lists, write_parquet
 from voxpop.release.release import Release
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
@@ -244,7 +244,8 @@ class Profile(Result):
         """Return a row for each column and combination."""
         from voxpop.release.report.page import Grid
 
-        rows = []
+        rows, sizes = [], [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
+        tried = {names for _, names in self.keys.tried(sizes)}
         for number, names in self._numbered:
             keys, (items, users) = self.keys.keys_of(number), self._rows(number)
             kind = " × ".join(each.kind for each in keys.columns) or "words"
@@ -256,6 +257,8 @@ class Profile(Result):
             share = "–"
             if cover is not None and cover.share is not None and cover.share_error is not None:
                 share = f"{100 * cover.share:.1f} % ± {100 * LEVEL * cover.share_error:.1f}"
+            if len(names) > 1 and names not in tried:
+                shown = [f"left out: more than {MOST_CANDIDATES:,} combinations of released values"]
             rows.append([" × ".join(names), kind, f"{len(items):,}", share, ", ".join(shown)])
         head = ["column", "type", "released", "cover", "values"]
         note = "Some released values of each; all are listed below."
