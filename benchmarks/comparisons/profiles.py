@@ -24,10 +24,18 @@ import pyarrow as pa
 
 import voxpop as vp
 from benchmarks.datasets.orders import orders, wide
-from benchmarks.support.cells import Cells
-from benchmarks.support.common import DATA, OUT, table
+from benchmarks.support.benchmark import NGRAMS, Benchmark
+from benchmarks.support.common import DATA, OUT
 from voxpop.reading.keys import split_texts
 
+BENCHMARK = Benchmark(
+    __file__,
+    ("profiles", "profiles_wide"),
+    (*NGRAMS, "mechanisms/counts", "mechanisms/profile", "reading/typed_keys"),
+    minutes=15,
+    seeds="0 to 4",
+    commands=("", "wide"),
+)
 RUNS = 5
 BUDGET = vp.Budget(2, 1e-7)
 QUIET = vp.ReadOptions(progress=False)
@@ -115,7 +123,7 @@ WAYS: dict[str, Callable[[pl.DataFrame, str, int], Sizes]] = {
 
 def main() -> None:
     """Measure, print, write."""
-    cells = Cells("profiles", sys.argv[1:])
+    cells = BENCHMARK.cells()
     lines: list[list[object]] = [["table", "way", "columns", "pairs", "all", "ratio"]]
     for name, (user, read) in TABLES.items():
         rows, first = read(), 0.0
@@ -134,7 +142,7 @@ def main() -> None:
                 ]
             )
     note = f"Released values at epsilon 2, delta 1e-7, means of {RUNS} runs; the whole budget is the same in every row."
-    table("Profiles of tables", lines, "profiles", note)
+    BENCHMARK.table("Profiles of tables", lines, "profiles", note)
 
 
 def large() -> None:
@@ -149,7 +157,7 @@ def large() -> None:
         lines.append([limit, *subprocess.run(call, capture_output=True, text=True, check=True).stdout.split()])
     rows, columns, users = WIDE
     note = f"{rows:,} rows, {columns} columns, {users:,} users, counts and cover included, from Parquet to the profile."
-    table("Time and memory of a profile", lines, "profiles_wide", note)
+    BENCHMARK.table("Time and memory of a profile", lines, "profiles_wide", note)
 
 
 def run(path: str, limit: str) -> None:

@@ -27,7 +27,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 import voxpop as vp
-from benchmarks.support.common import DATA, table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
+from benchmarks.support.common import DATA
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.mechanisms.series import plan as planning
@@ -36,6 +37,14 @@ from voxpop.mechanisms.series.series import begin_night, read_night, weights_of
 from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.secret import Secret
 
+BENCHMARK = Benchmark(
+    __file__,
+    ("series_posts_30", "series_posts_365", "series_chat_30", "series_phrases_chat_30"),
+    (*SET_UNION, "mechanisms/series"),
+    minutes=30,
+    seeds="1 and 2",
+    commands=("posts 30 posts 365 chat 30", "phrases chat 30"),
+)
 BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 PER_PERSON, SEED = 25, 1
 LATE = (200, 0.75)
@@ -206,16 +215,16 @@ def main() -> None:
             "night than that on which both words are released."
         )
         name, nights = sys.argv[2], int(sys.argv[3])
-        table("Phrases in a series", phrases(name, nights), f"series_phrases_{name}_{nights}", note)
+        BENCHMARK.table("Phrases in a series", phrases(name, nights), f"series_phrases_{name}_{nights}", note)
         return
-    given = sys.argv[1:] or ["posts", "30", "posts", "365", "chat", "30"]
+    given = sys.argv[1:]
     note = (
         f"Words released by the end of a night at (3, 1e-6) for all nights, seed {SEED}. Late words begin in the last "
         f"quarter of the nights and have {LATE[0]} holders in time: the share released, and the median of nights from "
         "the 200th holder to the release. Seconds: the last night, on two cores, without the file of its state."
     )
     for name, nights in zip(given[::2], map(int, given[1::2]), strict=True):
-        table("A series of nights", measured(name, nights), f"series_{name}_{nights}", note)
+        BENCHMARK.table("A series of nights", measured(name, nights), f"series_{name}_{nights}", note)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 
 import voxpop as vp
-from benchmarks.support.common import table
+from benchmarks.support.benchmark import SET_UNION, Benchmark
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.engine.local.pools import Pools
 from voxpop.mechanisms.series.series import begin_night, read_night, weights_of
 from voxpop.privacy.secret import Secret
 
+BENCHMARK = Benchmark(__file__, ("series_night",), (*SET_UNION, "mechanisms/series"), minutes=3, seeds="1")
 USERS, EACH, WORDS, NIGHTS, SEED = 400_000, 26, 1_000_000, 30, 1
 BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 
@@ -76,7 +77,7 @@ def main() -> None:
     ):
         found.append([name, f"{took:.2f}", f"{took / first:.1f}"])
     note = "Processor time of all threads, in one run. Nights without the file of the state."
-    table("A night of a series and an adaptive round", found, "series_night", note)
+    BENCHMARK.table("A night of a series and an adaptive round", found, "series_night", note)
 
 
 if __name__ == "__main__":
