@@ -27,7 +27,9 @@ from voxpop.reading.words import WordInterner
 
 MOST_SETS: Final = 10_000
 """Most columns and combinations of columns of one table."""
-AT_ONCE: Final = 1 << 18
+MOST_CANDIDATES: Final = 1 << 31
+"""Most joint tokens that may be released: plans are charged for decisions about so many."""
+AT_ONCE: Final = 1 << 16
 """Joint tokens that are made together."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
 """Codes of all values of a set, row after row; the number of values by row; and the distinct values by code."""
@@ -139,9 +141,9 @@ class TypedKeys:
         numbers, items = self.split(tokens)
         if listed is None:
             return np.asarray(numbers < len(self.columns))
-        found = np.zeros(len(tokens), np.bool_)
+        found, sizes = np.zeros(len(tokens), np.bool_), self.sizes(listed)
         for number, names in enumerate(self.joint, start=len(self.columns)):
-            mine = np.flatnonzero(numbers == number)
+            mine = np.flatnonzero(numbers == number) if names in sizes else np.empty(0, np.int64)
             parts = split_texts(items.take(int64_array(mine)), len(names))
             known = [
                 numbers_of(pc.is_in(_numbered(self.names[name], texts), value_set=listed).cast(pa.int8())) > 0
@@ -150,21 +152,28 @@ class TypedKeys:
             found[mine] = np.logical_and.reduce(known)
         return found
 
-    def candidates(self, listed: pa.LargeStringArray) -> tuple[int, Iterator[pa.LargeStringArray]]:
-        """Return the number of joint tokens whose single values are all on a list, and these tokens in parts."""
-        numbers, items = self.split(listed)
+    def sizes(self, listed: pa.LargeStringArray) -> dict[tuple[str, ...], int]:
+        """Return the number of candidates of each combination, without combinations that would make it too many."""
+        numbers, _ = self.split(listed)
+        values = np.bincount(numbers, minlength=len(self.columns)).tolist()
+        found, left = dict[tuple[str, ...], int](), MOST_CANDIDATES
+        for names in self.joint:
+            size = prod(values[self.names[name]] for name in names)
+            if size <= left:
+                found[names] = size
+                left -= size
+        return found
+
+    def candidates(self, listed: pa.LargeStringArray) -> Iterator[pa.LargeStringArray]:
+        """Yield the joint tokens whose single values are all on a list, in parts; see `sizes`."""
+        (numbers, items), sizes = self.split(listed), self.sizes(listed)
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
-        values = [[single[self.names[name]] for name in names] for names in self.joint]
-        sizes = [prod(map(len, each)) for each in values]
-
-        def parts() -> Iterator[pa.LargeStringArray]:
-            for number, (each, size) in enumerate(zip(values, sizes, strict=True), start=len(self.columns)):
-                for first in range(0, size, AT_ONCE):
-                    places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in each])
-                    texts = [own.take(int64_array(place)) for own, place in zip(each, places, strict=True)]
-                    yield _numbered(number, joined_texts(texts), joint=True)
-
-        return sum(sizes), parts()
+        for number, names in enumerate(self.joint, start=len(self.columns)):
+            values, size = [single[self.names[name]] for name in names], sizes.get(names, 0)
+            for first in range(0, size, AT_ONCE):
+                places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in values])
+                texts = [own.take(int64_array(place)) for own, place in zip(values, places, strict=True)]
+                yield _numbered(number, joined_texts(texts), joint=True)
 
 
 def column_numbers(tokens: pa.LargeStringArray, columns: int) -> Int32s:
