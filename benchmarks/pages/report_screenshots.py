@@ -86,7 +86,7 @@ def paper(tab):
 
 
 def phone_at(tab, name):
-    """Return what a phone shows of a section."""
+    """Return a screenshot of a section on a phone."""
     tab.evaluate("name => document.querySelector(name).scrollIntoView({behavior: 'instant'})", name)
     tab.wait_for_timeout(200)
     return tab.screenshot()

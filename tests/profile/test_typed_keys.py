@@ -69,28 +69,26 @@ def test_rows_become_the_keys_of_the_reference(rows):
 def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
     """All of them, held or not, each once and in parts of any size; and the tokens that a stage keeps are these.
 
-    Combinations that would bring more than the most candidates have none.
+    Combinations that would be too many with those before them have none, and a stage keeps none of them either.
     """
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
     single = {token for token, (names, _) in every.items() if len(names) == 1}
     assert set(corpus.only(KEYS, None).vocabulary.to_pylist()) == single
     listed = pa.array(sorted(token for token in single if data.draw(st.booleans())), pa.large_string())
-    most = data.draw(st.integers(0, 40))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typed_keys, "AT_ONCE", data.draw(st.integers(1, 7)))
-        patch.setattr(typed_keys, "MOST_CANDIDATES", most)
-        number, parts = KEYS.candidates(listed)
-        found = [token for part in parts for token in part.to_pylist()]
-        kept = corpus.only(KEYS, listed)
+        patch.setattr(typed_keys, "MOST_CANDIDATES", most := data.draw(st.sampled_from([1000, 20, 5, 0])))
+        number, kept = sum(KEYS.sizes(listed).values()), corpus.only(KEYS, listed)
+        found = [token for part in KEYS.candidates(listed) for token in part.to_pylist()]
     values = {
         name: [value for names, (value,) in map(every.__getitem__, listed.to_pylist()) if names == (name,)]
         for name in COLUMNS
     }
     expected = []
     for names in JOINT:
-        joint = [(names, own) for own in product(*(values[name] for name in names))]
-        expected += joint if len(expected) + len(joint) <= most else []
+        mine = [(names, own) for own in product(*(values[name] for name in names))]
+        expected += mine if len(expected) + len(mine) <= most else []
     assert number == len(found) == len(set(found)) == len(expected)
     assert set(decoded(KEYS, pa.array(found, pa.large_string()))) == set(expected)
     assert set(kept.vocabulary.to_pylist()) == set(found) & every.keys()

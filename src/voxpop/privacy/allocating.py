@@ -20,7 +20,7 @@ SMALLEST: Final = 2.0**-7
 @final
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The aim of one release: an item of so many users is released, or counts have at most this standard error.
+    """The aim of one release: a number of users with which an item is released, or a standard error of counts.
 
     Attributes:
         mechanism: the configuration, such as `vp.SetUnion()`; None for counts of a release.
@@ -84,7 +84,7 @@ class Aim:
 def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
     """Split a budget over several releases about the same users, so that each reaches its aim.
 
-    Each release gets an even part of delta, and the least epsilon that reaches its aim; what is left of the budget
+    Each release gets an even part of delta, and the least epsilon that reaches its aim; the rest of the budget
     raises all epsilons by the same factor. Releases compose as in a ledger, not by sums. Aims and budgets must not be
     computed from the data.
 

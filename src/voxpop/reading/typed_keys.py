@@ -28,8 +28,8 @@ from voxpop.reading.words import WordInterner
 MOST_SETS: Final = 10_000
 """Most columns and combinations of columns of one table."""
 MOST_CANDIDATES: Final = 1 << 27
-"""Most joint values of all combinations together that may be released; noise for each takes minutes."""
-AT_ONCE: Final = 1 << 18
+"""Most joint tokens that may be released: noise for so many takes minutes. Plans are charged for up to 2^31 decisions."""
+AT_ONCE: Final = 1 << 16
 """Joint tokens that are made together."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
 """Codes of all values of a set, row after row; the number of values by row; and the distinct values by code."""
@@ -141,9 +141,9 @@ class TypedKeys:
         numbers, items = self.split(tokens)
         if listed is None:
             return np.asarray(numbers < len(self.columns))
-        found = np.zeros(len(tokens), np.bool_)
-        for number, names in self.tried(self.sizes(listed)):
-            mine = np.flatnonzero(numbers == number)
+        found, sizes = np.zeros(len(tokens), np.bool_), self.sizes(listed)
+        for number, names in enumerate(self.joint, start=len(self.columns)):
+            mine = np.flatnonzero(numbers == number) if names in sizes else np.empty(0, np.int64)
             parts = split_texts(items.take(int64_array(mine)), len(names))
             known = [
                 numbers_of(pc.is_in(_numbered(self.names[name], texts), value_set=listed).cast(pa.int8())) > 0
@@ -152,43 +152,31 @@ class TypedKeys:
             found[mine] = np.logical_and.reduce(known)
         return found
 
-    def sizes(self, listed: pa.LargeStringArray) -> list[int]:
-        """Return the number of listed values of each column."""
+    def sizes(self, listed: pa.LargeStringArray) -> dict[tuple[str, ...], int]:
+        """Return the number of candidates of each combination, without combinations that would make it too many."""
         numbers, _ = self.split(listed)
-        return np.bincount(numbers, minlength=len(self.columns))[: len(self.columns)].tolist()
+        return self.sizes_of(np.bincount(numbers, minlength=len(self.columns)).tolist())
 
-    def tried(self, sizes: Sequence[int]) -> list[tuple[int, tuple[str, ...]]]:
-        """Return the number and the columns of each combination whose joint values may be released.
-
-        In the order given, a combination is left out if there would be more than `MOST_CANDIDATES` candidates.
-
-        Args:
-            sizes: the number of released values of each column.
-        """
-        found, total = [], 0
-        for number, names in enumerate(self.joint, start=len(self.columns)):
-            size = prod(sizes[self.names[name]] for name in names)
-            if total + size <= MOST_CANDIDATES:
-                found.append((number, names))
-                total += size
+    def sizes_of(self, values: Sequence[int]) -> dict[tuple[str, ...], int]:
+        """Return the same from the number of released values of each column."""
+        found, left = dict[tuple[str, ...], int](), MOST_CANDIDATES
+        for names in self.joint:
+            size = prod(values[self.names[name]] for name in names)
+            if size <= left:
+                found[names] = size
+                left -= size
         return found
 
-    def candidates(self, listed: pa.LargeStringArray) -> tuple[int, Iterator[pa.LargeStringArray]]:
-        """Return the number of joint tokens of listed single values that may be released, and these tokens in parts."""
-        numbers, items = self.split(listed)
-        tried = self.tried(self.sizes(listed))
+    def candidates(self, listed: pa.LargeStringArray) -> Iterator[pa.LargeStringArray]:
+        """Yield the joint tokens whose single values are all on a list, in parts; see `sizes`."""
+        (numbers, items), sizes = self.split(listed), self.sizes(listed)
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
-        values = [[single[self.names[name]] for name in names] for _, names in tried]
-        sizes = [prod(map(len, each)) for each in values]
-
-        def parts() -> Iterator[pa.LargeStringArray]:
-            for (number, _), each, size in zip(tried, values, sizes, strict=True):
-                for first in range(0, size, AT_ONCE):
-                    places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in each])
-                    texts = [own.take(int64_array(place)) for own, place in zip(each, places, strict=True)]
-                    yield _numbered(number, joined_texts(texts), joint=True)
-
-        return sum(sizes), parts()
+        for number, names in enumerate(self.joint, start=len(self.columns)):
+            values, size = [single[self.names[name]] for name in names], sizes.get(names, 0)
+            for first in range(0, size, AT_ONCE):
+                places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in values])
+                texts = [own.take(int64_array(place)) for own, place in zip(values, places, strict=True)]
+                yield _numbered(number, joined_texts(texts), joint=True)
 
 
 def column_numbers(tokens: pa.LargeStringArray, columns: int) -> Int32s:

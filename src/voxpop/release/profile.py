@@ -245,7 +245,7 @@ class Profile(Result):
         from voxpop.release.report.page import Grid
 
         rows, sizes = [], [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
-        tried = {names for _, names in self.keys.tried(sizes)}
+        tried = self.keys.sizes_of(sizes)
         for number, names in self._numbered:
             keys, (items, users) = self.keys.keys_of(number), self._rows(number)
             kind = " × ".join(each.kind for each in keys.columns) or "words"

@@ -58,8 +58,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "Users that a value needs",
             ["values of each user", "users"],
             rows,
-            "For a release with probability 0.9. Each row is for users who hold so many values each, none of them held "
-            "by more users.",
+            "For a release with probability 0.9. Each row is for users who each hold this number of values, none of "
+            "them held by more users.",
         ),
         about=(rows[1][1], "for 90 %, if each holds 10 values"),
         completes=False,

@@ -48,7 +48,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
         counting: mu^2 of the counts; 0 without counts.
         cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without.
         slack: the part of delta that finite arithmetic costs.
-        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+        delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
         ran: in the plan of a release, the rounds that ran.
 
     Example:

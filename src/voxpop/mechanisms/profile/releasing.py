@@ -16,6 +16,7 @@ from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import array_of, int64_array
+from voxpop.reading.progress import tell
 from voxpop.release.profile import Cover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
@@ -81,11 +82,13 @@ def with_joint(
         secret: of all draws and noise.
     """
     keys = plan.mechanism.keys
-    number, candidates = keys.candidates(single)
-    if not number:
+    sizes = keys.sizes(single)
+    if left_out := [" x ".join(names) for names in keys.joint if names not in sizes]:
+        tell(f"these combinations have too many values and were left out: {', '.join(left_out[:20])}.", None)
+    if not (number := sum(sizes.values())):
         return single
     rounds = plan_known(plan.joining, limit, number, min(SPURIOUS, SPURIOUS_EACH * number))
-    joint = released_candidates(rounds, corpus.only(keys, single), candidates, secret)
+    joint = released_candidates(rounds, corpus.only(keys, single), keys.candidates(single), secret)
     every = pa.concat_arrays([single, joint])
     return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
 

@@ -1,8 +1,8 @@
 """Adaptive rounds over a public list of candidates: nothing is novel, so thresholds are lower.
 
 Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none. A candidate
-in a pool has at least the score of its noise alone, so the released candidates are those that the engine releases and
-those that noise alone releases (docs/privacy/profile.md, "Joint values").
+in a pool has at least the score of its noise, so the released candidates are those that the engine releases and those
+that noise without weight releases (docs/privacy/profile.md, "Joint values").
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import WORDS
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, RELEASED, Bools
+from voxpop.kernels.threads import in_order
 from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, planned_round, score_step
 from voxpop.mechanisms.rounds.plan import ALPHA, pool_for, schedule_for
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
@@ -52,7 +53,7 @@ class KnownRounds:
 
     @property
     def spurious(self) -> float:
-        """The probability that noise alone releases a candidate, rounded up."""
+        """The probability that noise without weight releases a candidate, rounded up."""
         return novel_release(self.score, Caps((1,), ((0,) * len(self.rounds),), (1.0,)))
 
 
@@ -63,7 +64,7 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
         square: mu^2 of all rounds together.
         limit: most candidates of one user in a round.
         candidates: their number.
-        expected: the expected number of released candidates that nobody holds, at most.
+        expected: the expected number of released candidates without users, at most.
 
     Raises:
         InternalError: if the rounds would spend more.
@@ -110,11 +111,11 @@ def released_candidates(
     for number, each in enumerate(rounds.rounds):
         pass_name = _pass_name(number)
         pools.advance(each.shares, score_step(rounds.rounds, rounds.score, number, secret, pass_name), pass_name)
-    by_noise = [
-        part.filter(array_of(_released_by_noise(rounds, part, secret).view(np.uint8)).cast(pa.bool_()))
-        for part in candidates
-    ]
-    return pc.unique(pa.concat_arrays([pools.released(), *by_noise]))
+
+    def by_noise(part: pa.LargeStringArray) -> pa.LargeStringArray:
+        return part.filter(array_of(_released_by_noise(rounds, part, secret).view(np.uint8)).cast(pa.bool_()))
+
+    return pc.unique(pa.concat_arrays([pools.released(), *in_order(by_noise, candidates)]))
 
 
 def _pass_name(number: int) -> str:
@@ -122,7 +123,7 @@ def _pass_name(number: int) -> str:
 
 
 def _released_by_noise(rounds: KnownRounds, candidates: pa.LargeStringArray, secret: "Secret") -> Bools:
-    """Return which candidates noise alone releases: the same noise that the engine adds, without weight."""
+    """Return the candidates that noise without weight releases: the same noise that the engine adds."""
     names = secret.text_draws(WORDS, *text_buffers(candidates))
     score, left = np.zeros(len(candidates)), np.arange(len(candidates))
     found = np.zeros(len(candidates), np.bool_)
