@@ -215,6 +215,15 @@ def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
     assert state._checksum(content, record) != record.previous
 
 
+def test_a_ledger_charges_a_series_by_epsilon_and_delta(tmp_path, account):
+    """The pair that theorems on interleaved releases cover, and no run of this label can be another release."""
+    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account)
+    [entry] = account.entries
+    assert (entry.guarantee, entry.guarantee.spend) == (vp.Guarantee(3, 1e-6), None)
+    with pytest.raises(InputError, match="was charged for series"):
+        account.charge(entry.guarantee, "set union", entry.label)
+
+
 def test_every_series_has_one_secret_of_its_own(tmp_path):
     """All nights of one series have one secret; another series has another."""
     one, two = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3) for name in "ab")

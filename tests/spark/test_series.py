@@ -8,7 +8,7 @@ import voxpop as vp
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.mechanisms.series.series import Series
 
-BUDGET, NIGHTS = vp.Budget(3, 1e-6), 4
+BUDGET, NIGHTS = vp.Budget(3, 1e-6), 3
 
 
 def table(night):
@@ -35,11 +35,11 @@ def read(spark, where, night, tmp_path, partitions=1):
 
 
 def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
-    """In memory, within a limit and on Spark: new items, scores, pools and budgets; the third night has no run."""
+    """In memory, within a limit and on Spark: new items, scores, pools and budgets; the second night has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
         series = vp.SetUnion(limit=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
-        nights = [series.run(read(spark, where, night, tmp_path), night=night).to_list() for night in (1, 2, 4)]
+        nights = [series.run(read(spark, where, night, tmp_path), night=night).to_list() for night in (1, 3)]
         found[where] = nights, series.counts, series.released.to_pydict()
     assert found["memory"] == found["limited"] == found["spark"]
     assert sum(found["memory"][1]) > 5

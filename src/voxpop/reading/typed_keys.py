@@ -28,7 +28,7 @@ from voxpop.reading.words import WordInterner
 MOST_SETS: Final = 10_000
 """Most columns and combinations of columns of one table."""
 MOST_CANDIDATES: Final = 1 << 27
-"""Most joint tokens that may be released: noise for so many takes minutes. Plans are charged for up to 2^31 decisions."""
+"""Most joint tokens that may be released, since noise for more takes long. Plans are charged for 2^31 decisions."""
 AT_ONCE: Final = 1 << 16
 """Joint tokens that are made together."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]

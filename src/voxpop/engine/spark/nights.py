@@ -6,6 +6,7 @@ an item is the sum over all groups. With one group, nights are those of `Nightly
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,16 @@ from voxpop.engine.spark.frames import (
     written,
 )
 from voxpop.engine.spark.pools import _met
-from voxpop.engine.spark.session import answer, as_written, failure_of, start_session
+from voxpop.engine.spark.session import (
+    SETTING,
+    answer,
+    as_written,
+    at_least_two,
+    cores,
+    failure_of,
+    start_session,
+    with_setting,
+)
 from voxpop.engine.spark.tasks import corpus_of, places_of
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import ReleaseError
@@ -253,10 +263,11 @@ class SparkNights:
         send = closure(send_users, secret=secret.restrict(PLACE), places=self.places)
         sent = run_with_public(numbered, send, word_arrays(self.out(0)[0]))
         take = closure(take_users, secret=_of_users(secret), night=night, pool=pool, whole=whole)
-        users = self._holder.hold(_met(users, sent, take, self.places, USERS))
-        words = users.select(sql.explode("items").alias("word")).distinct().join(items, "word", "left_anti")
-        new = words.mapInArrow(closure(new_items, secret=secret.restrict(f"{WORDS}{TEXT}"), past=past), ITEMS)
-        self._frames = users, self._holder.hold(items.union(new))
+        with self._by_cores():
+            users = self._holder.hold(_met(users, sent, take, self.places, USERS))
+            words = users.select(sql.explode("items").alias("word")).distinct().join(items, "word", "left_anti")
+            new = words.mapInArrow(closure(new_items, secret=secret.restrict(f"{WORDS}{TEXT}"), past=past), ITEMS)
+            self._frames = users, self._holder.hold(items.union(new))
 
     def pay(self, charge: "Charge", states: States, since: int) -> None:
         """Let every user with an item that gets weight pay for the night."""
@@ -331,9 +342,10 @@ class SparkNights:
         from pyarrow import dataset
 
         for name, frame in zip(("users", "items"), self._both, strict=True):
-            held = Holder().hold(frame)
-            _write(held, f"file://{folder / name}", "place" if name == "users" else None)
-            told = answer(held.groupBy().count()).column(0)[0].as_py()
+            with self._by_cores():
+                held = Holder().hold(frame)
+                _write(held, f"file://{folder / name}", "place" if name == "users" else None)
+                told = answer(held.groupBy().count()).column(0)[0].as_py()
             found = sorted(folder.joinpath(name).rglob("*.parquet"))
             if dataset.dataset(found, format="parquet").count_rows() != told if found else told:
                 raise ReleaseError(
@@ -353,6 +365,10 @@ class SparkNights:
         # By an alias, since Spark cannot tell columns of a frame from those of one that was made of it.
         pairs = users.select(sql.col("place").alias("place"), sql.explode("items").alias("word")).distinct()
         return pairs.join(known, "word")
+
+    def _by_cores(self) -> AbstractContextManager[None]:
+        """Plan shuffles by words into as many tasks as run in parallel, in place of 200."""
+        return with_setting(self._session, SETTING, str(at_least_two(cores(self._session))))
 
     def __repr__(self) -> str:
         return "SparkNights(private)"

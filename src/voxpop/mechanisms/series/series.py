@@ -91,7 +91,7 @@ class Series:
                         f'The ledger has a series "{target.name}", whose state is not in {folder}. A lost state ends a '
                         "series: start another one in a folder of another name, which is charged."
                     )
-                entry = ledger.charge(guarantee, "set union", label)
+                entry = ledger.charge(guarantee, "series", label)
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
             store.write(record, NightlyPools.empty())
         return Series(folder, key)
