@@ -263,6 +263,7 @@ def test_counts_and_rankings_are_not_denied():
     assert ["an order by frequency" in page for page in pages] == [True, False, False]
     assert ["the number of users of an item" in page for page in pages] == [True, False, True]
     assert ["items, with noisy counts" in page for page in pages] == [False, True, False]
+    assert ["which this page does not cover" in page for page in pages] == [True, False, False]
     assert not any("At this epsilon" in page for page in pages[1:])  # its number is of the release alone
     for page in pages:
         [stated] = re.findall(r"</span>\(([0-9.]+), [0-9e-]+\)-DP", page)

@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
+import zlib
+from base64 import b64decode, b64encode
 
 import polars as pl
 import pytest
@@ -11,6 +14,7 @@ import pytest
 import voxpop as vp
 from voxpop.cli import main
 from voxpop.errors import ReleaseError
+from voxpop.privacy.composition import compose
 from voxpop.release.registry import MECHANISMS
 from voxpop.release.verifying import verify
 
@@ -78,6 +82,8 @@ def test_the_command(folders, capsys):
     text = capsys.readouterr().out
     assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text
     assert text.count("planned again with the same settings, all numbers agree: (4, 1e-07)-DP") == 3
+    parts = [vp.load(folders / "default", kind).guarantee for kind in (vp.Release, vp.Tally, vp.Ranking)]
+    assert f"All results of this folder together: {compose(parts)}\n" in text
     assert main(["verify", str(folders / "default"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["results"]) == 3
 
@@ -134,6 +140,31 @@ def test_an_added_folder_is_found(copy):
     """Not read as a file."""
     (copy / "more").mkdir()
     with pytest.raises(ReleaseError, match="was added since"):
+        verify(copy)
+
+
+@pytest.mark.parametrize("name", ["PolicyGaussian", "DPNE", "TrieHH"])
+def test_a_published_algorithm_is_not_called_wrong(tmp_path, name):
+    """Its numbers are those of the paper, which are not planned again."""
+    table = {"who": list(range(3000)), "what": ["thank you"] * 3000}
+    release = getattr(vp.papers, name)().release(vp.read(table, user="who", text="what"), BUDGET)
+    release.save(tmp_path / "paper")
+    with pytest.raises(ReleaseError, match=r"cannot plan .*`vp\.papers`.*as they were saved"):
+        verify(tmp_path / "paper")
+
+
+def test_another_zlib_packs_the_same_report(copy):
+    """The grams of the page are compared, and not their compressed bytes."""
+    page = copy / "report.html"
+    again = lambda found: b64encode(zlib.compress(zlib.decompress(b64decode(found[0])), 1)).decode()  # noqa: E731
+    text = re.sub('(?<=id="grams">)[A-Za-z0-9+/=]+', again, page.read_text())
+    assert text != page.read_text()
+    page.write_text(text)
+    resummed(copy)
+    verify(copy)
+    page.write_text(text.replace('id="grams">', 'id="grams">x'))
+    resummed(copy)
+    with pytest.raises(ReleaseError, match="the report is not the one"):
         verify(copy)
 
 

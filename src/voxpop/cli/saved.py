@@ -152,6 +152,8 @@ def verify(folder: Folder, /, *, json: Json = False) -> None:
 
     Example: `voxpop verify words`
     """
+    from voxpop.privacy.composition import compose
+    from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.verifying import verify as verified
 
     found = verified(folder)
@@ -161,6 +163,9 @@ def verify(folder: Folder, /, *, json: Json = False) -> None:
     print(f"{plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
     for each in found["results"]:
         print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
+    if len(found["results"]) > 1:
+        whole = compose([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
+        print(f"All results of this folder together: {whole}")
     print("report.html: made again from the result, no difference")
     print(f"Digest of SHA256SUMS: {found['digest']}")
 

@@ -17,6 +17,7 @@ from voxpop.release.loading import load
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load as imported
 from voxpop.release.release import Release
+from voxpop.release.report.page import unpacked
 from voxpop.release.saving import BESIDE, DAMAGED, REPORT, SUMS, Kind, checksum
 
 PRECISION = 1e-9
@@ -59,7 +60,7 @@ def verify(folder: Path) -> dict[str, Any]:
         # Counts and rankings are saved beside the report of their release.
         if each is kind:
             page = result._page({**record["checksums"], each.record: checksum(files[each.record])})
-            if page != files.get(REPORT):
+            if unpacked(page) != unpacked(files.get(REPORT, b"")):
                 raise _differs(folder / REPORT, "the report", "the result gives", record)
     return {"digest": checksum(listed), "files": sorted(files), "results": checked}
 
@@ -79,11 +80,13 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
         ReleaseError: A number differs.
     """
     numbers, stated = record["plan"], Guarantee.from_dict(record["guarantee"])
+    unknown = ReleaseError(
+        f"{where}: this version of voxpop cannot plan {numbers.get('mechanism')!r} with such numbers again; of "
+        f"`vp.papers`, none can. The files are as they were saved. Use voxpop {record.get('voxpop_version')}, or check "
+        "the plan by hand."
+    )
     if mechanism_called(str(numbers.get("mechanism"))) is None:
-        raise ReleaseError(
-            f"{where}: this version of voxpop cannot plan {numbers.get('mechanism')!r} again. The files are as they "
-            f"were saved. Use voxpop {record.get('voxpop_version')}, or check the plan by hand."
-        )
+        raise unknown
     try:
         plan = min(
             (_plan(numbers, release, each) for each in _settings(numbers)),
@@ -93,13 +96,14 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
         guarantee = plan.guarantee if stated.private else replace(plan.guarantee, private=False)
     except (InputError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED}") from error
+    if {*numbers} - {*plan.to_dict()} - RAN:
+        raise unknown
     seen = replace(stated, seen="")  # a federation's statement
     if not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
-    texts = {"statement": stated}
-    if numbers["mechanism"] in ("counts", "top") and release is not None:
-        texts["statement_with_release"] = compose([release.guarantee, stated])
-    wrong += [name for name, text in texts.items() if record.get(name) != str(text)]
+    whole = stated if release is None else compose([release.guarantee, stated])
+    texts = {"statement": stated, "statement_with_release": whole}
+    wrong += [name for name, text in texts.items() if record.get(name, str(text)) != str(text)]
     if wrong:
         raise _differs(where, wrong[0], "the settings give", record)
     return {"mechanism": str(numbers["mechanism"]), "statement": str(stated), "guarantee": stated.to_dict()}
