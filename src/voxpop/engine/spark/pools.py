@@ -287,7 +287,7 @@ Round = tuple[PoolShares, "ScoreStep", "Draws", str]
 MOST_REDUCERS = 1024
 """A round sends a message from every place to every reducer."""
 MOST_TOGETHER = 1 << 28
-"""Bytes of pools that go into one task, which takes three times as much."""
+"""Bytes of pools that go into one task, which takes about three times as much memory."""
 MOST_MESSAGES = 1 << 16
 """Messages of a round in one task: beyond this number, a task for each place is faster."""
 OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
