@@ -110,7 +110,7 @@ class PlacedPools:
                 batch.set_column(1, "sender", pa.array([number] * batch.num_rows, pa.int32())) for batch in state
             ]
             drawn += pool_tasks.draw_pools(beside(numbered, public), **settings)
-        told = pa.Table.from_batches(drawn, messages.SCHEMA)
+        self.drawn, told = drawn, pa.Table.from_batches(drawn, messages.SCHEMA)
         of_users = pc.is_in(told["name"], pa.array(pools.OF_USERS))
         self.users = grouped(told.filter(of_users))
         self.items = {

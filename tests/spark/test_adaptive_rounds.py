@@ -31,6 +31,7 @@ from voxpop.privacy.secret import Secret
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 BITS = 30
 ROUNDS = 3
+NAMES = pa.schema({"name": pa.binary()})
 
 
 def shares_of(weighting_rule, limit):
@@ -96,6 +97,10 @@ def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size
         spread_out.advance(shares, other, f"round {number}")
         assert one.asked == other.asked
     assert sorted([*opened, *spread_out.released()]) == local.released().to_pylist()
+    rounds = [(shares, step_of(number, secret), secret, f"round {number}") for number in range(ROUNDS)]
+    sizes = {"places": len(spread_out.states), "reducers": spread_out.reducers}
+    together = pa.Table.from_batches(pool_tasks.run_rounds(spread_out.drawn, rounds=rounds, **sizes), NAMES)
+    assert sorted(name.decode() for name in together["name"].to_pylist()) == spread_out.released()
 
 
 @dataclass
@@ -185,19 +190,36 @@ def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, k
 
 
 def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(read_both, crowd, collected):
-    """What is collected is what is released."""
+    """The driver also receives whether all pools fit into one task."""
     local, spread_out = read_both(crowd, 4, items="what")
     union = vp.SetUnion(limit=3)
     other = union.release(spread_out, BUDGET, seed=5)
-    told = [name.decode() for table in collected for name in table["name"].to_pylist()]
+    [fits] = [table for table in collected if table.column_names == ["fits"]]
+    assert fits.to_pylist() == [{"fits": True}]
+    named = [table for table in collected if table is not fits]
+    told = [name.decode() for table in named for name in table["name"].to_pylist()]
     # The first round adds the level of each released item, which is 1.
-    assert {tuple(table.column_names) for table in collected} == {("name",), ("name", "level")}
+    assert {tuple(table.column_names) for table in named} == {("name",), ("name", "level")}
     assert {level for table in collected if "level" in table.column_names for level in table["level"].to_pylist()} <= {
         1
     }
     assert sorted(told) == sorted(item for (item,) in other.each_gram())
     one = set(union.release(local, BUDGET, seed=5))
     assert len(one & set(other)) >= 0.7 * len(one) > 15
+
+
+def test_one_task_releases_the_same_as_a_task_for_each_place(read_both, crowd, monkeypatch):
+    """Whether pools fit into one task changes nothing."""
+    _, spread_out = read_both(crowd, 4, items="what")
+    releases = []
+    for limits in ({}, {"MOST_TOGETHER": 1}, {"MOST_MESSAGES": 1}):
+        with monkeypatch.context() as patch:
+            for name, most in limits.items():
+                patch.setattr(pool_tasks, name, most)
+            releases.append(vp.SetUnion(limit=3).release(spread_out, BUDGET, seed=5).grams)
+    assert releases[0].equals(releases[1])
+    assert releases[0].equals(releases[2])
+    assert releases[0].num_rows > 15
 
 
 @dataclass(frozen=True)
@@ -218,8 +240,10 @@ class DiesAtFirst:
         return self.step(weights, names, score)
 
 
-def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd):
+@pytest.mark.parametrize("most", [-1, pool_tasks.MOST_TOGETHER], ids=["a task for each place", "one task"])
+def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd, monkeypatch, most):
     """A step's first worker is gone in every place; what follows is what would have."""
+    monkeypatch.setattr(pool_tasks, "MOST_TOGETHER", most)
     releases = []
     for dies in (True, False):
         _, spread_out = read_both(crowd, 2, items="what")

@@ -3,10 +3,12 @@
 A user's place is the partition that holds it, an item's a reducer, found by its name of 128 bits. Both are laid out
 once, when pools are drawn. In a round every place of users sends each reducer the weights of its undecided items, and
 the reducer, which keeps their score, returns their states: two shuffles, of 8 bytes and of one for each item of each
-place. They agree on an order of items, so no item is named again. Nothing runs before `released`.
+place. They agree on an order of items, so no item is named again. Nothing runs before `released`. If all pools fit into
+one task, that task runs all rounds with the same messages: starting the tasks of a round takes longer than its work.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from voxpop.engine.local.pools import ITEMS_AT_ONCE, ORDER, Batch, PoolUsers, co
 from voxpop.engine.local.weigh import distinct_sets, item_names
 from voxpop.engine.spark.frames import (
     MESSAGES,
+    SCHEMA,
     Answer,
     Arrays,
     Batches,
@@ -253,8 +256,40 @@ def released_items(items: pa.Table, news: pa.Table) -> pa.Table:
         return pa.table({"name": pa.chunked_array(names, pa.binary())})
 
 
+@task
+def run_rounds(batches: Batches, *, rounds: "Sequence[Round]", places: int, reducers: int) -> Answer:
+    """Run all rounds on all pools in one task, and yield the bytes of the released items."""
+    rows = pa.Table.from_batches(batches, SCHEMA)
+    of_users = pc.is_in(rows["name"], pa.array(OF_USERS))
+    users, news = _by_place(rows.filter(of_users)), SCHEMA.empty_table()
+    items = {place: register(each) for place, each in _by_place(rows.filter(pc.invert(of_users))).items()}
+    for shares, step, secret, pass_name in rounds:
+        given = {"shares": shares, "secret": secret, "pass_name": pass_name, "reducers": reducers}
+        weights = _met_here(users, news, partial(weigh_pools, **given))
+        news = _met_here(items, weights, partial(advance_items, step=step, places=places))
+    states = news.filter(pc.is_in(news["name"], pa.array(OF_ITEMS)))
+    for each in items.values():
+        yield from released_items(each, states).to_batches()
+
+
+def _by_place(rows: pa.Table) -> dict[int, pa.Table]:
+    return {place: rows.filter(pc.equal(rows["place"], place)) for place in pc.unique(rows["place"]).to_pylist()}
+
+
+def _met_here(there: dict[int, pa.Table], news: pa.Table, work: Callable[[pa.Table, pa.Table], pa.Table]) -> pa.Table:
+    sent, nothing = _by_place(news), SCHEMA.empty_table()
+    found = [work(there.get(place, nothing), sent.get(place, nothing)) for place in {**there, **sent}]
+    return pa.concat_tables(found) if found else nothing
+
+
+Round = tuple[PoolShares, "ScoreStep", "Draws", str]
+"""Weights, step, draws of the weights, and name of the pass."""
 MOST_REDUCERS = 1024
 """A round sends a message from every place to every reducer."""
+MOST_TOGETHER = 1 << 28
+"""Bytes of pools that go into one task, which takes about three times as much memory."""
+MOST_MESSAGES = 1 << 16
+"""Messages of a round in one task: beyond this number, a task for each place is faster."""
 OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
 
 
@@ -274,9 +309,8 @@ class SparkPools:
         self._reducers = min(places, MOST_REDUCERS)
         self._secret = secret
         self._opened: pa.LargeStringArray = pa.array([], pa.large_string())
-        self._users: DataFrame | None = None
-        self._items: DataFrame | None = None
-        self._outcome: DataFrame | None = None
+        self._drawn: DataFrame | None = None
+        self._rounds: list[Round] = []
         self._holder = Holder(most=None)
 
     def sizes(self, edges: Sequence[int]) -> "SparkHistogram":
@@ -297,42 +331,55 @@ class SparkPools:
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}
         work = closure(draw_pools, pass_name=pass_name, secret=self._restricted(pass_name), **settings)
         numbered = self._state.withColumn("sender", sql.spark_partition_id())
-        drawn = self._holder.hold(run_with_public(numbered, work, word_arrays(self._opened)))
-        of_users = sql.col("name").isin(*OF_USERS)
-        self._users = self._placed(drawn.filter(of_users), self._places)
-        told = drawn.filter(~of_users)
-        items = (
-            told.repartition(at_least_two(self._reducers), "place").groupBy("place").applyInArrow(register, MESSAGES)
-        )
-        self._items = self._placed(items, self._reducers)
+        self._drawn = self._holder.hold(run_with_public(numbered, work, word_arrays(self._opened)))
 
     def advance(self, shares: PoolShares, step: "ScoreStep", pass_name: str) -> None:
         """Run a round: weigh items of each pool, add to the score of every item in any pool."""
-        from pyspark.sql import functions as sql
-
-        if self._users is None or self._items is None:
+        if self._drawn is None:
             raise InternalError("a round was to run before pools were drawn")
         secret = self._secret.restrict(sample_of(pass_name), part_of(pass_name))
-        # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
-        before = self._users.filter(sql.col("place") < 0) if self._outcome is None else self._outcome
-        weigh = closure(weigh_pools, shares=shares, secret=secret, pass_name=pass_name, reducers=self._reducers)
-        advance = closure(advance_items, step=step.restricted(), places=self._places)
-        weights = _met(self._users, before, weigh, self._places)
-        self._outcome = _met(self._items, weights, advance, self._reducers)
+        self._rounds.append((shares, step.restricted(), secret, pass_name))
 
     def released(self) -> pa.LargeStringArray:
         """Return the released items, in order of bytes."""
-        from pyspark.sql import functions as sql
-
         words = [self._opened]
-        if self._items is not None and self._outcome is not None:
-            homes = sql.array(*map(sql.lit, spread(self._reducers).tolist()))
-            states = self._outcome.filter(sql.col("name").isin(*OF_ITEMS))
-            states = states.withColumn("place", homes[sql.col("sender")].cast("int"))
-            found = answer(_met(self._items, states, closure(released_items), self._reducers, "name binary"))
+        if self._drawn is not None and self._rounds:
+            found = answer(self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn))
             words.append(found.column("name").combine_chunks().cast(pa.large_binary()).cast(pa.large_string()))
         together = pa.concat_arrays(words)
         return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))
+
+    def _fits(self, drawn: "DataFrame") -> bool:
+        """Return whether all pools fit into one task. The driver receives the answer, not their size."""
+        from pyspark.sql import functions as sql
+
+        if self._places * self._reducers > MOST_MESSAGES:
+            return False
+        size = sql.coalesce(sql.sum(sql.length("data")), sql.lit(0))
+        return bool(answer(drawn.agg((size <= MOST_TOGETHER).alias("fits")))["fits"][0].as_py())
+
+    def _together(self, drawn: "DataFrame") -> "DataFrame":
+        settings: dict[str, Any] = {"rounds": self._rounds, "places": self._places, "reducers": self._reducers}
+        return drawn.repartition(1).mapInArrow(closure(run_rounds, **settings), "name binary")
+
+    def _apart(self, drawn: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as sql
+
+        of_users = sql.col("name").isin(*OF_USERS)
+        users = self._placed(drawn.filter(of_users), self._places)
+        told = drawn.filter(~of_users).repartition(at_least_two(self._reducers), "place")
+        items = self._placed(told.groupBy("place").applyInArrow(register, MESSAGES), self._reducers)
+        # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
+        outcome = users.filter(sql.col("place") < 0)
+        for shares, step, secret, pass_name in self._rounds:
+            given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name}
+            weigh = closure(weigh_pools, **given, reducers=self._reducers)
+            weights = _met(users, outcome, weigh, self._places)
+            outcome = _met(items, weights, closure(advance_items, step=step, places=self._places), self._reducers)
+        homes = sql.array(*map(sql.lit, spread(self._reducers).tolist()))
+        states = outcome.filter(sql.col("name").isin(*OF_ITEMS))
+        states = states.withColumn("place", homes[sql.col("sender")].cast("int"))
+        return _met(items, states, closure(released_items), self._reducers, "name binary")
 
     def _restricted(self, pass_name: str) -> "Draws":
         return self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
