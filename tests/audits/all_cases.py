@@ -14,7 +14,7 @@ from audits.top_cases import top_cases
 from audits.union_cases import union_cases
 from audits.walk_cases import walk_cases
 from voxpop.testing.auditing import Case
-from voxpop.testing.cases import ngrams
+from voxpop.testing.cases import ngrams, profile
 
 
 def all_union_cases() -> Iterator[Case]:
@@ -33,12 +33,18 @@ def all_ngrams_cases() -> Iterator[Case]:
     yield from walk_cases()
 
 
+def profile_cases() -> Iterator[Case]:
+    """Yield the case of single values; tests/profile audits rounds over joint values."""
+    yield profile()
+
+
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "items": all_union_cases,
     "ngrams": all_ngrams_cases,
     "hitters": hitters_cases,
     "sequences": sequences_cases,
     "top": top_cases,
+    "profile": profile_cases,
     "memory": memory_cases,
 }
 """The cases of each mechanism; "memory" runs set union and n-grams within a memory limit."""
