@@ -213,7 +213,7 @@ def _batch(pools: NightlyPools, first: int, stop: int, place: int) -> pa.RecordB
 
 
 class SparkNights:
-    """What `NightlyPools` does, on executors; only released items come to the driver."""
+    """The state of `NightlyPools` on executors; only released items come to the driver."""
 
     def __init__(
         self, folder: Path | None, places: int, secret: "RestrictableDraws", session: "SparkSession | None" = None
@@ -337,7 +337,7 @@ class SparkNights:
         """Write the state into a new folder, and continue from it.
 
         Raises:
-            ReleaseError: This machine does not see what the executors wrote.
+            ReleaseError: This machine does not see the files of the executors.
         """
         from pyarrow import dataset
 
@@ -349,7 +349,7 @@ class SparkNights:
             found = sorted(folder.joinpath(name).rglob("*.parquet"))
             if dataset.dataset(found, format="parquet").count_rows() != told if found else told:
                 raise ReleaseError(
-                    f"{folder.parent} does not contain what the executors wrote. The folder of a series on Spark must "
+                    f"{folder.parent} does not contain the files of the executors. The folder of a series on Spark must "
                     "be one that this machine and all executors reach under the same path."
                 )
             for path in found:
