@@ -264,7 +264,7 @@ def run_rounds(batches: Batches, *, rounds: "Sequence[Round]", places: int, redu
     users, news = _by_place(rows.filter(of_users)), SCHEMA.empty_table()
     items = {place: register(each) for place, each in _by_place(rows.filter(pc.invert(of_users))).items()}
     for shares, step, secret, pass_name in rounds:
-        given = {"shares": shares, "secret": secret, "pass_name": pass_name, "reducers": reducers}
+        given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name, "reducers": reducers}
         weights = _met_here(users, news, partial(weigh_pools, **given))
         news = _met_here(items, weights, partial(advance_items, step=step, places=places))
     states = news.filter(pc.is_in(news["name"], pa.array(OF_ITEMS)))
