@@ -27,6 +27,7 @@ import sys
 from pyspark.sql import SparkSession
 path, master, partitions = sys.argv[1], sys.argv[2], sys.argv[3]
 builder = SparkSession.builder.master(master).config("spark.sql.shuffle.partitions", partitions)
+builder = builder.config("spark.driver.memory", "4g")
 rows = builder.getOrCreate().read.parquet(path)
 """
 PLAIN = (
@@ -71,9 +72,8 @@ def main() -> None:
         base = base or took
         rows.append([name, f"{took:.1f}", f"{took / base:.2f}", f"{core:.1f}", jobs or "–", tasks or "–"])
         print(rows[-1], flush=True)
-    note = (
-        f"{given.pairs:,} pairs, {PARTITIONS} partitions, {given.master}; whole processes, one run each, in this order."
-    )
+    note = f"{given.pairs:,} pairs, {PARTITIONS} partitions, {given.master}, 4 GiB for Java; whole processes, one run "
+    note += "each, in this order."
     BENCHMARK.table("Set union on Spark and the same work without privacy", rows, "spark_pairs", note)
 
 

@@ -8,7 +8,6 @@ one task, that task runs all rounds with the same messages: starting the tasks o
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -265,8 +264,8 @@ def run_rounds(batches: Batches, *, rounds: "Sequence[Round]", places: int, redu
     items = {place: register(each) for place, each in _by_place(rows.filter(pc.invert(of_users))).items()}
     for shares, step, secret, pass_name in rounds:
         given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name, "reducers": reducers}
-        weights = _met_here(users, news, partial(weigh_pools, **given))
-        news = _met_here(items, weights, partial(advance_items, step=step, places=places))
+        weights = _met_here(users, news, weigh_pools, **given)
+        news = _met_here(items, weights, advance_items, step=step, places=places)
     states = news.filter(pc.is_in(news["name"], pa.array(OF_ITEMS)))
     for each in items.values():
         yield from released_items(each, states).to_batches()
@@ -276,9 +275,10 @@ def _by_place(rows: pa.Table) -> dict[int, pa.Table]:
     return {place: rows.filter(pc.equal(rows["place"], place)) for place in pc.unique(rows["place"]).to_pylist()}
 
 
-def _met_here(there: dict[int, pa.Table], news: pa.Table, work: Callable[[pa.Table, pa.Table], pa.Table]) -> pa.Table:
+def _met_here(there: dict[int, pa.Table], news: pa.Table, work: Callable[..., pa.Table], **settings: Any) -> pa.Table:
     sent, nothing = _by_place(news), SCHEMA.empty_table()
-    found = [work(there.get(place, nothing), sent.get(place, nothing)) for place in {**there, **sent}]
+    places = {**there, **sent}
+    found = [work(there.get(place, nothing), sent.get(place, nothing), **settings) for place in places]
     return pa.concat_tables(found) if found else nothing
 
 
