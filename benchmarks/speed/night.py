@@ -17,7 +17,7 @@ from voxpop.engine.local.pools import Pools
 from voxpop.mechanisms.series.series import begin_night, read_night, weights_of
 from voxpop.privacy.secret import Secret
 
-BENCHMARK = Benchmark(__file__, ("series_night",), (*SET_UNION, "mechanisms/series"), minutes=3, seeds="1")
+BENCHMARK = Benchmark(__file__, ("series_night",), (*SET_UNION, "mechanisms/series"), minutes=1, seeds="1")
 USERS, EACH, WORDS, NIGHTS, SEED = 400_000, 26, 1_000_000, 30, 1
 BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 
