@@ -41,7 +41,7 @@ BENCHMARK = Benchmark(
     __file__,
     ("series_posts_30", "series_posts_365", "series_chat_30", "series_phrases_chat_30"),
     (*SET_UNION, "mechanisms/series"),
-    minutes=14,
+    minutes=8,
     seeds="1 and 2",
     commands=("posts 30 posts 365 chat 30", "phrases chat 30"),
 )
