@@ -349,8 +349,8 @@ class SparkNights:
             found = sorted(folder.joinpath(name).rglob("*.parquet"))
             if dataset.dataset(found, format="parquet").count_rows() != told if found else told:
                 raise ReleaseError(
-                    f"{folder.parent} does not contain the files of the executors. The folder of a series on Spark must "
-                    "be one that this machine and all executors reach under the same path."
+                    f"{folder.parent} does not contain the files of the executors. The folder of a series on Spark "
+                    "must be one that this machine and all executors reach under the same path."
                 )
             for path in found:
                 _sync(path)
