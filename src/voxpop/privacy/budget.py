@@ -68,6 +68,27 @@ def too_large(epsilon: float) -> BudgetError:
     return BudgetError(f"epsilon {epsilon:g} is too large: no delta below 1 would do. {_EPSILON}.")
 
 
+def check_slack(what: str, budget: Budget, slack: float) -> None:
+    """Refuse a delta of which finite arithmetic costs half or more.
+
+    Args:
+        what: the subject and verb of the message, such as "n-grams need".
+        budget: the budget.
+        slack: the cost of finite arithmetic.
+
+    Raises:
+        BudgetError: delta is too small, or epsilon too large.
+    """
+    least = 2 * slack
+    if least >= 1.0:
+        raise too_large(budget.epsilon)
+    if budget.delta <= least:
+        raise BudgetError(
+            f"{what} a delta of at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}. Choose it "
+            "far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
+        )
+
+
 LARGEST_LIMIT = 10**7
 """The most items or grams of one user that any mechanism takes."""
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from math import hypot, isqrt, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from voxpop.errors import BudgetError, InternalError
+from voxpop.errors import InternalError
 from voxpop.mechanisms.counts.constants import SHARE, USUAL
-from voxpop.privacy.budget import Budget, budget_numbers, check_probability
+from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.peeling import behind, largest_rate, spent, spread
@@ -117,11 +117,7 @@ def plan_counts(
     from voxpop.privacy.gaussian import sigma
 
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
-    if budget.delta <= 2 * slack:
-        raise BudgetError(
-            f"counts need a delta above {2 * slack:.2g}, got {budget.delta:g}: their noise is Gaussian. Choose it far "
-            "below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
-        )
+    check_slack("counts need", budget, slack)
     # The exact Gaussian mechanism (Balle and Wang, 2018), for all lengths together.
     exact = nextafter(budget.delta - slack, 0.0)
     sensitivities = [root_above(max(1, sum(limits))) for limits in menu]

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
-from voxpop.errors import BudgetError
 from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.ngrams.charges import (
     Charges,
@@ -20,7 +19,7 @@ from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
-from voxpop.privacy.budget import Budget, too_large
+from voxpop.privacy.budget import Budget, check_slack
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import DiscoveryPlan, sealed
@@ -176,14 +175,7 @@ def without_slack(budget: Budget, slack: float) -> Budget:
     Raises:
         BudgetError: too little delta is left.
     """
-    if budget.delta <= 2 * slack:
-        if 2 * slack >= 1.0:
-            raise too_large(budget.epsilon)
-        raise BudgetError(
-            f"n-grams need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: "
-            "without it no word that is unknown beforehand may be released. Choose it far below 1 / (number of users "
-            "you expect), such as 1e-7; it must not be computed from the data."
-        )
+    check_slack("n-grams need", budget, slack)
     return Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
 
 

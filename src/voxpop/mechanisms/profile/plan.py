@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
-from voxpop.errors import BudgetError
 from voxpop.mechanisms.profile.constants import COUNTS, COVER, SINGLES, SPURIOUS
 from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.users_needed import users_needed_rows
-from voxpop.privacy.budget import Budget, budget_numbers, too_large
+from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
@@ -127,13 +126,7 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
     """Compute the numbers of a profile; see `Profiling.plan`."""
     # Rounds over single and over joint values.
     slack = 2 * planned_slack(budget.epsilon, None) + walk_slack(budget.epsilon, LATER)
-    if budget.delta <= 2 * slack:
-        if 2 * slack >= 1.0:
-            raise too_large(budget.epsilon)
-        raise BudgetError(
-            f"a profile needs a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}. "
-            "Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
-        )
+    check_slack("a profile needs", budget, slack)
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
     columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
     share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)

@@ -10,11 +10,11 @@ from typing import Any, Literal, final
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from voxpop.errors import BudgetError, InternalError
+from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import RuleSetting
-from voxpop.privacy.budget import Budget, Printed, table, too_large
+from voxpop.privacy.budget import Budget, Printed, check_slack, table
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.guarantee import Guarantee
@@ -170,13 +170,7 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
         BudgetError: If delta is too small or epsilon too large.
     """
     slack = walk_slack(budget.epsilon, nights)
-    if budget.delta <= 2 * slack:
-        if 2 * slack >= 1.0:
-            raise too_large(budget.epsilon)
-        raise BudgetError(
-            f"a series needs a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}. "
-            "Choose it far below 1 / (number of users you expect), such as 1e-7."
-        )
+    check_slack("a series needs", budget, slack)
     pool, target = limit or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
     mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY))
     square = mu * mu

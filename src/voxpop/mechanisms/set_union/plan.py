@@ -18,7 +18,7 @@ from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
 from voxpop.mechanisms.weightings.builtin import Count
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
-from voxpop.privacy.budget import Budget, budget_numbers, too_large
+from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
@@ -427,13 +427,6 @@ def _planned(
     """Return the rounds of a limit, or the menu of all limits, and the delta that they spend."""
     # Data sets are independent, so the costs of arithmetic add up.
     slack = many * planned_slack(budget.epsilon, limit)
-    if budget.delta <= 2 * slack:
-        if 2 * slack >= 1.0:
-            raise too_large(budget.epsilon)
-        raise BudgetError(
-            f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got "
-            f"{budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be "
-            "computed from the data."
-        )
+    check_slack("adaptive rounds need", budget, slack)
     planned = planned_rounds(budget.epsilon, budget.delta - slack, limit, data_sets=many, promise=promise)
     return planned, adaptive.total_delta(planned, budget, many) + slack
