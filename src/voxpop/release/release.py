@@ -299,7 +299,7 @@ def report_of(
     keys = [] if release.keys is None else [each.name for each in release.keys.columns]
     story = replace(
         story,
-        values={**story.values, "ranked": bool(grids) and counts is None},
+        ranked=bool(grids) and counts is None,
         grids=[*grids, *story.grids],
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],

@@ -310,6 +310,7 @@ class Story:
         kicker: the line above the heading.
         proof: page of the documentation with the proof, or "".
         values: numbers for the sentences.
+        ranked: whether the list is in order of frequency.
         needed: the number of users needed, or None.
         about: the same in one number, and its assumptions.
         curves: probability of release by holders: name and points.
@@ -329,6 +330,7 @@ class Story:
     kicker: str
     proof: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
+    ranked: bool = False
     needed: Grid | None = None
     about: tuple[str, str] = ("", "")
     curves: Sequence[Mapping[str, Any]] = ()
