@@ -63,7 +63,7 @@ PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
 """Digits of the columns."""
 WORDS = 15
 FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
-RUNS = {"msnbc": 3, "irc": 5, **dict.fromkeys(FEW, 8)}
+RUNS = {"msnbc": 5, "irc": 5, **dict.fromkeys(FEW, 8)}
 """Of each model and epsilon."""
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
