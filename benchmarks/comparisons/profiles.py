@@ -32,7 +32,7 @@ BENCHMARK = Benchmark(
     __file__,
     ("profiles", "profiles_wide"),
     (*NGRAMS, "mechanisms/counts", "mechanisms/profile", "reading/typed_keys"),
-    minutes=5,
+    minutes=4,
     seeds="0 to 4",
     commands=("", "wide"),
 )
