@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
@@ -48,6 +48,7 @@ def collections():
     )
 
 
+@example((3, ["b", "b", "abbab", "abbcc"], 1), Fraction(5), 5, 4, 205712)  # a total that is a sum but for its last bit
 @settings(max_examples=150)
 @given(
     collections(),

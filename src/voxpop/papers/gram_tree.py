@@ -143,7 +143,8 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
     noisy, missing = np.maximum(counts, 0), (~released).sum(axis=1)
     sums, shown = noisy.sum(axis=1), (near * released).sum(axis=1)
     falls = (missing > 0) & (neighbours > 0) & (shown > 0.0)
-    evenly = (missing > 0) & (neighbours == 0) & (sums < totals)
+    # A total is a product of doubles: a difference of their error only would be a chance above 0.
+    evenly = (missing > 0) & (neighbours == 0) & (sums < totals * (1 - 1e-12))
     # P(V+), the chance of all released children together.
     mass = np.where(falls, np.minimum(shown, 1.0), np.where(evenly, sums / np.maximum(totals, 1e-300), 1.0))
     rest = np.where(evenly, (1.0 - mass) / np.maximum(missing, 1), 0.0)

@@ -241,8 +241,9 @@ def top(budget: Budget = BUDGET) -> Case:
 # with a probability below 1e-5 a release for thousands of copies; a release that differs counts as no hit. Given that
 # cutpoint, a pair is released if its own noisy weight reaches it, and these events are independent.
 
-UNSURE = 1e-6
-"""Probability that a word is missing; a release without it counts as no hit."""
+UNSURE = 2e-7
+"""Probability that a word is missing; a release without it counts as no hit. With more users of rare words, pairs of
+them become candidates in some releases, and those count as no hit too: at 1e-9 in one of twenty."""
 MOST_HOLDERS = 5
 """With more, few copies would lie between two cutpoints, and the lowest one would not be certain."""
 COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
