@@ -72,7 +72,7 @@ def main() -> None:
         ["voxpop: Parquet to saved corpus (median of 5, kernels warm)", f"{ours:.2f}", "1.0"],
         ["polars expressions: tokens to ids, nothing saved (median of 3)", f"{polars:.2f}", f"{polars / ours:.1f}"],
         ["scikit-learn CountVectorizer.fit, texts in memory", f"{sklearn:.2f}", f"{sklearn / ours:.1f}"],
-        ["voxpop: release, l2-descent, limit 100 (median of 5)", f"{release:.2f}", f"{release / ours:.2f}"],
+        ["voxpop: release of the words, limit 100 (median of 5)", f"{release:.2f}", f"{release / ours:.2f}"],
     ]
     note = f"Peak memory of a process that reads, encodes and saves: {peak:.2f} GiB."
     BENCHMARK.table("Half a million posts, 25.3 million words", rows, "speed_text", note)
