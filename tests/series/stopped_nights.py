@@ -57,7 +57,7 @@ def outcome(folder: Path) -> dict[str, object]:
     released = vp.SetUnion().series(folder / "state").released
     nights = dict(zip([gram[0] for gram in released["gram"].to_pylist()], released["night"].to_pylist(), strict=True))
     entries = vp.Ledger(folder / "team.json").account("posts").entries
-    return {"nights": nights, "charged": len(entries), "left": len(list((folder / "state").glob("*.new-*")))}
+    return {"nights": nights, "charged": len(entries), "left": len(list((folder / "state").glob("*-new-*")))}
 
 
 def rest(folder: Path, killed: bool) -> None:

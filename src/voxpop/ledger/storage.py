@@ -2,7 +2,6 @@
 
 import json
 import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from voxpop.errors import LedgerError
-from voxpop.reading.folder import sync_folder
+from voxpop.reading.folder import replace_file, sync_folder
 
 FORMAT, FORMAT_VERSION = "voxpop ledger", 2
 PATIENCE = 60.0
@@ -101,22 +100,9 @@ def write_ledger(path: Path, datasets: dict[str, Any]) -> None:
     """
     head = {"format": FORMAT, "format_version": FORMAT_VERSION, "checksum": _checksum(datasets)}
     content = json.dumps({**head, "datasets": datasets}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    prefix = f".{path.name}.voxpop-new-"
-    fresh = path.with_name(f"{prefix}{uuid.uuid4().hex}")
     try:
-        for left in path.parent.glob(f"{_literal(prefix)}*"):  # left by a killed writer; the lock excludes others
-            left.unlink(missing_ok=True)
-        try:
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, path)
-            _mark(path)
-        finally:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
+        replace_file(path, content.encode())
+        _mark(path)
         sync_folder(path.parent)
     except OSError as error:
         raise LedgerError(
@@ -144,9 +130,3 @@ def _lock_of(path: Path) -> Path:
 def _checksum(datasets: dict[str, Any]) -> str:
     canonical = json.dumps(datasets, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return f"sha256:{sha256(canonical.encode()).hexdigest()}"
-
-
-def _literal(name: str) -> str:
-    import glob
-
-    return glob.escape(name)

@@ -14,7 +14,7 @@ from math import exp, log, log1p
 from typing import Final
 
 from voxpop.errors import BudgetError
-from voxpop.privacy.budget import Budget, too_large
+from voxpop.privacy.budget import Budget, check_slack
 from voxpop.privacy.numerics import lowest
 from voxpop.privacy.sampling import LEAST_RATE, LOST, log_error
 
@@ -97,14 +97,7 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
     Raises:
         BudgetError: where the budget is too small.
     """
-    least = 2 * _lost(budget.epsilon, candidates)
-    if least >= 1.0:
-        raise too_large(budget.epsilon)
-    if budget.delta <= least:
-        raise BudgetError(
-            f"ranking {candidates:,} items needs a delta above {least:.2g}, got {budget.delta:g}: noise is drawn from "
-            "128 bits. Choose it far below 1 / (number of users you expect), such as 1e-7."
-        )
+    check_slack(f"a ranking of {candidates:,} items needs", budget, _lost(budget.epsilon, candidates))
     low, high = 0.0, MOST_RATE
     for _ in range(HALVINGS):
         rate = (low + high) / 2

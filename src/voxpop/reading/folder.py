@@ -7,6 +7,7 @@ place in one step. Where the system cannot exchange two folders, the old one is 
 
 import ctypes
 import errno
+import glob
 import os
 import shutil
 import sys
@@ -194,6 +195,29 @@ def _remove_leftovers(target: Path) -> None:
     for entry in os.scandir(target.parent):
         if entry.name.startswith(fresh_prefix(target.name)):
             shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a private file in one step, so that a crash leaves the old or the new one; call `sync_folder` afterwards.
+
+    The caller excludes other writers: new files that a killed one left are removed.
+
+    Raises:
+        OSError: if it cannot be written; it is unchanged.
+    """
+    prefix = fresh_prefix(path.name)
+    fresh = path.with_name(f"{prefix}{uuid.uuid4().hex}")
+    for left in path.parent.glob(f"{glob.escape(prefix)}*"):
+        left.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

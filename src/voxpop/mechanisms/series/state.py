@@ -10,7 +10,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -25,7 +25,7 @@ from voxpop.errors import ReleaseError
 from voxpop.ledger.ledger import Ledger
 from voxpop.ledger.storage import PATIENCE
 from voxpop.privacy.secret import SEALED, Secret, seal, unseal
-from voxpop.reading.folder import sync_folder
+from voxpop.reading.folder import replace_file, sync_folder
 
 if TYPE_CHECKING:
     from voxpop.engine.spark.nights import SparkNights
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Pools = Union[NightlyPools, "SparkNights"]
 FILE = "state.voxpop"
 FORMAT, VERSION = "voxpop series", 1
-FRESH, FRAMES = f".{FILE}.new-", "frames-"
+FRAMES = "frames-"
 
 
 @final
@@ -160,19 +160,8 @@ class Store:
         text = np.frombuffer(json.dumps(asdict(record), ensure_ascii=False).encode(), np.uint8)
         np.savez(buffer, allow_pickle=False, record=text, **arrays)
         content = buffer.getvalue() if self._key is None else seal(buffer.getvalue(), self._key)
-        fresh = self._folder / f"{FRESH}{uuid.uuid4().hex}"
         try:
-            for left in self._folder.glob(f"{FRESH}*"):  # of a killed process
-                left.unlink(missing_ok=True)
-            try:
-                with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(fresh, self._folder / FILE)
-            finally:
-                with suppress(OSError):
-                    fresh.unlink(missing_ok=True)
+            replace_file(self._folder / FILE, content)
             sync_folder(self._folder)
         except OSError as error:
             raise ReleaseError(
