@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.support.common import OUT
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 
 USERS = 223_388
@@ -15,6 +16,17 @@ QUANTILES = ((0.0278, 1), (0.2982, 10), (0.7916, 50), (0.9313, 100), (0.9959, 30
 """Shares of users who hold at most so many distinct items."""
 STEEP_FROM = 5_000
 USERS_AT_ONCE = 20_000
+EACH = 37.8
+"""Pairs of a user, on average."""
+
+
+def pairs_file(pairs: int) -> Path:
+    """Return a file of about so many pairs in the folder of temporary results; it is written if it is not there."""
+    path = OUT / f"pairs-{pairs}.parquet"
+    if not path.exists():
+        OUT.mkdir(exist_ok=True)
+        write_pairs(path, users=round(pairs / EACH))
+    return path
 
 
 def write_pairs(path: str | Path, users: int = USERS, items: int = ITEMS, seed: int = 0) -> None:

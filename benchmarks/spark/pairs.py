@@ -11,16 +11,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.datasets.pairs import write_pairs
+from benchmarks.datasets.pairs import pairs_file
 from benchmarks.spark.jobs import write_conf
 from benchmarks.spark.plain import counts_of
 from benchmarks.support.benchmark import ON_SPARK, Benchmark
-from benchmarks.support.common import OUT
 from benchmarks.support.core_seconds import seconds_of
 
 BENCHMARK = Benchmark(__file__, ("spark_pairs",), ON_SPARK, minutes=8, environment=".venv-spark", seeds="1")
-PAIRS, EACH = 40_000_000, 37.8
-"""Pairs in all, and of one user, which `datasets/pairs.py` draws."""
+PAIRS = 40_000_000
 PARTITIONS = 8
 SESSION = """
 import sys
@@ -61,10 +59,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--master", default="local[2]")
     given = parser.parse_args()
-    path = OUT / f"pairs-{given.pairs}.parquet"
-    if not path.exists():
-        OUT.mkdir(exist_ok=True)
-        write_pairs(path, users=round(given.pairs / EACH))
+    path = pairs_file(given.pairs)
     rows: list[list[object]] = [["side", "seconds", "to plain Spark", "processor seconds", "jobs", "tasks"]]
     base = 0.0
     for name, program in SIDES.items():

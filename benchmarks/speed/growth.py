@@ -1,7 +1,7 @@
-"""One billion tokens through nine lengths: time per token and resident memory beside a fortieth of them.
+"""One billion tokens through nine lengths, and one billion pairs within 8 GiB, beside a fortieth of them.
 
-python -m benchmarks.speed.growth            # about 10 minutes and 8 GB of disk
-python -m benchmarks.speed.growth --small    # the small one alone
+python -m benchmarks.speed.growth            # 15 GB of disk
+python -m benchmarks.speed.growth --small    # the small sizes alone
 """
 
 import resource
@@ -10,47 +10,65 @@ import sys
 import time
 
 import voxpop as vp
+from benchmarks.datasets.pairs import pairs_file
 from benchmarks.datasets.phrases import write_texts
 from benchmarks.support.benchmark import NGRAMS, Benchmark
 from benchmarks.support.common import OUT
-from benchmarks.support.engines import load_engine
+from benchmarks.support.engines import load_engine, read_engine
 
-BENCHMARK = Benchmark(__file__, ("growth",), NGRAMS, minutes=10)
+BENCHMARK = Benchmark(__file__, ("growth", "growth_pairs"), (*NGRAMS, "reading"), minutes=20)
 
-SIZES = {"25 million": (30_000, 25_000_000), "1 billion": (1_200_000, 1_000_000_000)}
+TOKENS = {25_000_000: 30_000, 1_000_000_000: 1_200_000}
+"""Users by size."""
+PAIRS = (25_000_000, 1_000_000_000)
+MEMORY = "8GiB"
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
 
 
 def main() -> None:
     """Generate what is missing, measure each size in a process of its own, write."""
-    names = ["25 million"] if "--small" in sys.argv else list(SIZES)
-    rows: list[list[object]] = [["tokens", "users", "seconds", "microseconds a token", "peak GiB", "released"]]
-    for name in names:
-        users, tokens = SIZES[name]
+    few = 1 if "--small" in sys.argv else None
+    head = ["users", "seconds", "microseconds each", "peak GiB", "released"]
+    rows: list[list[object]] = [["tokens", *head]]
+    for tokens, users in list(TOKENS.items())[:few]:
         folder = OUT / f"texts-{tokens}"
         if not folder.exists():
             write_texts(folder, users=users, tokens=tokens)
-        call = [sys.executable, "-m", "benchmarks.speed.growth", "--run", str(folder)]
-        if name == names[0]:  # once for nothing, so that kernels are compiled
-            subprocess.run(call, capture_output=True, check=True)
-        line = subprocess.run(call, capture_output=True, text=True, check=True).stdout.split()
-        positions, seconds, peak, released = int(line[0]), float(line[1]), float(line[2]), line[3]
-        each = f"{1e6 * seconds / positions:.3f}"
-        rows.append([f"{positions:,}", f"{users:,}", f"{seconds:.1f}", each, f"{peak:.2f}", released])
+        if len(rows) == 1:  # once for nothing, so that kernels are compiled
+            measured("--tokens", str(folder))
+        rows.append(measured("--tokens", str(folder)))
     note = "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores; whole."
     BENCHMARK.table("Growth: n-grams of one billion tokens", rows, "growth", note)
+    rows = [["pairs", *head]]
+    rows += [measured("--pairs", str(pairs_file(pairs))) for pairs in PAIRS[:few]]
+    note = (
+        f'SetUnion(), the default, at epsilon 4, delta 1e-7, read from Parquet and released within memory="{MEMORY}".'
+    )
+    BENCHMARK.table("Growth: set union of one billion pairs", rows, "growth_pairs", note)
 
 
-def run(folder: str) -> None:
-    """Release from one corpus, and print positions, seconds, peak GiB and lengths."""
-    corpus = load_engine(folder)
-    plan = vp.NGrams(max_length=9).plan(BUDGET)
+def measured(kind: str, path: str) -> list[object]:
+    """Return a row, from a process of its own."""
+    call = [sys.executable, "-m", "benchmarks.speed.growth", kind, path]
+    line = subprocess.run(call, capture_output=True, text=True, check=True).stdout.split()
+    size, users, seconds, peak, released = int(line[0]), int(line[1]), float(line[2]), float(line[3]), int(line[4])
+    each = f"{1e6 * seconds / size:.3f}"
+    return [f"{size:,}", f"{users:,}", f"{seconds:.1f}", each, f"{peak:.2f}", f"{released:,}"]
+
+
+def run(kind: str, path: str) -> None:
+    """Release from one source, and print size, users, seconds, peak GiB and released."""
+    corpus = load_engine(path) if kind == "--tokens" else None
     start = time.perf_counter()
-    release = plan.release(corpus)
+    if corpus is None:
+        corpus = read_engine(path, user="user", items="item", options=vp.ReadOptions(memory=MEMORY))
+        released = len(vp.SetUnion().plan(BUDGET).release(corpus))
+    else:
+        released = len(vp.NGrams(max_length=9).plan(BUDGET).release(corpus))
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(corpus.tokens.size, seconds, peak, len(release))
+    print(corpus.tokens.size, corpus.user_start.size - 1, seconds, peak, released)
 
 
 if __name__ == "__main__":
-    run(sys.argv[-1]) if "--run" in sys.argv else main()
+    run(*sys.argv[1:]) if sys.argv[1:2] in (["--tokens"], ["--pairs"]) else main()

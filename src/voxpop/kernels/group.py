@@ -1,5 +1,7 @@
 """Kernels that lay documents out user by user and give ids their final names."""
 
+import numpy as np
+
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 
@@ -26,6 +28,33 @@ def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
         user_start[codes[document] + 1] += ends[document + 1] - ends[document]
     for user in range(1, user_start.size):
         user_start[user] += user_start[user - 1]
+
+
+@jit
+def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
+    """Return the items user by user, in their order, without those below 0.
+
+    Args:
+        items: int32 (rows), an item or -1.
+        codes: int32 (rows), the user of each.
+        user_start: int64 (users + 1), zeros; written: where each user's items start.
+    """
+    grouped = True
+    for row in range(items.size):
+        user_start[codes[row] + 1] += items[row] >= 0
+        grouped = grouped and items[row] >= 0 and codes[row] >= codes[max(row - 1, 0)]
+    for user in range(1, user_start.size):
+        user_start[user] += user_start[user - 1]
+    if grouped:
+        return items
+    target = np.empty(user_start[-1], np.int32)
+    # (users,), the next free place of each.
+    free = user_start[:-1].copy()
+    for row in range(items.size):
+        if items[row] >= 0:
+            target[free[codes[row]]] = items[row]
+            free[codes[row]] += 1
+    return target
 
 
 @jit

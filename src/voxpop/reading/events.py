@@ -24,7 +24,7 @@ from voxpop.reading.columns import Counted
 from voxpop.reading.keys import family, is_string, spelled
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
-from voxpop.reading.users import encode_users, spread
+from voxpop.reading.users import encode_users, numbered, spread
 
 # When events happened, as numbers that sort, and the longest pause within a session in the same unit.
 
@@ -220,7 +220,7 @@ class Events:
 
     def _sessions(self, part: pa.Table, user: str, column: str) -> Iterator[pa.RecordBatch]:
         owners = part["user"]
-        codes, _ = encode_users(owners.chunks)
+        codes, _, _ = encode_users([numbered(chunk) for chunk in owners.chunks])
         symbols = plain(part["symbol"]).dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # By code: the symbol's place in the order of bytes, which breaks ties of one time.
@@ -275,7 +275,7 @@ class _Parts:
         """Deal the rows of a batch."""
         if batch.num_rows == 0:
             return
-        codes, keys = encode_users([batch.column("user")])
+        codes, keys, _ = encode_users([numbered(batch.column("user"))])
         # The upper eight bits of a mixed key: all rows of a user in one of 256 parts.
         part = (spread(keys) >> np.uint64(56)).astype(np.int64)[codes]
         order = np.argsort(part, kind="stable")

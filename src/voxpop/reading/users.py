@@ -7,75 +7,66 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Int32s, Uint64s
 from voxpop.kernels.words import hash_strings
-from voxpop.reading.arrow import array_of, check_width, int64_array, int_codes, numbers_of, plain, text_buffers
+from voxpop.reading.arrow import check_width, int64_array, int_codes, numbers_of, text_buffers
 from voxpop.reading.columns import Rows
 
-Users = tuple[Int32s, Uint64s]
+Users = tuple[Int32s, Uint64s, pa.Array]
+"""The code of each row; by code the key of each user, and the user."""
 
 
-def encode_users(columns: list[pa.Array]) -> Users:
+def numbered(users: pa.Array) -> pa.DictionaryArray:
+    """Return users as codes into distinct users; whole numbers of 64 bits become one type."""
+    return (users.view(pa.int64()) if pa.types.is_uint64(users.type) else users).dictionary_encode()
+
+
+def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
     """Number the users, by first appearance or, where two of them share a key, by identity.
 
     Args:
-        columns: user ids row by row, in pieces; integers, or strings.
+        pieces: the users of the rows from `numbered`; at least one. Small tables that fit into the processor's cache,
+            merged here, are faster than one table of all rows.
 
     Returns:
         codes: int32, the user of each row.
         keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with one key would
             share their random draws and nothing else, which the proof allows.
+        users: the users themselves, in the order of their codes.
 
     Raises:
         InputError: where there are more users than 32 bits can number.
     """
-    if all(pa.types.is_integer(column.type) for column in columns):
-        values = np.concatenate([numbers_of(column).view(np.int64) for column in columns])
-        # One look over all rows spares a table where a file is sorted by user.
-        if (values[1:] >= values[:-1]).all():
-            return _encode_rising(values)
-        encoded = array_of(values).dictionary_encode()
-        check_width(len(encoded.dictionary), "users")
-        return int_codes(encoded), numbers_of(encoded.dictionary).view(np.uint64).copy()
-    encoded = plain(pa.chunked_array(columns)).dictionary_encode()
-    check_width(len(encoded.dictionary), "users")
-    codes, keys = int_codes(encoded), hash_strings(*text_buffers(encoded.dictionary))
+    chunks = pa.chunked_array(pieces).unify_dictionaries().chunks
+    codes, users = np.concatenate([int_codes(chunk) for chunk in chunks]), chunks[0].dictionary
+    check_width(len(users), "users")
+    if pa.types.is_integer(users.type):
+        return codes, numbers_of(users).view(np.uint64).copy(), users
+    keys = hash_strings(*text_buffers(users))
     ordered = np.sort(keys)
     if (ordered[1:] != ordered[:-1]).all():
-        return codes, keys
+        return codes, keys, users
     # Users of one key weigh in the order of their places, which must not depend on rows (docs/privacy/randomness.md).
-    order = np.lexsort(_digests(encoded.dictionary).T[::-1])
+    order = np.lexsort(_digests(users).T[::-1])
     places = np.empty(order.size, np.int32)
     places[order] = np.arange(order.size)
-    return places[codes], keys[order]
+    return places[codes], keys[order], users.take(int64_array(order))
 
 
-def _encode_rising(values: Int64s) -> Users:
-    """Number users who come in order already: no search is needed."""
-    first = np.ones(values.size, np.bool_)
-    first[1:] = values[1:] != values[:-1]
-    keys = values[first].view(np.uint64)
-    check_width(keys.size, "users")
-    return (np.cumsum(first, dtype=np.int32) - 1).astype(np.int32), keys
-
-
-def identities(columns: list[pa.Array], keys: Uint64s, codes: Int32s) -> Uint64s:
+def identities(users: pa.Array, keys: Uint64s) -> Uint64s:
     """Return two numbers by which each user is known everywhere.
 
     Args:
-        columns: user ids row by row, in pieces; integers, or strings.
+        users: the distinct users.
         keys: uint64 by user.
-        codes: int32, the user of each row.
 
     Returns:
         uint64 (users, 2), the first of them spread evenly: of an integer a permutation; of a string 128 bits of
         BLAKE2b, which no two strings share.
     """
-    if all(pa.types.is_integer(column.type) for column in columns):
+    if pa.types.is_integer(users.type):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
-    row = np.empty(keys.size, np.int64)
-    row[codes] = np.arange(codes.size)
-    return _digests(plain(pa.chunked_array(columns).take(int64_array(row))))
+    return _digests(users)
 
 
 def _digests(names: pa.Array) -> Uint64s:
@@ -98,14 +89,14 @@ class Stretch:
     """Batches of rows until their size in memory reaches a bound.
 
     Attributes:
-        users: whose the rows were that have gone by, in pieces.
+        users: whose the rows were that have gone by, in pieces from `numbered`.
         finished: whether the source ended with this stretch.
     """
 
     def __init__(self, rows: Rows, most: int | None) -> None:
         self._rows, self._most = rows, most
         self._held = 0
-        self.users: list[pa.Array] = []
+        self.users: list[pa.DictionaryArray] = []
         self.finished = False
 
     def hold(self, size: int) -> None:

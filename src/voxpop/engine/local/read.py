@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.arrays import Int32s, Int64s
-from voxpop.kernels.group import gather_documents, gather_slices, mark_used, rename, sizes_by_user
+from voxpop.kernels.group import gather_documents, gather_slices, group_items, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, int64_array, numbers_of
 from voxpop.reading.columns import Batches, Rows, checked_users
@@ -26,7 +26,7 @@ from voxpop.reading.progress import rounded, tell, track
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
-from voxpop.reading.users import Stretch, Users, encode_users, identities, stretches
+from voxpop.reading.users import Stretch, Users, encode_users, identities, numbered, stretches
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 from voxpop.reading.words import merge_words
 
@@ -39,7 +39,7 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     Args:
         pieces: the batches, in the order of the rows.
         words: the provisional vocabularies that the pieces' ids refer to.
-        users: the user of every row, and every user's key.
+        users: what `encode_users` returns.
         kind: what was read.
 
     Returns:
@@ -57,15 +57,12 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
 
     for _ in in_order(finish, range(len(pieces))):
         pass
-    codes, keys = users
+    codes, keys, _ = users
+    user_start = np.zeros(keys.size + 1, np.int64)
     if pieces and pieces[0].ends is None:
         # A row without an item belongs to no user.
-        held = tokens >= 0
-        tokens, codes = (tokens, codes) if held.all() else (tokens[held], codes[held])
-        ends = np.arange(tokens.size + 1)
-    else:
-        ends = _all_ends(pieces, places)
-    user_start = np.zeros(keys.size + 1, np.int64)
+        return LocalCorpus(group_items(tokens, codes, user_start), user_start, keys, vocabulary, kind)
+    ends = _all_ends(pieces, places)
     sizes_by_user(codes, ends, user_start)
     grouped = tokens
     if (codes[1:] < codes[:-1]).any():
@@ -104,10 +101,11 @@ def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) 
     """Return the corpus of rows; within a limit its arrays are mapped where they are large."""
     # The next stretch is encoded while the last is grouped and written; only this thread reads rows, since a source may
     # belong to it.
+    rows = in_order(lambda row: (row[0], numbered(row[1]), row[2]), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
     if first is None:  # it is released like any other: an error would distinguish it from a table of one user
-        return build_corpus([], [], (np.empty(0, np.int32), np.empty(0, np.uint64)), kind).within(limit)
+        return build_corpus([], [], encode_users([numbered(int64_array([]))]), kind).within(limit)
     # All rows fit into one stretch: nothing to merge.
     if limit is None or first.finished:
         return build_corpus(first.pieces, first.words, encode_users(first.users), kind).within(limit)
@@ -123,7 +121,7 @@ class _Encoded:
 
     pieces: list[Piece]
     words: list[pa.Array]
-    users: list[pa.Array]
+    users: list[pa.DictionaryArray]
     finished: bool
 
 
@@ -147,9 +145,9 @@ class _Spill:
 
     def take(self, stretch: _Encoded) -> None:
         """Group the tokens of a stretch by user, and keep the small corpus that this gives."""
-        codes, keys = encode_users(stretch.users)
-        corpus = build_corpus(stretch.pieces, stretch.words, (codes, keys), self._kind)
-        who, heads = identities(stretch.users, keys, codes), np.zeros(keys.size, HEAD)
+        codes, keys, users = encode_users(stretch.users)
+        corpus = build_corpus(stretch.pieces, stretch.words, (codes, keys, users), self._kind)
+        who, heads = identities(users, keys), np.zeros(keys.size, HEAD)
         heads["key"], heads["other"], heads["user"], heads["size"] = *who.T, keys, np.diff(corpus.user_start)
         self._tokens.append(corpus.tokens)
         self._heads.append(heads)
@@ -157,7 +155,7 @@ class _Spill:
         self._sizes.append(heads.size)
         # The caller still holds the stretch while the next is cut.
         stretch.pieces, stretch.words, stretch.users = [], [], []
-        del corpus, codes, keys, who, heads
+        del corpus, codes, keys, users, who, heads
         release_unused()
 
     def merged(self) -> LocalCorpus:

@@ -26,7 +26,7 @@ from voxpop.privacy.secret import Secret, Source
 from voxpop.privacy.upcrossing import NightReading, noise_of
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
-from voxpop.reading.users import encode_users
+from voxpop.reading.users import encode_users, numbered
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Series:
         """
         with self._store.locked():
             record, pools, _, _ = self._completed()
-            found = pools.remove(int(encode_users([pa.array([user])])[1][0]))
+            found = pools.remove(int(encode_users([numbered(pa.array([user]))])[1][0]))
             if found:
                 self._store.write(record, pools)
         return found
