@@ -16,7 +16,7 @@ from benchmarks.support.benchmark import NGRAMS, Benchmark
 from benchmarks.support.common import OUT
 from benchmarks.support.engines import load_engine, read_engine
 
-BENCHMARK = Benchmark(__file__, ("growth", "growth_pairs"), (*NGRAMS, "reading"), minutes=20)
+BENCHMARK = Benchmark(__file__, ("growth", "growth_pairs"), (*NGRAMS, "reading"), minutes=15)
 
 TOKENS = {25_000_000: 30_000, 1_000_000_000: 1_200_000}
 """Users by size."""

@@ -18,7 +18,7 @@ from benchmarks.support.benchmark import NGRAMS, Benchmark
 from benchmarks.support.common import DATA, posts, seconds
 from voxpop.engine.local.corpus import LocalCorpus
 
-BENCHMARK = Benchmark(__file__, ("speed_ngrams",), (*NGRAMS, "reading", "release"), minutes=2)
+BENCHMARK = Benchmark(__file__, ("speed_ngrams",), (*NGRAMS, "reading", "release"), minutes=1)
 
 TURNS = 5
 AUTHORS = {"as published": 457.8, "with its best setting": 302.5}

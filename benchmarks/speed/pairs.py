@@ -21,7 +21,7 @@ from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import BUDGET, OUT, ROOT, seconds
 from benchmarks.support.engines import read_engine
 
-BENCHMARK = Benchmark(__file__, ("speed_pairs",), (*SET_UNION, "reading", "release"), minutes=5, commands=("--peers",))
+BENCHMARK = Benchmark(__file__, ("speed_pairs",), (*SET_UNION, "reading", "release"), minutes=4, commands=("--peers",))
 
 PAIRS = OUT / "pairs.parquet"
 MORE_PAIRS = 40_000_000

@@ -14,7 +14,7 @@ from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import BUDGET, DATA, OUT, seconds
 from benchmarks.support.engines import load_engine, read_engine
 
-BENCHMARK = Benchmark(__file__, ("speed_text",), (*SET_UNION, "reading"), minutes=3)
+BENCHMARK = Benchmark(__file__, ("speed_text",), (*SET_UNION, "reading"), minutes=1.5)
 
 SOURCE = DATA / "reddit_posts.parquet"
 TOKEN = r"[\p{L}\p{M}\p{N}']+"

@@ -20,7 +20,7 @@ from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import BUDGET, DATA, posts
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 
-BENCHMARK = Benchmark(__file__, ("speed_union",), (*SET_UNION, "reading", "release"), minutes=3)
+BENCHMARK = Benchmark(__file__, ("speed_union",), (*SET_UNION, "reading", "release"), minutes=1.5)
 
 RUNS = {"release step": 9, "whole job": 5}
 CLASSIC, DEFAULT = "classic policy (l2-descent)", "default (adaptive rounds)"
