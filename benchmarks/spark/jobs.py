@@ -27,7 +27,7 @@ import polars as pl
 
 from benchmarks.support.benchmark import ON_SPARK, Benchmark
 from benchmarks.support.common import DATA, OUT
-from benchmarks.support.core_seconds import seconds_of
+from benchmarks.support.core_seconds import used_by
 
 BENCHMARK = Benchmark(
     __file__, ("spark_jobs", "spark_passes"), ON_SPARK, minutes=12, environment=".venv-spark", seeds="1"
@@ -68,7 +68,7 @@ def main(wanted: list[str]) -> None:
     authors = (
         AUTHORS
         if arguments.authors is None
-        else {"in this run": seconds_of(shlex.split(arguments.authors), {**os.environ})[0]}
+        else {"in this run": used_by(shlex.split(arguments.authors), {**os.environ}).seconds}
     )
     rows: list[list[object]] = [[*COLUMNS]]
     lengths: list[list[object]] = [["job", "pass", "seconds", "rows shuffled", "MB shuffled", "bytes a row"]]
@@ -115,7 +115,7 @@ def run(arguments: list[str]) -> Run:
     with tempfile.TemporaryDirectory() as folder:
         events, out = write_conf(Path(folder)), Path(folder, "out")
         command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *arguments, "--seed", "1", "-o", str(out)]
-        seconds, core = seconds_of(command, {**os.environ, "SPARK_CONF_DIR": folder})
+        seconds, core, _ = used_by(command, {**os.environ, "SPARK_CONF_DIR": folder})
         return Run(seconds, core, (out / "release.parquet").read_bytes(), passes_of(events))
 
 

@@ -1,6 +1,6 @@
 """Forty million user-item pairs: set union on Spark and the same count without privacy, whole processes in turn.
 
-    python -m benchmarks.spark.pairs [--pairs N] [--master MASTER]
+    python -m benchmarks.spark.pairs
 
 *plain Spark* is `distinct().groupBy().count()`; *polars* is the same work in one process. All sides read one file.
 """
@@ -10,14 +10,17 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.datasets.pairs import pairs_file
 from benchmarks.spark.jobs import write_conf
 from benchmarks.spark.plain import counts_of
 from benchmarks.support.benchmark import ON_SPARK, Benchmark
-from benchmarks.support.core_seconds import seconds_of
+from benchmarks.support.core_seconds import Used, used_by
 
-BENCHMARK = Benchmark(__file__, ("spark_pairs",), ON_SPARK, minutes=8, environment=".venv-spark", seeds="1")
+BENCHMARK = Benchmark(
+    __file__, ("spark_pairs", "spark_costs"), ON_SPARK, minutes=15, environment=".venv-spark", seeds="1"
+)
 PAIRS = 40_000_000
 PARTITIONS = 8
 SESSION = """
@@ -44,41 +47,99 @@ WEIGHTED = "vp.SetUnion(limit=100, weighting=vp.weightings.Weighted()).release(c
 ADAPTIVE = "vp.SetUnion(limit=100).release(corpus, budget, seed=1)\n"
 LOCAL = "import sys\n" + OURS + "corpus = read(sys.argv[1])\n" + ADAPTIVE
 POLARS = 'import sys\nimport polars as pl\npl.scan_parquet(sys.argv[1]).unique().group_by("item").len().collect()\n'
+WEIGHTED_SIDE, ADAPTIVE_SIDE = "Spark, weighted", "Spark, adaptive rounds"
 SIDES = {
     "plain Spark": PLAIN,
-    "Spark, weighted": ON + WEIGHTED,
-    "Spark, adaptive rounds": ON + ADAPTIVE,
+    WEIGHTED_SIDE: ON + WEIGHTED,
+    ADAPTIVE_SIDE: ON + ADAPTIVE,
     "polars": POLARS,
     "local engine, adaptive rounds": LOCAL,
+}
+SIZES = ((10_000_000, 1), (40_000_000, 2), (100_000_000, 2))
+"""Pairs and cores of the cost model's check."""
+
+
+class Costs(NamedTuple):
+    """The cost model of one weighting; fitted to runs of other sizes than those it is checked with.
+
+    Attributes:
+        start: seconds until the first task, and of small jobs.
+        parallel: processor seconds of a million pairs in tasks, which the cores share.
+        serial: seconds of a million pairs in one task.
+        base: bytes of a worker of Python.
+        worker: its bytes for each pair of the largest partition, or of all pairs in one task.
+    """
+
+    start: float
+    parallel: float
+    serial: float
+    base: float
+    worker: float
+
+    def seconds(self, pairs: int, cores: int) -> float:
+        """Predict the seconds of a whole process."""
+        return self.start + pairs / 1e6 * (self.parallel / cores + self.serial)
+
+    def memory(self, pairs: int) -> float:
+        """Predict the resident bytes of the largest worker."""
+        return self.base + self.worker * pairs
+
+
+COSTS = {
+    WEIGHTED_SIDE: Costs(start=10, parallel=2, serial=0, base=3e8, worker=10),
+    ADAPTIVE_SIDE: Costs(start=10, parallel=3, serial=0.5, base=3e8, worker=20),
 }
 
 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.pairs")
-    parser.add_argument("--pairs", type=int, default=PAIRS)
-    parser.add_argument("--master", default="local[2]")
+    parser.add_argument(
+        "--sizes", type=int, nargs="*", help="millions of pairs: measure the cost model there, write nothing"
+    )
     given = parser.parse_args()
-    path = pairs_file(given.pairs)
-    rows: list[list[object]] = [["side", "seconds", "to plain Spark", "processor seconds", "jobs", "tasks"]]
-    base = 0.0
-    for name, program in SIDES.items():
-        took, core, jobs, tasks = measured(program, path, given.master)
-        base = base or took
-        rows.append([name, f"{took:.1f}", f"{took / base:.2f}", f"{core:.1f}", jobs or "–", tasks or "–"])
-        print(rows[-1], flush=True)
-    note = f"{given.pairs:,} pairs, {PARTITIONS} partitions, {given.master}, 4 GiB for Java; whole processes, one run "
-    note += "each, in this order."
-    BENCHMARK.table("Set union on Spark and the same work without privacy", rows, "spark_pairs", note)
+    sizes = [(millions * 1_000_000, cores) for millions in given.sizes for cores in (1, 2)] if given.sizes else SIZES
+    head = ["weighting", "pairs", "cores", "seconds", "predicted", "ratio", "worker, MB", "predicted", "ratio"]
+    model, sides = [head], [["side", "seconds", "to plain Spark", "processor seconds", "jobs", "tasks"]]
+    for pairs, cores in sizes:
+        path = pairs_file(pairs)
+        runs = {name: measured(SIDES[name], path, cores) for name in (SIDES if pairs == PAIRS else COSTS)}
+        for name, costs in COSTS.items():
+            used, seconds, memory = runs[name].used, costs.seconds(pairs, cores), costs.memory(pairs) / 1e6
+            took = [f"{used.seconds:.1f}", f"{seconds:.1f}", f"{seconds / used.seconds:.2f}"]
+            peak = used.worker / 1e6
+            model.append(
+                [name, f"{pairs:,}", str(cores), *took, f"{peak:.0f}", f"{memory:.0f}", f"{memory / peak:.2f}"]
+            )
+            print(model[-1], f"{used.core_seconds:.1f}", flush=True)
+        if pairs == PAIRS:
+            base = next(iter(runs.values())).used.seconds
+            for name, (used, jobs, tasks) in runs.items():
+                took = [f"{used.seconds:.1f}", f"{used.seconds / base:.2f}", f"{used.core_seconds:.1f}"]
+                sides.append([name, *took, str(jobs or "–"), str(tasks or "–")])
+    if given.sizes:
+        return
+    note = f"{PARTITIONS} partitions, 4 GiB for Java; whole processes, one run each."
+    title = "Set union on Spark and the same work without privacy"
+    BENCHMARK.table(title, sides, "spark_pairs", f"{PAIRS:,} pairs, local[2], {note}")
+    BENCHMARK.table("Set union on Spark: the cost model beside measurements", model, "spark_costs", note)
 
 
-def measured(program: str, path: Path, master: str) -> tuple[float, float, int, int]:
-    """Return seconds, processor seconds, jobs and tasks of a program in a new process."""
+class Run(NamedTuple):
+    """What a process used, and the jobs and tasks of Spark in it."""
+
+    used: Used
+    jobs: int
+    tasks: int
+
+
+def measured(program: str, path: Path, cores: int) -> Run:
+    """Run a program in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         events = write_conf(Path(folder))
         environment = {**os.environ, "SPARK_CONF_DIR": folder, "PYSPARK_PYTHON": sys.executable}
-        command = [sys.executable, "-c", program, str(path), master, str(PARTITIONS)]
-        return (*seconds_of(command, environment), *counts_of(events))
+        command = [sys.executable, "-c", program, str(path), f"local[{cores}]", str(PARTITIONS)]
+        return Run(used_by(command, environment), *counts_of(events))
 
 
 if __name__ == "__main__":

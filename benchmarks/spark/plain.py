@@ -24,7 +24,7 @@ from typing import NamedTuple
 from benchmarks.spark.jobs import LIMIT, MSNBC, POSTS, SPARK, events_of, write_conf
 from benchmarks.support.benchmark import ON_SPARK, Benchmark
 from benchmarks.support.common import DATA
-from benchmarks.support.core_seconds import seconds_of
+from benchmarks.support.core_seconds import used_by
 
 BENCHMARK = Benchmark(
     __file__,
@@ -154,7 +154,7 @@ def run(side: str, command: list[str]) -> Run:
                 conf.write("spark.sql.shuffle.partitions 4\n")
         whole = [each.replace("%(out)s", str(out)) for each in command]
         environment = {**os.environ, "SPARK_CONF_DIR": folder, "PYSPARK_PYTHON": sys.executable}
-        seconds, core = seconds_of(whole, environment)
+        seconds, core, _ = used_by(whole, environment)
         release = out / "release.parquet"
         return Run(seconds, core, *counts_of(events), release.read_bytes() if release.exists() else b"")
 

@@ -8,23 +8,19 @@ plan for a cluster multiplies these by its tasks (docs/guides/spark-measured.md)
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.spark.jobs import POSTS, SPARK, copies, events_of, write_conf
 from benchmarks.support.benchmark import ON_SPARK, Benchmark
+from benchmarks.support.core_seconds import used_by
 from benchmarks.support.engines import read_engine
 
 BENCHMARK = Benchmark(__file__, ("spark_tasks",), ON_SPARK, minutes=3, environment=".venv-spark", seeds="1")
 
-EVERY = 0.05
-"""Seconds between two looks at memory."""
 COLUMNS = ["stage", "seconds a task", "slowest", "MB read a task", "MB written a task", "rows written a task"]
 
 
@@ -41,7 +37,7 @@ def main() -> None:
         events = write_conf(Path(folder))
         command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *map(str, files), *POSTS, *SPARK]
         command += ["--max-length", "9", "--partitions", str(given.partitions), "--seed", "1", "-o", f"{folder}/out"]
-        seconds, peak = watched(command, {**os.environ, "SPARK_CONF_DIR": folder})
+        seconds, _, peak = used_by(command, {**os.environ, "SPARK_CONF_DIR": folder})
         stages = [of_partitions(stage, given.partitions) for stage in stages_of(events)]
     stages = [stage for stage in stages if stage]
     rows = [row_of(number, stage) for number, stage in enumerate(stages)]
@@ -53,29 +49,6 @@ def main() -> None:
         f"{peak / 1e6:.0f} MB, {peak / each:.0f} bytes a token of its task."
     )
     BENCHMARK.table("Spark: one task of a large table", [[*COLUMNS], *rows], "spark_tasks", note)
-
-
-def watched(command: list[str], env: dict[str, str]) -> tuple[float, int]:
-    """Run a command; return its seconds, and the most resident bytes that any one worker of Python had."""
-    peak, start = 0, time.perf_counter()
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None:
-            peak = max([peak, *_resident_of_workers()])
-            time.sleep(EVERY)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return time.perf_counter() - start, peak
-
-
-def _resident_of_workers() -> Iterator[int]:
-    """Yield the resident bytes of every process that runs Python for Spark."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"spark.daemon" in (folder / "cmdline").read_bytes():
-                yield int((folder / "statm").read_text().split()[1]) * page
-        except OSError:  # it has ended
-            continue
 
 
 def stages_of(events: Path) -> list[list[dict[str, Any]]]:

@@ -1,40 +1,52 @@
-"""Processor seconds of a command with all processes that it starts: what a busy machine does not change much."""
+"""Processor seconds and memory of a command with all processes that it starts; a busy machine changes them little."""
 
 import os
 import subprocess
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 EVERY = 0.1
 """Seconds between two looks; what a process uses after the last one before its end is not seen."""
 
 
-def seconds_of(command: list[str], env: dict[str, str]) -> tuple[float, float]:
-    """Run a command; return its seconds by the clock, and the processor seconds of it and its descendants.
+class Used(NamedTuple):
+    """Seconds by the clock, processor seconds, and the most resident bytes of any one worker of Python."""
+
+    seconds: float
+    core_seconds: float
+    worker: int
+
+
+def used_by(command: list[str], env: dict[str, str]) -> Used:
+    """Run a command, and return what it and its descendants used.
 
     Raises:
         CalledProcessError: where it fails.
     """
     used: dict[int, float] = {}
-    start = time.perf_counter()
+    worker, start = 0, time.perf_counter()
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         used[process.pid] = 0.0
         while process.poll() is None:
-            _look(used)
+            worker = max(worker, _look(used))
             time.sleep(EVERY)
         taken = time.perf_counter() - start
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return taken, sum(used.values())
+    return Used(taken, sum(used.values()), worker)
 
 
-def _look(used: dict[int, float]) -> None:
-    """Note the processor seconds of the processes known, and of their children, from /proc."""
-    ticks = os.sysconf("SC_CLK_TCK")
+def _look(used: dict[int, float]) -> int:
+    """Record the processor seconds of known processes and of their children; return the bytes of the largest worker."""
+    ticks, page, most = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE"), 0
     for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda each: int(each.name)):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(folder.name) in used or int(fields[1]) in used:
+                used[int(folder.name)] = (int(fields[11]) + int(fields[12])) / ticks
+                if b"spark.daemon" in (folder / "cmdline").read_bytes():
+                    most = max(most, int(fields[21]) * page)
         except OSError:  # it has ended
             continue
-        if int(folder.name) in used or int(fields[1]) in used:
-            used[int(folder.name)] = (int(fields[11]) + int(fields[12])) / ticks
+    return most
