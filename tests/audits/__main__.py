@@ -3,8 +3,9 @@
 import argparse
 import sys
 
+from voxpop.cli.app import line
+
 from audits.all_cases import CASES
-from voxpop.cli.audit import line
 from voxpop.testing.auditing import examine
 
 
