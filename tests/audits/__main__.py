@@ -3,9 +3,8 @@
 import argparse
 import sys
 
-from voxpop.cli.app import line
-
 from audits.all_cases import CASES
+from voxpop.cli.app import line
 from voxpop.testing.auditing import examine
 
 
