@@ -14,68 +14,40 @@ Names are imported when first used, so that `import voxpop` costs next to nothin
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from voxpop import errors
+from voxpop import errors as errors
 
 if TYPE_CHECKING:
-    from voxpop import exports, papers
-    from voxpop.engine.data import Corpus
-    from voxpop.engine.local.corpus import load_corpus
-    from voxpop.engine.read import read
-    from voxpop.ledger.ledger import Ledger
-    from voxpop.mechanisms import weightings
-    from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
-    from voxpop.mechanisms.ngrams.mechanism import NGrams
-    from voxpop.mechanisms.profile.mechanism import Profiling, profile
-    from voxpop.mechanisms.sequences.mechanism import Sequences
-    from voxpop.mechanisms.sequences.model import SequenceModel
-    from voxpop.mechanisms.set_union.mechanism import SetUnion
-    from voxpop.privacy.allocating import Aim, allocate
-    from voxpop.privacy.budget import Budget
-    from voxpop.privacy.guarantee import Guarantee
-    from voxpop.reading.databases import SQL
-    from voxpop.reading.text_files import CSV
-    from voxpop.reading.wanted import ReadOptions, Tokenizer
-    from voxpop.release.loading import load
-    from voxpop.release.profile import Profile
-    from voxpop.release.release import Release
-    from voxpop.release.result import Report, Result
-    from voxpop.release.tally import Ranking, Tally
+    from voxpop import exports as exports
+    from voxpop import papers as papers
+    from voxpop.engine.data import Corpus as Corpus
+    from voxpop.engine.local.corpus import load_corpus as load_corpus
+    from voxpop.engine.read import read as read
+    from voxpop.ledger.ledger import Ledger as Ledger
+    from voxpop.mechanisms import weightings as weightings
+    from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
+    from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
+    from voxpop.mechanisms.profile.mechanism import Profiling as Profiling
+    from voxpop.mechanisms.profile.mechanism import profile as profile
+    from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
+    from voxpop.mechanisms.sequences.model import SequenceModel as SequenceModel
+    from voxpop.mechanisms.set_union.mechanism import SetUnion as SetUnion
+    from voxpop.privacy.allocating import Aim as Aim
+    from voxpop.privacy.allocating import allocate as allocate
+    from voxpop.privacy.budget import Budget as Budget
+    from voxpop.privacy.guarantee import Guarantee as Guarantee
+    from voxpop.reading.databases import SQL as SQL
+    from voxpop.reading.text_files import CSV as CSV
+    from voxpop.reading.wanted import ReadOptions as ReadOptions
+    from voxpop.reading.wanted import Tokenizer as Tokenizer
+    from voxpop.release.loading import load as load
+    from voxpop.release.profile import Profile as Profile
+    from voxpop.release.release import Release as Release
+    from voxpop.release.result import Report as Report
+    from voxpop.release.result import Result as Result
+    from voxpop.release.tally import Ranking as Ranking
+    from voxpop.release.tally import Tally as Tally
 
     __version__: str
-
-__all__ = [  # noqa: RUF022  sorted as `dir` sorts
-    "Aim",
-    "Budget",
-    "CSV",
-    "Corpus",
-    "Guarantee",
-    "HeavyHitters",
-    "Ledger",
-    "NGrams",
-    "Profile",
-    "Profiling",
-    "Ranking",
-    "ReadOptions",
-    "Release",
-    "Report",
-    "Result",
-    "SQL",
-    "SequenceModel",
-    "Sequences",
-    "SetUnion",
-    "Tally",
-    "Tokenizer",
-    "__version__",
-    "allocate",
-    "errors",
-    "exports",
-    "load",
-    "load_corpus",
-    "papers",
-    "profile",
-    "read",
-    "weightings",
-]
 
 _HOMES = {
     "CSV": "voxpop.reading.text_files",
@@ -110,6 +82,7 @@ _PACKAGES = {
     "papers": "voxpop.papers",
     "weightings": "voxpop.mechanisms.weightings",
 }
+__all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 
 
 if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all others

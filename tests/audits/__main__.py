@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from audits.all_cases import CASES
-from voxpop.cli.audit import line
+from voxpop.cli.app import line
 from voxpop.testing.auditing import examine
 
 

@@ -1,22 +1,53 @@
 """The commands. Heavy libraries are imported when a command runs."""
 
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from voxpop.cli import options as given
-from voxpop.cli.audit import audit
+from voxpop.cli import releasing
 from voxpop.cli.demo import demo
 from voxpop.cli.ledger import app as ledger
-from voxpop.cli.profile import plan_profile, profile
-from voxpop.cli.releasing import print_plan, print_release, released_to
 from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
-from voxpop.cli.sequences import alphabet_of, check_delta, print_model, sampled
 from voxpop.cli.series import app as series
+from voxpop.errors import InputError
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
+
+if TYPE_CHECKING:
+    from voxpop.mechanisms.sequences.model import SequenceModel
+    from voxpop.testing.auditing import Finding
+
+FIND = "find"
+
+
+def alphabet_of(text: str | None) -> Any:
+    """Return the alphabet of an option: a list of symbols, a saved release, "find" or None.
+
+    Raises:
+        InputError: if a file cannot be read.
+    """
+    if text is None or text == FIND:
+        return text
+    path = Path(text)
+    if path.is_dir():
+        from voxpop.release.release import load_release
+
+        return load_release(path)
+    if path.is_file():
+        try:
+            return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"--alphabet {text} must be a UTF-8 file with one symbol per line.") from error
+    if "," not in text and ("/" in text or path.suffix in (".txt", ".csv", ".parquet", ".json")):
+        raise InputError(
+            f"--alphabet {text}: no such file or folder. Give an existing one, or symbols separated by commas."
+        )
+    return [symbol for symbol in text.split(",") if symbol]
 
 
 def _weighting(name: str) -> Any:
@@ -24,6 +55,13 @@ def _weighting(name: str) -> Any:
     from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 
     return WEIGHTINGS.get(name, name)
+
+
+def _values(text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--values must be a number, or numbers separated by commas; got {text}.") from None
 
 
 CHOICES = {
@@ -38,7 +76,7 @@ CHOICES = {
     "ngrams": {
         "values": given.Choice(
             str | None,
-            lambda text: None if text is None else given.numbers_of("--values", text, float),
+            _values,
             "The worth of a released phrase, one number for each length, separated by commas. Lengths that are worth "
             "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
             "the data.",
@@ -94,18 +132,15 @@ def _release_command(options_type: Any) -> Callable[..., None]:
         /,
         *,
         output: given.Output,
-        table: given.TableOptions = given.Table(),
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
-        spend: given.SpendOptions = given.Spend(),
-        charge: given.ChargeOptions = given.Charge(),
+        call: given.CallOptions = given.Call(),
         result: given.ResultOptions = given.Result(),
-        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.release.saving import RELEASE
 
-        plan = _plan(options, spend)
-        release = released_to(RELEASE, output, plan, source, table, charge, run, result)
-        print_release(release, output.resolve(), as_json=result.json)
+        plan = _plan(options, call.spend)
+        release = releasing.released_to(RELEASE, output, plan, source, call, result)
+        releasing.print_release(release, output.resolve(), as_json=result.json)
 
     return command
 
@@ -119,31 +154,32 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
         synthesize: Annotated[
             int, Parameter(help="Also save this number of synthetic sequences.", validator=given.COUNTED)
         ] = 0,
-        table: given.TableOptions = given.Table(),
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
-        spend: given.SpendOptions = given.Spend(),
-        charge: given.ChargeOptions = given.Charge(),
+        call: given.CallOptions = given.Call(),
         result: given.ResultOptions = given.Result(),
-        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.mechanisms.sequences.model import save_model
         from voxpop.release.saving import MODEL
 
-        plan = _sequences_plan(options, spend)
+        plan = _sequences_plan(options, call.spend)
         alphabet = alphabet_of(options.alphabet)
 
         def save(model: Any, folder: Path) -> None:
-            save_model(model, folder, sampled(model, synthesize, charge.seed))
+            save_model(model, folder, sampled(model, synthesize, call.charge.seed))
 
-        model = released_to(MODEL, output, plan, source, table, charge, run, result, save)
+        model = releasing.released_to(MODEL, output, plan, source, call, result, save)
         print_model(model, output.resolve(), alphabet, as_json=result.json, synthetic=synthesize if len(model) else 0)
 
     return command
 
 
 def _sequences_plan(options: Any, spend: given.Spend) -> Callable[[], Any]:
+    """Check that a delta is given for a search for the alphabet, and only for one."""
     budget = spend.pure
-    check_delta(options.alphabet, budget.delta)
+    if options.alphabet == FIND and not budget.delta:
+        raise InputError("--delta is missing: --alphabet find requires it. Add one, such as --delta 1e-7.")
+    if budget.delta and options.alphabet != FIND:
+        raise InputError("--delta applies only to --alphabet find. With a public alphabet leave it out.")
     return lambda: options.configured.plan(budget)
 
 
@@ -154,7 +190,7 @@ def _plan_command(options_type: Any, plan_of: Callable[[Any, given.Spend], Calla
         spend: given.SpendOptions = given.Spend(),
         json: given.Json = False,
     ) -> None:
-        print_plan(plan_of(options, spend)(), as_json=json)
+        releasing.print_plan(plan_of(options, spend)(), as_json=json)
 
     return command
 
@@ -162,6 +198,163 @@ def _plan_command(options_type: Any, plan_of: Callable[[Any, given.Spend], Calla
 def _plan(options: Any, spend: given.Spend) -> Callable[[], Any]:
     budget = spend.budget
     return lambda: options.configured.plan(budget)
+
+
+def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, bytes]:
+    """Return the file of synthetic sequences by its name; none if no sequences are wanted or the model is empty."""
+    if not number or not len(model):
+        return {}
+    sink = io.BytesIO()
+    with releasing.stage("Sampling"):
+        model.sample(number, seed).write_parquet(sink)
+    return {"synthetic.parquet": sink.getvalue()}
+
+
+def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
+    """Print a summary of a saved model, with its guarantee together with the release that the alphabet came from."""
+    from voxpop.privacy.composition import compose
+    from voxpop.release.release import Release
+
+    both = compose([alphabet.guarantee, model.guarantee]) if isinstance(alphabet, Release) else None
+    if as_json:
+        releasing.print_json(
+            {
+                "released": len(model),
+                **releasing.stated(model.guarantee),
+                "with_alphabet": None if both is None else releasing.stated(both),
+                "plan": model.plan.to_dict(),
+                "synthetic": synthetic,
+                "folder": str(folder.resolve()),
+            }
+        )
+        return
+    print(f"Released {releasing.plural(len(model), 'noisy count')}.")
+    if synthetic:
+        print(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
+    print(releasing.guarantee_text(model.guarantee))
+    if both is not None:
+        print(f"\nWith the release that the alphabet came from, if from the same users: {both}")
+    print(releasing.saved(folder, model.about))
+
+
+def profile(
+    source: given.Sources,
+    /,
+    *,
+    output: given.Output,
+    options: given.ProfiledOptions = given.Profiled(),
+    call: given.CallOptions = given.Call(),
+    result: given.ResultOptions = given.Result(),
+) -> None:
+    """Release the values of all columns of a table that many users share, with noisy counts.
+
+    --text names the columns of texts, separated by commas. The plan is printed before anything runs.
+
+    Example: `voxpop profile orders.parquet --user customer --text comment --epsilon 2 --delta 1e-7 -o profile`
+    """
+    from voxpop.release.saving import PROFILE
+
+    call.run.check()
+    found, choice = releasing.opened(source, call.run), options.choice(call.table)
+    profiling, budget = _profiling(found, choice), call.spend.budget
+
+    def planned() -> Any:
+        plan = profiling.plan(budget)
+        sys.stderr.write(f"{plan}\n")
+        return plan
+
+    def read() -> Any:
+        tokenizer = call.table.reading.get("tokenizer")
+        reading = {name: choice[name] for name in ("types", "csv") if name in choice}
+        with releasing.stage("Reading"):
+            return profiling.read(
+                found,
+                user=choice["user"],
+                **({} if tokenizer is None else {"tokenizer": tokenizer.name}),
+                **reading,
+                options=releasing.read_options(call.run),
+            )
+
+    made = releasing.released_to(PROFILE, output, planned, source, call, result, read=read)
+    if result.json:
+        releasing.print_json(releasing.summary(made, output))
+        return
+    print(f"Released {releasing.plural(len(made), 'value')} of {releasing.plural(len(made.keys.columns), 'column')}.")
+    for name, release in made.columns.items():
+        cover = made.cover.get(name)
+        share = "" if cover is None or cover.share is None else f"   covers about {100 * cover.share:.1f} %"
+        print(f"  {len(release):>9,}  {name}{share}")
+    for names, release in made.joint.items():
+        print(f"  {len(release):>9,}  {' x '.join(names)}")
+    print(releasing.guarantee_text(made.guarantee))
+    print(releasing.saved(output.resolve(), made.about))
+
+
+def plan_profile(
+    source: given.Sources,
+    /,
+    *,
+    table: given.TableOptions = given.Table(),
+    options: given.ProfiledOptions = given.Profiled(),
+    spend: given.SpendOptions = given.Spend(),
+    json: given.Json = False,
+) -> None:
+    """Show the plan of `voxpop profile`: its columns, its guarantee and its noise. Reads only the schema.
+
+    Example: `voxpop plan profile orders.parquet --user customer --epsilon 2 --delta 1e-7`
+    """
+    releasing.print_plan(_profiling(source, options.choice(table)).plan(spend.budget), as_json=json)
+
+
+def _profiling(source: Any, choice: dict[str, Any]) -> Any:
+    import voxpop as vp
+
+    return vp.Profiling.of(source, **choice)
+
+
+def audit(
+    mechanism: Annotated[str, Parameter(name="MECHANISM", help="items, ngrams, hitters, sequences, top or all.")],
+    /,
+    *,
+    trials: Annotated[
+        int, Parameter(help="Trials of each side; ten times as many give slightly tighter bounds.")
+    ] = 100_000,
+    error: Annotated[float, Parameter(help="Probability that a bound is wrong.")] = 1e-9,
+    json: given.Json = False,
+) -> int:
+    """Measure what releases reveal about one user; reads no data.
+
+    Runs the real release path on small synthetic collections, with and without one user, and prints lower bounds of
+    epsilon and delta. The claim is epsilon 1 and delta 0.02 (delta 0 for sequences). The exit code is 1 if a claim is
+    refuted, or if the release does not follow the plan.
+
+    Example: `voxpop audit all --trials 2000000`
+    """
+    from voxpop.privacy.budget import check_choice
+    from voxpop.testing.auditing import AUDITED
+    from voxpop.testing.auditing import audit as run
+
+    check_choice("MECHANISM", mechanism, (*AUDITED, "all"))
+    failed = 0
+    for name in AUDITED if mechanism == "all" else [mechanism]:
+        finding = run(name, trials, error)
+        failed += not finding.passed
+        releasing.print_json(finding.to_dict()) if json else print(line(finding))
+    if failed:
+        sys.stderr.write(f"{failed} of the cases above FAILED. Report this output and the version of voxpop.\n")
+    return int(failed > 0)
+
+
+def line(finding: "Finding") -> str:
+    """Return a finding as text of two lines."""
+    verdict = "ok" if finding.passed else "REFUTED" if finding.refuted else "NOT AS PLANNED"
+    return (
+        f"{finding.mechanism}; {finding.name}\n"
+        f"    {verdict}: epsilon >= {finding.epsilon_shown:.3f} of {finding.epsilon:g} "
+        f"(at most {finding.epsilon_exact:.3f} here), "
+        f"delta >= {finding.delta_shown:.4f} of {finding.delta:g} (at most {finding.delta_exact:.4f}); "
+        f"{finding.counts.trials:,} trials, error {finding.error:g}"
+    )
 
 
 for each in MECHANISMS:

@@ -202,13 +202,9 @@ class Spend:
         """
         from voxpop.privacy.budget import Budget
 
-        return Budget(self._epsilon, self.delta or 0.0)
-
-    @property
-    def _epsilon(self) -> float:
         if self.epsilon is None:
             raise InputError("--epsilon is missing: give the privacy budget, such as --epsilon 1.")
-        return self.epsilon
+        return Budget(self.epsilon, self.delta or 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,9 +243,15 @@ class Result:
     operator: str | None = None
 
     def metadata(self, dataset: str | None) -> dict[str, str]:
-        """Return the metadata that `save` writes into the report: the given texts and the date."""
+        """Return the metadata that `save` writes into the report: the given texts and the date.
+
+        Raises:
+            InputError: if a text cannot be written into a report.
+        """
+        from voxpop.release.result import About
+
         given = {"title": self.title, "dataset": dataset, "purpose": self.purpose, "operator": self.operator}
-        return {name: text for name, text in given.items() if text is not None} | {"date": date.today().isoformat()}
+        return About().stated({**given, "date": date.today().isoformat()}).to_dict()
 
 
 Sources = Annotated[
@@ -264,12 +266,25 @@ Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 First = Annotated[int, Parameter(help="Number of rows to show.", validator=COUNTED)]
 Overwrite = Annotated[bool, Parameter(help="Replace an existing file.")]
 MECHANISM_GROUP = _group("Mechanism", 2)
-TableOptions = Annotated[Table, _group("Table", 1)]
 SpendOptions = Annotated[Spend, _group("Privacy budget", 3)]
+TableOptions = Annotated[Table, _group("Table", 1)]
 ChargeOptions = Annotated[Charge, _group("Ledger and seed", 4)]
 ResultOptions = Annotated[Result, _group("Result", 5)]
 ProfiledOptions = Annotated[Profiled, MECHANISM_GROUP]
 RunOptions = Annotated[Run, _group("Execution", 6)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What every command has that reads a table and spends a budget."""
+
+    table: TableOptions = Table()
+    spend: SpendOptions = Spend()
+    charge: ChargeOptions = Charge()
+    run: RunOptions = Run()
+
+
+CallOptions = Annotated[Call, Parameter(name="*")]
 
 
 class Choice:
@@ -311,18 +326,6 @@ def options_of(mechanism: type, choices: dict[str, Choice]) -> type:
     made.configured = cached_property(configured)  # type: ignore[attr-defined]
     made.configured.__set_name__(made, "configured")  # type: ignore[attr-defined]
     return made
-
-
-def numbers_of(option: str, text: str, kind: type) -> list[Any]:
-    """Return numbers that are separated by commas.
-
-    Raises:
-        InputError: if one cannot be parsed.
-    """
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"{option} must be a number, or numbers separated by commas; got {text}.") from None
 
 
 def tokenizer_of(name: str) -> Any:

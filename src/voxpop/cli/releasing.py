@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from voxpop.cli.options import Charge, Result, Run, Table
+from voxpop.cli.options import Call, Charge, Result, Run, Table
 from voxpop.errors import InputError
 from voxpop.privacy.budget import printable, words_first
 
@@ -109,9 +109,7 @@ def released_to(
     output: Path,
     planned: Callable[[], Any],
     source: list[str],
-    table: Table,
-    charge: Charge,
-    run: Run,
+    call: Call,
     result: Result,
     save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
     read: Callable[[], Any] | None = None,
@@ -119,12 +117,12 @@ def released_to(
     """Check the call, plan, read, release and save with metadata; return the result."""
     from voxpop.release.loading import load
 
-    metadata = checked_metadata(result, charge)
-    read = reader(source, table, run) if read is None else read
+    metadata = result.metadata(call.charge.dataset)
+    read = reader(source, call.table, call.run) if read is None else read
     saving = Saving(
         output, kind, load, lambda made, folder: save(made.with_metadata(**metadata), folder), result.overwrite
     )
-    return released(planned, read, charge, saving).with_metadata(**metadata)
+    return released(planned, read, call.charge, saving).with_metadata(**metadata)
 
 
 def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
@@ -166,15 +164,6 @@ def opened(source: list[str], run: Run) -> Any:
         session = start_session(run.master or "local[*]")
     with stage("Opening"):
         return open_frame(session, source)
-
-
-def checked_metadata(result: Result, charge: Charge) -> dict[str, str]:
-    """Return the metadata of the report; raises before any work is done where it cannot be written."""
-    from voxpop.release.result import About
-
-    metadata = result.metadata(charge.dataset)
-    About(**metadata)
-    return metadata
 
 
 def account_of(charge: Charge, *, reported: bool) -> "LedgerAccount | None":

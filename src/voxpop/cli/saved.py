@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from voxpop.cli.options import (
-    Charge,
-    ChargeOptions,
+    Call,
+    CallOptions,
     First,
     Folder,
     Json,
     Output,
     Overwrite,
-    Run,
-    RunOptions,
     Sources,
     Spend,
     SpendOptions,
-    Table,
-    TableOptions,
     tokenizer_of,
 )
 from voxpop.cli.releasing import (
@@ -211,10 +207,7 @@ def count(
     save: Save = True,
     overwrite: Overwrite = False,
     json: Json = False,
-    table: TableOptions = Table(),
-    spend: SpendOptions = Spend(),
-    charge: ChargeOptions = Charge(),
-    run: RunOptions = Run(),
+    call: CallOptions = Call(),
 ) -> None:
     """Count, with noise, the users that hold each gram of a saved release.
 
@@ -224,8 +217,8 @@ def count(
     """
     from voxpop.release.saving import COUNTS
 
-    plan = _planned(Counts(limit), folder, spend)
-    tally = _add(COUNTS, folder, plan, source, table, charge, run, save=save, overwrite=overwrite)
+    plan = _planned(Counts(limit), folder, call.spend)
+    tally = _add(COUNTS, folder, plan, source, call, save=save, overwrite=overwrite)
     if json:
         print_json({"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)})
         return
@@ -243,10 +236,7 @@ def top(
     save: Save = True,
     overwrite: Overwrite = False,
     json: Json = False,
-    table: TableOptions = Table(),
-    spend: SpendOptions = Spend(),
-    charge: ChargeOptions = Charge(),
-    run: RunOptions = Run(),
+    call: CallOptions = Call(),
 ) -> None:
     """Release, with noise, the grams of a saved release that most users hold, in order.
 
@@ -256,8 +246,8 @@ def top(
     """
     from voxpop.release.saving import RANKINGS
 
-    plan = _planned(Top(k), folder, spend)
-    ranking = _add(RANKINGS, folder, plan, source, table, charge, run, save=save, overwrite=overwrite)
+    plan = _planned(Top(k), folder, call.spend)
+    ranking = _add(RANKINGS, folder, plan, source, call, save=save, overwrite=overwrite)
     if json:
         print_json({**_added(ranking, folder if save else None), "grams": _ranked(ranking)["grams"]})
         return
@@ -335,9 +325,7 @@ def _add(
     folder: Path,
     plan: Callable[[], Any],
     source: list[str],
-    table: Table,
-    charge: Charge,
-    run: Run,
+    call: Call,
     *,
     save: bool,
     overwrite: bool,
@@ -354,7 +342,7 @@ def _add(
         lambda addition, new: save_new(addition, new, folder, overwrite=overwrite),
         overwrite,
     )
-    return released(plan, reader(source, table, run), charge, output, reported=False)
+    return released(plan, reader(source, call.table, call.run), call.charge, output, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:

@@ -28,12 +28,6 @@ from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 MOST_ENTRIES = 1024
 NOVEL_SHARE = Fraction(9, 10)
 """Part of an account's delta that pays for novel items; the rest pays for noise, which hardly needs more."""
-WAYS = {
-    "plain": "epsilons and deltas added up",
-    "gaussian": "Gaussian noise added up exactly",
-    "mixed": "half of epsilon for Gaussian noise, half for the rest",
-}
-"""How each account adds up, in words."""
 
 
 @final

@@ -7,7 +7,7 @@ users in a case is the one at which one more user changes the probability of the
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -108,42 +108,57 @@ def case_of(
     return Case(*names, plan.budget, copies, joined, without, exact)
 
 
+def near(
+    mechanism: str,
+    plan: Any,
+    chance: Sequence[float],
+    copied: Callable[[int, int], Any],
+    happened: Callable[[Any], Bools | np.ndarray],
+) -> Case:
+    """Return the case in which one more user has the largest effect.
+
+    Args:
+        mechanism: its name in words.
+        plan: the plan to run.
+        chance: probability of the event by the number of users of a copy.
+        copied: from the number of users of a copy and the number of copies to the collection.
+        happened: see `observed`.
+    """
+    pairs = zip(chance[1:], chance, strict=False)
+    exact, others = most_telling(((pair, number) for number, pair in enumerate(pairs)), plan.budget.delta)
+    copies = max(1_000, 400_000 // max(8, others + 1))
+    corpora = (copied(users, copies) for users in (others + 1, others))
+    return case_of((mechanism, f"near: {others} others"), plan, corpora, copies, happened, exact)
+
+
+def _chances(rounds: Any) -> list[float]:
+    """Return the probability that adaptive rounds release an item by its number of users, each with no other."""
+    return [0.0, *(released(rounds, users, 1) for users in range(1, MOST_USERS))]
+
+
+def _one_item(users: int, copies: int) -> LocalCorpus:
+    return sensitivity.copied_items([(0,)] * users, 1, copies)
+
+
 def items(budget: Budget = BUDGET) -> Case:
     """Return the case of the default set union: all users of a copy hold the same item."""
     plan: Any = SetUnion(limit=LIMIT).plan(budget)
-    chance = [0.0, *(released(plan, users, 1) for users in range(1, MOST_USERS))]
-    exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS - 1)), budget.delta)
-    copies = max(1_000, 400_000 // max(8, others + 1))
-    corpora = (sensitivity.copied_items([(0,)] * users, 1, copies) for users in (others + 1, others))
-    return case_of(("set union", f"near: {others} others"), plan, corpora, copies, first_numbers, exact)
+    return near("set union", plan, _chances(plan), _one_item, first_numbers)
 
 
 def profile(budget: Budget = BUDGET) -> Case:
     """Return the case of a profile: all users of a copy hold the same value of one column."""
     plan: Any = Profiling({"item": "int64"}, counts=False).plan(budget)
+
+    def typed(users: int, copies: int) -> LocalCorpus:
+        """Return the copies with each item as a value of the first column."""
+        corpus = _one_item(users, copies)
+        spelled = pc.binary_join_element_wise("0", corpus.vocabulary.cast(pa.string()), "|").cast(pa.large_string())
+        return replace(corpus, vocabulary=spelled, reading=plan.mechanism.keys.reading)
+
     # Each of very many users holds one value, so the smallest limit is chosen.
-    rounds = plan.planned.entry(LIMITS[0])
-    chance = [0.0, *(released(rounds, users, 1) for users in range(1, MOST_USERS))]
-    exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS - 1)), budget.delta)
-    copies = max(1_000, 400_000 // max(8, others + 1))
-    corpora = (
-        _typed(sensitivity.copied_items([(0,)] * users, 1, copies), plan.mechanism.keys.reading)
-        for users in (others + 1, others)
-    )
-    return case_of(
-        ("profile", f"near: {others} others"),
-        plan,
-        corpora,
-        copies,
-        lambda profile: np.array(profile.columns["item"].to_list(), np.int64),
-        exact,
-    )
-
-
-def _typed(corpus: LocalCorpus, reading: str) -> LocalCorpus:
-    """Return the corpus with each item as a value of the first column."""
-    spelled = pc.binary_join_element_wise("0", corpus.vocabulary.cast(pa.string()), "|").cast(pa.large_string())
-    return replace(corpus, vocabulary=spelled, reading=reading)
+    chance = _chances(plan.planned.entry(LIMITS[0]))
+    return near("profile", plan, chance, typed, lambda found: np.array(found.columns["item"].to_list(), np.int64))
 
 
 def first_numbers(release: Release, length: int = 1) -> np.ndarray:
@@ -158,12 +173,12 @@ def hitters(budget: Budget = BUDGET) -> Case:
     """
     plan = HeavyHitters(max_length=3, alphabet="tokens").plan(budget)
     chance = [discovery_rate(users, plan.rules.ballot, plan.rounds) for users in range(MOST_USERS + 1)]
-    exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS)), budget.delta)
-    copies = max(1_000, 400_000 // (others + 1))
-    symbols = np.arange(2 * copies).reshape(copies, 2)
-    corpora = (sensitivity.copied_documents([(0, 1)] * users, symbols, symbols.size) for users in (others + 1, others))
-    names = "heavy hitters", f"near: {others} others"
-    return case_of(names, plan, corpora, copies, lambda found: first_numbers(found, 2) // 2, exact)
+
+    def copied(users: int, copies: int) -> LocalCorpus:
+        symbols = np.arange(2 * copies).reshape(copies, 2)
+        return sensitivity.copied_documents([(0, 1)] * users, symbols, symbols.size)
+
+    return near("heavy hitters", plan, chance, copied, lambda found: first_numbers(found, 2) // 2)
 
 
 def sequences(budget: Budget = PURE) -> Case:
