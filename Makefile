@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Machines that build containers often forbid this: then each of two workers compiles all tests anew, which takes 6 seconds.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench-all bench-stale federation spark browser audit trust clean \
 	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
 
