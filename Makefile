@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-# Machines that build containers often forbid this: then each of two workers compiles all tests anew, which takes 6 seconds.
+# Where containers are built this is often set: then both workers compile all tests anew in every run, for 6 seconds each.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench-all bench-stale federation spark browser audit trust clean \
