@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Where containers are built this is often set: then both workers compile all tests anew in every run, for 6 seconds each.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench-all bench-stale federation spark browser audit trust clean \
 	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
 

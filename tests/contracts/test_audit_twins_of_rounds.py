@@ -31,7 +31,7 @@ from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import examine
 
 pytestmark = pytest.mark.jit
-TRIALS, FEW = 60_000, 15_000
+TRIALS, FEW = 20_000, 10_000
 UNION = vp.SetUnion(limit=LIMIT)
 
 
@@ -148,7 +148,7 @@ def test_places_of_a_ranking_that_do_not_add_up(monkeypatch):
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
     monkeypatch.setattr(top_plan, "spent", lambda budget, *_: budget.delta)
     case = telling(12).case(BUDGET)
-    assert not caught(case, *case.exact, trials=FEW).off_plan
+    assert not caught(case, *case.exact, trials=3 * FEW // 2).off_plan
 
 
 def test_a_ranking_of_half_the_noise(monkeypatch):

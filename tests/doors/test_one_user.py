@@ -49,7 +49,7 @@ def test_every_source_of_the_registry_has_forms():
 )  # fault 2
 @example(rows=[(1, 7, MOMENT)], own=[("tea", MOMENT)], at_once=True, who=10**6)  # fault 3
 @example(rows=[(1, 7, MOMENT)], own=[(2**63, MOMENT)], at_once=False, who=10**6)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_rows_of_one_user_change_nothing_about_others(
     tmp_path, monkeypatch, name, reading, rows, own, at_once, who
 ):

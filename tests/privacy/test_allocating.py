@@ -16,9 +16,14 @@ AIMS = {
 }
 
 
-def test_all_aims_are_reached_within_the_budget():
+@pytest.fixture(scope="module")
+def parts():
+    """Return the budget in parts."""
+    return vp.allocate(BUDGET, AIMS)
+
+
+def test_all_aims_are_reached_within_the_budget(parts):
     """By the guarantees of the plans that will run; the budget is used up to two percent."""
-    parts = vp.allocate(BUDGET, AIMS)
     assert set(parts) == set(AIMS)
     assert AIMS["words"].mechanism.plan(parts["words"]).users_needed(0.9, per_user=10) <= 120
     assert AIMS["heavy"].mechanism.plan(parts["heavy"]).users_needed(0.9) <= 100
@@ -27,10 +32,9 @@ def test_all_aims_are_reached_within_the_budget():
     assert 0.97 * BUDGET.epsilon < total.epsilon <= BUDGET.epsilon
 
 
-def test_the_error_of_counts_is_that_of_counts():
+def test_the_error_of_counts_is_that_of_counts(parts):
     """A count with the part that was allocated has the error, and a guarantee that is no larger than was composed."""
-    part = vp.allocate(BUDGET, AIMS)["counts"]
-    words = vp.SetUnion(limit=16).release(vp.read({"u": ["a"], "x": ["y"]}, user="u", items="x"), BUDGET)
+    part = parts["counts"]
     table = {"u": list(range(2000)), "x": [[str(number % 40)] for number in range(2000)]}
     words = vp.SetUnion(limit=16).release(vp.read(table, user="u", items="x"), vp.Budget(4, 1e-6))
     plan = Counts(limit=16).plan(part, words)

@@ -27,17 +27,20 @@ def rows(night: int) -> vp.Corpus:
     return vp.read(table, user="who", items="what")
 
 
+ROWS = {number: rows(number) for number in (1, 2, 3)}
+"""Read once, before any process is forked: polars has threads, and a forked process does not."""
+
+
 def start(folder: Path) -> None:
     """Start a series that always has the same secret."""
     account = vp.Ledger(folder / "team.json").open("posts", vp.Budget(8, 1e-5), create=True)
     vp.SetUnion().series(folder / "state", vp.Budget(3, 1e-6), nights=NIGHTS, ledger=account)
-    vp.SetUnion().series(folder / "state").run(rows(1), night=1)
+    night(folder, 1)
 
 
 def night(folder: Path, number: int, step: int = 0) -> None:
     """Run a night, and kill this process before its step-th access to a file below the folder."""
-    data, steps = rows(number), 0
-    series = vp.SetUnion().series(folder / "state")
+    steps, series = 0, vp.SetUnion().series(folder / "state")
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         nonlocal steps
@@ -46,8 +49,9 @@ def night(folder: Path, number: int, step: int = 0) -> None:
             if steps == step:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(hook)
-    new = series.run(data, night=number)
+    if step:  # a hook cannot be removed again
+        sys.addaudithook(hook)
+    new = series.run(ROWS[number], night=number)
     with open(folder.parent / f"{folder.name}.seen", "a") as seen:
         seen.write(json.dumps(new.to_list()) + "\n")
 
@@ -76,7 +80,7 @@ def main(where: Path) -> None:
         step += 1
         folder = where / f"step{step}"
         folder.mkdir()
-        forked(start, folder)
+        start(folder)  # in this process, so that machine code and plans are there in those that are forked
         killed = forked(night, folder, 2, step)
         forked(rest, folder, killed)
 

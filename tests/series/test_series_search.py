@@ -22,6 +22,7 @@ from voxpop.privacy.secret import Secret
 
 pytestmark = pytest.mark.jit
 STREAMS = 120
+WRONG = {"others pay differently", "results differ", "above M"}
 
 
 class Stream:
@@ -113,6 +114,11 @@ def searched(monkeypatch, deletes=False, streams=STREAMS):
     return Counter(name for name, _ in found), max(share for _, share in found)
 
 
+def is_found(monkeypatch, outcomes):
+    """Search until one of these outcomes occurs."""
+    return any(trial(seed, monkeypatch, False)[0] in outcomes for seed in range(STREAMS))
+
+
 def test_no_user_moves_more_than_its_budget(monkeypatch):
     """The largest share is close to M, so the search is not too weak."""
     outcomes, share = searched(monkeypatch, streams=3 * STREAMS)
@@ -142,7 +148,7 @@ def test_refilled_budgets_are_detected(monkeypatch):
 def test_missing_past_noise_is_detected(monkeypatch):
     """A broken variant: a new item begins at 0, in both streams."""
     monkeypatch.setattr(series, "_past_noise", lambda plan, secret, night, names: np.zeros(len(names), np.int64))
-    assert set(searched(monkeypatch)[0]) != {"ok"}
+    assert is_found(monkeypatch, WRONG)
 
 
 def test_active_new_items_are_detected(monkeypatch):
@@ -156,7 +162,7 @@ def test_active_new_items_are_detected(monkeypatch):
         return found
 
     monkeypatch.setattr(series, "states_of", states)
-    assert set(searched(monkeypatch)[0]) != {"ok"}
+    assert is_found(monkeypatch, WRONG)
 
 
 def test_payments_by_what_others_left_are_detected(monkeypatch):
@@ -170,7 +176,7 @@ def test_payments_by_what_others_left_are_detected(monkeypatch):
         self.left, self.paid = self.left + refund, self.paid - refund
 
     monkeypatch.setattr(NightlyPools, "pay", pay)
-    assert searched(monkeypatch)[0]["others pay differently"] > 0
+    assert is_found(monkeypatch, {"others pay differently"})
 
 
 def released_after_deletion(keep, copies=300, holders=3):

@@ -271,10 +271,13 @@ def check_one_user(
         columns: what is read.
     """
     alone = seen_by_others(read(make(rows), user="who", **columns), None)
+    try:
+        [owner] = read(make([(own[0][0], rows[0][1], rows[0][2])]), user="who", **columns).user_key.tolist()
+    except (ColumnError, SourceError):
+        return
     for more in ([*rows, *own], [*own, *rows], [*rows[:1], *own, *rows[1:]]):
         try:
             engine = read(make(more), user="who", **columns)
-            [owner] = read(make([(own[0][0], rows[0][1], rows[0][2])]), user="who", **columns).user_key.tolist()
         except (ColumnError, SourceError):
             continue
         assert seen_by_others(engine, owner) == alone
