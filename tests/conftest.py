@@ -5,9 +5,8 @@ import itertools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: more threads wait for each other
 
@@ -17,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from voxpop.kernels import threads
-from voxpop.mechanisms.rounds import menu
 from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
@@ -40,22 +38,6 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data: set VOXPOP_DATA to the folder that holds reddit_posts.parquet")
     return folder
-
-
-@pytest.fixture(autouse=True, scope="session")
-def rounds_planned_once() -> Iterator[None]:
-    """Keep the rounds of all budgets that a worker has planned: most tests use the same few, and each takes 0.1 s.
-
-    Not those with a promise, whose numbers some tests change before they plan.
-    """
-    real, kept = menu.plan_rounds, cache(menu.plan_rounds)
-
-    def planned(*given: Any, promise: object, **named: Any) -> Any:
-        return kept(*given, promise=None, **named) if promise is None else real(*given, promise=promise, **named)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(menu, "plan_rounds", planned)
-        yield
 
 
 @pytest.fixture
