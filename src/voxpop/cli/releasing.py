@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill, indent
 from time import perf_counter
@@ -35,47 +34,27 @@ def stage(name: str) -> Iterator[None]:
         sys.stderr.write(f"{name}: {perf_counter() - begun:.1f} s\n")
 
 
-@dataclass(frozen=True)
-class Saving:
-    """Where and how a command saves its result.
-
-    Attributes:
-        folder: the folder, or None if the result is only printed.
-        kind: the kind of result.
-        load: loads it.
-        save: writes a result to a new folder.
-        overwrite: whether to replace another result in the folder.
-    """
-
-    folder: Path | None
-    kind: "Kind"
-    load: Callable[[Path], Any]
-    save: Callable[[Any, Path], None]
-    overwrite: bool
-
-    def found(self, entry: str) -> Any:
-        """Return the saved result of an entry of a ledger, or None if the folder holds none."""
-        if self.folder is None or not self.kind.is_in(self.folder):
-            return None
-        result = self.load(self.folder)
-        return result if result.about.ledger == entry else None
-
-
 def released(
+    kind: "Kind",
+    folder: Path | None,
     planned: Callable[[], Any],
     read: Callable[[], Any],
     charge: Charge,
-    output: Saving,
+    save: Callable[[Any, Path], None],
     *,
+    overwrite: bool,
     reported: bool = True,
 ) -> Any:
     """Check the output and the ledger, plan, read, release and save.
 
     Args:
+        kind: the kind of result.
+        folder: the folder to save to, or None if the result is only printed.
         planned: returns the plan.
         read: returns the data.
         charge: the ledger that is charged before the release runs.
-        output: where and how the result is saved.
+        save: writes a result to a new folder.
+        overwrite: whether to replace another result in the folder.
         reported: whether the report names the data set, so that it may be named without a ledger.
 
     Returns:
@@ -85,22 +64,24 @@ def released(
     from voxpop.release.keeping import check_output, keep, publish
 
     account, label = account_of(charge, reported=reported), charge.run_id or ""
-    run = None if account is None else LedgerRun(account, label, output.folder, output.overwrite, output.save)
+    run = None if account is None else LedgerRun(account, label, folder, overwrite, save)
     if run is not None and run.finished:
         run.save_finished()
-        if (found := output.found(str(run.account.entry(label)))) is not None:
-            return found
+        if folder is not None and kind.is_in(folder):
+            found = kind.load(folder)
+            if found.about.ledger == str(run.account.entry(label)):
+                return found
     plan = planned()
     mechanism = str(plan.to_dict()["mechanism"])
-    if output.folder is not None and not (run is not None and run.finished):
-        check_output(output.folder, mechanism, overwrite=output.overwrite)
+    if folder is not None and not (run is not None and run.finished):
+        check_output(folder, mechanism, overwrite=overwrite)
     if run is not None:
         run.account.check(plan.guarantee, mechanism, label)
     data = read()
     with stage("Releasing"):
         result = plan.release(data, ledger=run, seed=charge.seed)
-    if run is None and (folder := output.folder) is not None:
-        publish(keep(lambda new: output.save(result, new), folder, uuid4().hex), folder, overwrite=output.overwrite)
+    if run is None and folder is not None:
+        publish(keep(lambda new: save(result, new), folder, uuid4().hex), folder, overwrite=overwrite)
     return result
 
 
@@ -115,14 +96,14 @@ def released_to(
     read: Callable[[], Any] | None = None,
 ) -> Any:
     """Check the call, plan, read, release and save with metadata; return the result."""
-    from voxpop.release.loading import load
-
     metadata = result.metadata(call.charge.dataset)
-    read = reader(source, call.table, call.run) if read is None else read
-    saving = Saving(
-        output, kind, load, lambda made, folder: save(made.with_metadata(**metadata), folder), result.overwrite
-    )
-    return released(planned, read, call.charge, saving).with_metadata(**metadata)
+
+    def described(made: Any, folder: Path) -> None:
+        save(made.with_metadata(**metadata), folder)
+
+    read = read or reader(source, call.table, call.run)
+    made = released(kind, output, planned, read, call.charge, described, overwrite=result.overwrite)
+    return made.with_metadata(**metadata)
 
 
 def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:

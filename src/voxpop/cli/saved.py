@@ -20,8 +20,8 @@ from voxpop.cli.options import (
     SpendOptions,
     tokenizer_of,
 )
+from voxpop.cli.releasing import count as count_of
 from voxpop.cli.releasing import (
-    Saving,
     guarantee_text,
     indented,
     numbered,
@@ -34,7 +34,6 @@ from voxpop.cli.releasing import (
     summary,
     together,
 )
-from voxpop.cli.releasing import count as count_of
 from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 
@@ -59,12 +58,11 @@ def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
     from voxpop.privacy.composition import compose
     from voxpop.release.loading import load
     from voxpop.release.saving import COUNTS, RANKINGS
-    from voxpop.release.tally import load_ranking, load_tally
 
     saved = load(folder)
     title, rows, lines = first_of(saved, first)
-    tally = load_tally(folder) if COUNTS.is_in(folder) else None
-    ranking = load_ranking(folder) if RANKINGS.is_in(folder) else None
+    tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
+    ranking = RANKINGS.load(folder) if RANKINGS.is_in(folder) else None
     added = [each for each in (tally, ranking) if each is not None]
     whole = compose([saved.guarantee, *(each.guarantee for each in added)])
     if json:
@@ -185,13 +183,11 @@ def export(
     """
     from voxpop.exports.files import export_for, write
     from voxpop.release.loading import load
-    from voxpop.release.release import load_release
-    from voxpop.release.saving import PROFILE
-    from voxpop.release.tally import load_tally
+    from voxpop.release.saving import COUNTS, PROFILE, RELEASE
 
     chosen = export_for(output, format)
     general = chosen.general or PROFILE.is_in(folder)
-    result: Any = (load if general else load_tally if chosen.counted else load_release)(folder)
+    result: Any = load(folder) if general else (COUNTS if chosen.counted else RELEASE).load(folder)
     cut = tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
     print(f"Wrote {chosen.name if chosen.general else plural(len(result), 'gram')} to {output}")
@@ -332,17 +328,12 @@ def _add(
 ) -> Any:
     """Release an addition to a saved release, and save it in the same folder."""
     from voxpop.release.keeping import save_new
-    from voxpop.release.saving import COUNTS
-    from voxpop.release.tally import load_ranking, load_tally
 
-    output = Saving(
-        folder if save else None,
-        kind,
-        load_tally if kind is COUNTS else load_ranking,
-        lambda addition, new: save_new(addition, new, folder, overwrite=overwrite),
-        overwrite,
-    )
-    return released(plan, reader(source, call.table, call.run), call.charge, output, reported=False)
+    def save_beside(addition: Any, new: Path) -> None:
+        save_new(addition, new, folder, overwrite=overwrite)
+
+    output, read = folder if save else None, reader(source, call.table, call.run)
+    return released(kind, output, plan, read, call.charge, save_beside, overwrite=overwrite, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from voxpop.errors import ReleaseError
 from voxpop.reading.folder import folder_to_read
-from voxpop.release.saving import COUNTS, FOLDERS, MODEL, PROFILE, RANKINGS, RELEASE, Kind
+from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kind_in
 from voxpop.release.tally import Addition
 
 SPACE = 64 << 20
@@ -20,11 +20,6 @@ UNFINISHED = "unfinished"
 """A file beside a kept result whose run may still be repeated: until the run is finished nobody may publish it."""
 KINDS = {"counts": COUNTS, "top": RANKINGS, "sequences": MODEL, "profile": PROFILE}
 """Kinds of results by mechanism; all others release a `RELEASE`."""
-
-
-def kind_in(folder: Path) -> Kind | None:
-    """Return the kind of result in a folder that it was saved to, or None."""
-    return next((kind for kind in FOLDERS if kind.is_in(folder)), None)
 
 
 def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> None:

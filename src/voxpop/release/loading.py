@@ -1,14 +1,11 @@
 """Load a saved result, after a check of its files."""
 
 from os import PathLike
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 from voxpop.errors import ReleaseError
-from voxpop.release.profile import load_profile
-from voxpop.release.registry import load as imported
-from voxpop.release.release import load_release
 from voxpop.release.result import Result
-from voxpop.release.saving import MODEL, MODEL_LOADER, PROFILE
+from voxpop.release.saving import RELEASE, kind_in
 
 Kind = TypeVar("Kind", bound=Result)
 
@@ -43,10 +40,7 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
         >>> again == words, again.plan.sigma
         (True, 1.2)
     """
-    if (beside := kind._beside(folder)) is not None:
-        return beside
-    loader: Any = imported(MODEL_LOADER) if MODEL.is_in(folder) else load_release
-    found: Result = (load_profile if PROFILE.is_in(folder) else loader)(folder)
+    found: Result = (kind._saved_as or kind_in(folder) or RELEASE).load(folder)
     if not isinstance(found, kind):
         raise ReleaseError(
             f"{folder} contains a {type(found).__name__}, not a {kind.__name__}. Load it without a kind, "

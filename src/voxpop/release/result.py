@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, final
 
 import pyarrow as pa
 
@@ -20,6 +20,8 @@ from voxpop.release.registry import load, mechanism_called
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from voxpop.release.saving import Kind
 
 
 LONGEST_LINE = 500
@@ -141,6 +143,8 @@ class Result(ABC):
     plan: Plan
     guarantee: Guarantee
     about: About
+    _saved_as: "ClassVar[Kind | None]" = None
+    """The kind of a result that is saved in the folder of a release."""
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
@@ -165,11 +169,6 @@ class Result(ABC):
     @abstractmethod
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         """Write the folder of the result."""
-
-    @classmethod
-    def _beside(cls, folder: str | PathLike[str]) -> Self | None:
-        """Return the result of this class that is stored with a release, or None for classes with a folder."""
-        return None
 
     def _with_about(self, about: About) -> Self:
         """Return a copy with another `about`."""

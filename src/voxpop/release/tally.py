@@ -87,6 +87,8 @@ class Tally(Addition):
         about: the operator's statements about the counts.
     """
 
+    _saved_as = COUNTS
+
     grams: Release
     users: Int64s
     error: float
@@ -138,10 +140,6 @@ class Tally(Addition):
         grid = Grid("Noisy counts", ["grams", "standard error"], rows, note)
         return self._page_with(checksums, grid, np.maximum(self.users, 0))
 
-    @classmethod
-    def _beside(cls, folder: str | PathLike[str]) -> "Tally":
-        return load_tally(folder)
-
     def __len__(self) -> int:
         return len(self.grams)
 
@@ -192,6 +190,8 @@ class Ranking(Addition):
         about: the operator's statements about the ranking.
     """
 
+    _saved_as = RANKINGS
+
     grams: Release
     places: Int64s
     plan: Plan
@@ -222,10 +222,6 @@ class Ranking(Addition):
         return self._page_with(
             checksums, Grid("Held by most users, in noisy order", ["place", "gram"], rows, note), None
         )
-
-    @classmethod
-    def _beside(cls, folder: str | PathLike[str]) -> "Ranking":
-        return load_ranking(folder)
 
     def __len__(self) -> int:
         return int(self.places.size)
