@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from voxpop.cli.options import Call, Charge, Result, Run, Table
-from voxpop.errors import InputError
-from voxpop.privacy.budget import printable, words_first
+from voxpop.errors import BudgetError, InputError
+from voxpop.privacy.budget import Budget, printable, words_first
+from voxpop.privacy.guarantee import Guarantee, cautions, meaning
+from voxpop.release.registry import mechanism_called
+from voxpop.release.saving import Kind
 
 if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
-    from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.release import Release
     from voxpop.release.result import About
-    from voxpop.release.saving import Kind
 
 
 @contextmanager
@@ -35,7 +36,7 @@ def stage(name: str) -> Iterator[None]:
 
 
 def released(
-    kind: "Kind",
+    kind: Kind,
     folder: Path | None,
     planned: Callable[[], Any],
     read: Callable[[], Any],
@@ -60,8 +61,7 @@ def released(
     Returns:
         The result; of a run that is finished already, the saved result.
     """
-    from voxpop.ledger.runs import LedgerRun
-    from voxpop.release.keeping import check_output, keep, publish
+    from voxpop.ledger.runs import LedgerRun, check_output, keep, publish
 
     account, label = account_of(charge, reported=reported), charge.run_id or ""
     run = None if account is None else LedgerRun(account, label, folder, overwrite, save)
@@ -86,7 +86,7 @@ def released(
 
 
 def released_to(
-    kind: "Kind",
+    kind: Kind,
     output: Path,
     planned: Callable[[], Any],
     source: list[str],
@@ -223,7 +223,7 @@ def summary(result: Any, folder: Path) -> dict[str, Any]:
     }
 
 
-def stated(guarantee: "Guarantee") -> dict[str, Any]:
+def stated(guarantee: Guarantee) -> dict[str, Any]:
     """Return a guarantee as a sentence and as numbers."""
     return {"statement": str(guarantee), "guarantee": guarantee.to_dict()}
 
@@ -264,10 +264,6 @@ def nothing_released(plan: Any) -> str:
 
 def _needed_at(plan: Any, times: int) -> str:
     """Return the number of users at a multiple of the plan's epsilon, or an empty string if no plan exists."""
-    from voxpop.errors import BudgetError
-    from voxpop.privacy.budget import Budget
-    from voxpop.release.registry import mechanism_called
-
     epsilon, names = plan.budget.epsilon * times, getattr(plan, "data_sets", ())
     try:
         budget = Budget(epsilon, plan.budget.delta)
@@ -281,17 +277,10 @@ def _needed_at(plan: Any, times: int) -> str:
     return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"
 
 
-def guarantee_text(guarantee: "Guarantee", user: str = "user") -> str:
+def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:
     """Return a guarantee with its meaning."""
-    from voxpop.privacy.guarantee import cautions, meaning
-
     warned = [indented(fill(f"Caution: {each}", WIDTH)) for each in cautions(guarantee)]
     return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(meaning(guarantee, user), WIDTH)), *warned])
-
-
-def together(guarantee: "Guarantee") -> str:
-    """Return the guarantee of an addition together with its release."""
-    return f"\nTogether with the release, if from the same users: {guarantee}"
 
 
 def numbered(grams: Iterable[Sequence[str]]) -> list[str]:

@@ -12,11 +12,11 @@ from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.reading.folder import folder_to_read
-from voxpop.release.loading import load
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load as imported
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
+from voxpop.release.result import load
 from voxpop.release.saving import BESIDE, DAMAGED, REPORT, SUMS, Kind, checksum, kind_in
 
 PRECISION = 1e-9
