@@ -136,7 +136,6 @@ def _release_command(options_type: Any) -> Callable[..., None]:
         call: given.CallOptions = given.Call(),
         result: given.ResultOptions = given.Result(),
     ) -> None:
-
         plan = _plan(options, call.spend)
         release = releasing.released_to(RELEASE, output, plan, source, call, result)
         releasing.print_release(release, output.resolve(), as_json=result.json)
