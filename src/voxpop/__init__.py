@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from voxpop.reading.text_files import CSV as CSV
     from voxpop.reading.wanted import ReadOptions as ReadOptions
     from voxpop.reading.wanted import Tokenizer as Tokenizer
-    from voxpop.release.loading import load as load
     from voxpop.release.profile import Profile as Profile
     from voxpop.release.release import Release as Release
     from voxpop.release.result import Report as Report
     from voxpop.release.result import Result as Result
+    from voxpop.release.result import load as load
     from voxpop.release.tally import Ranking as Ranking
     from voxpop.release.tally import Tally as Tally
 
@@ -72,7 +72,7 @@ _HOMES = {
     "SetUnion": "voxpop.mechanisms.set_union.mechanism",
     "Tally": "voxpop.release.tally",
     "allocate": "voxpop.privacy.allocating",
-    "load": "voxpop.release.loading",
+    "load": "voxpop.release.result",
     "load_corpus": "voxpop.engine.local.corpus",
     "profile": "voxpop.mechanisms.profile.mechanism",
     "read": "voxpop.engine.read",

@@ -63,7 +63,7 @@ def raise_in_show(monkeypatch, error):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("voxpop.release.loading.load", fail)
+    monkeypatch.setattr("voxpop.release.result.load", fail)
 
 
 @pytest.mark.parametrize("error", [InternalError("broken"), KeyError("broken"), OSError("broken")])
@@ -96,8 +96,8 @@ def test_ctrl_c_while_starting(voxpop, monkeypatch):
 def test_real_ctrl_c():
     """A process that gets SIGINT in the middle of a command ends with code 130."""
     program = (
-        "import os, signal, sys, voxpop.release.loading as loading\n"
-        "loading.load = lambda folder: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import os, signal, sys, voxpop.release.result as result\n"
+        "result.load = lambda folder: os.kill(os.getpid(), signal.SIGINT)\n"
         "from voxpop.cli import main\n"
         "sys.exit(main(['show', 'words']))"
     )

@@ -8,7 +8,7 @@ import pytest
 import voxpop as vp
 from faults import crashes
 from voxpop.cli.ledger import Planned
-from voxpop.release.keeping import KINDS
+from voxpop.ledger.runs import KINDS
 from voxpop.release.registry import MECHANISMS
 
 BUDGET = ["--delta", "1e-8"]
@@ -76,16 +76,16 @@ def test_a_run_needs_a_ledger(voxpop, shop):
 
 def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
     """Without a ledger: the result is kept, and resume saves it."""
-    from voxpop.release import keeping
+    from voxpop.ledger import runs
 
-    real = keeping.keep
+    real = runs.keep
 
     def slow(save, folder, key):
         kept = real(save, folder, key)
         crashes.release_of("old").save(folder)
         return kept
 
-    monkeypatch.setattr(keeping, "keep", slow)
+    monkeypatch.setattr(runs, "keep", slow)
     call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words"]
     complaint = voxpop(*call).complaint
     kept = complaint.split("`voxpop resume ")[1].split(" -o")[0]

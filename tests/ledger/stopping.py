@@ -17,7 +17,6 @@ import voxpop as vp
 from support.plans import planned
 from voxpop.errors import ReleaseError
 from voxpop.ledger import ledger, runs
-from voxpop.release import keeping
 from voxpop.release.result import StoredPlan
 
 ONCE = vp.Guarantee(1, 1e-8)
@@ -89,7 +88,7 @@ def resumed(folder: Path) -> set[str]:
     found = set()
     for kept in folder.glob(".words.voxpop-kept-*/words"):
         with suppress(ReleaseError):
-            keeping.publish(kept, folder / "words", overwrite=True)
+            runs.publish(kept, folder / "words", overwrite=True)
             found.add(vp.load(folder / "words", vp.Release).id)
     return found
 
@@ -119,7 +118,8 @@ def main(root: Path, variant: str) -> None:
         ledger.LedgerAccount._repeated = repeat_finished
         runs.LedgerRun.finished = property(lambda _: False)
     elif variant == "resume unfinished":
-        runs.keep = lambda save, folder, key, unfinished: keeping.keep(save, folder, key)
+        keep = runs.keep
+        runs.keep = lambda save, folder, key, unfinished: keep(save, folder, key)
     elif variant.endswith("first"):
         runs.LedgerRun.finish = {"finish first": finish_first, "publish first": publish_first}[variant]
     vp.Ledger(root / "warm.json").open("posts", vp.Budget(3, 1e-6), create=True).charge(ONCE, "test")

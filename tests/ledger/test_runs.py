@@ -13,9 +13,8 @@ import voxpop as vp
 from ledger import stopping
 from support.plans import planned
 from voxpop.errors import BudgetError, InputError, LedgerError, ReleaseError
-from voxpop.ledger import storage
+from voxpop.ledger import runs, storage
 from voxpop.ledger.ledger import LedgerAccount
-from voxpop.release import keeping
 
 ONCE = stopping.ONCE
 
@@ -309,10 +308,10 @@ def test_an_output_that_appears_meanwhile(account, tmp_path):
     with pytest.raises(ReleaseError, match=r"already holds a release.* kept in"):
         planned(ONCE, release).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
     (entry,) = account.entries
-    keeping.publish(Path(entry.kept), tmp_path / "others")
+    runs.publish(Path(entry.kept), tmp_path / "others")
     assert vp.load(tmp_path / "others").id == entry.release
     with pytest.raises(ReleaseError, match="is not a kept result"):
-        keeping.publish(tmp_path / "words", tmp_path / "more")
+        runs.publish(tmp_path / "words", tmp_path / "more")
     assert (tmp_path / "words").exists()
 
 

@@ -11,9 +11,8 @@ import voxpop
 from voxpop.errors import ReleaseError
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.loading import load
 from voxpop.release.release import Release
-from voxpop.release.result import StoredPlan
+from voxpop.release.result import StoredPlan, load
 
 
 def contents(folder):

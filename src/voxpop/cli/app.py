@@ -15,8 +15,10 @@ from voxpop.cli.ledger import app as ledger
 from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.series import app as series
 from voxpop.errors import InputError
+from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.saving import MODEL, PROFILE, RELEASE
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.model import SequenceModel
@@ -35,9 +37,7 @@ def alphabet_of(text: str | None) -> Any:
         return text
     path = Path(text)
     if path.is_dir():
-        from voxpop.release.release import load_release
-
-        return load_release(path)
+        return RELEASE.load(path)
     if path.is_file():
         try:
             return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
@@ -136,8 +136,6 @@ def _release_command(options_type: Any) -> Callable[..., None]:
         call: given.CallOptions = given.Call(),
         result: given.ResultOptions = given.Result(),
     ) -> None:
-        from voxpop.release.saving import RELEASE
-
         plan = _plan(options, call.spend)
         release = releasing.released_to(RELEASE, output, plan, source, call, result)
         releasing.print_release(release, output.resolve(), as_json=result.json)
@@ -159,7 +157,6 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
         result: given.ResultOptions = given.Result(),
     ) -> None:
         from voxpop.mechanisms.sequences.model import save_model
-        from voxpop.release.saving import MODEL
 
         plan = _sequences_plan(options, call.spend)
         alphabet = alphabet_of(options.alphabet)
@@ -219,12 +216,9 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
     if as_json:
         releasing.print_json(
             {
-                "released": len(model),
-                **releasing.stated(model.guarantee),
+                **releasing.summary(model, folder),
                 "with_alphabet": None if both is None else releasing.stated(both),
-                "plan": model.plan.to_dict(),
                 "synthetic": synthetic,
-                "folder": str(folder.resolve()),
             }
         )
         return
@@ -252,11 +246,11 @@ def profile(
 
     Example: `voxpop profile orders.parquet --user customer --text comment --epsilon 2 --delta 1e-7 -o profile`
     """
-    from voxpop.release.saving import PROFILE
+    import voxpop as vp
 
     call.run.check()
     found, choice = releasing.opened(source, call.run), options.choice(call.table)
-    profiling, budget = _profiling(found, choice), call.spend.budget
+    profiling, budget = vp.Profiling.of(found, **choice), call.spend.budget
 
     def planned() -> Any:
         plan = profiling.plan(budget)
@@ -303,13 +297,9 @@ def plan_profile(
 
     Example: `voxpop plan profile orders.parquet --user customer --epsilon 2 --delta 1e-7`
     """
-    releasing.print_plan(_profiling(source, options.choice(table)).plan(spend.budget), as_json=json)
-
-
-def _profiling(source: Any, choice: dict[str, Any]) -> Any:
     import voxpop as vp
 
-    return vp.Profiling.of(source, **choice)
+    releasing.print_plan(vp.Profiling.of(source, **options.choice(table)).plan(spend.budget), as_json=json)
 
 
 def audit(
@@ -330,7 +320,6 @@ def audit(
 
     Example: `voxpop audit all --trials 2000000`
     """
-    from voxpop.privacy.budget import check_choice
     from voxpop.testing.auditing import AUDITED
     from voxpop.testing.auditing import audit as run
 

@@ -15,6 +15,8 @@ from cyclopts import Parameter
 from voxpop.cli.options import Json, Overwrite
 from voxpop.cli.releasing import count, guarantee_text, indented, print_json, saved, stage, summary
 from voxpop.errors import SourceError
+from voxpop.privacy.budget import printable, words_first
+from voxpop.release.saving import RELEASE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +47,6 @@ def demo(
     The data are docstrings and comments. Each module is one user.
     """
     import voxpop as vp
-    from voxpop.release.saving import RELEASE
 
     folder = RELEASE.check_target(output, overwrite=overwrite)
     plan = vp.NGrams(max_length=LONGEST, limit=LIMIT).plan(vp.Budget(EPSILON, DELTA))
@@ -70,8 +71,6 @@ def demo(
 
 def longest(release: "Release") -> list[str]:
     """Return the longest released phrases, none of which is a part of another, longest first."""
-    from voxpop.privacy.budget import printable, words_first
-
     chosen: list[str] = []
     for gram in sorted(words_first(release.each_gram()), key=len, reverse=True):
         text = printable(gram)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+from voxpop.errors import InputError, VoxpopError
+
 DONE, FAULT, WRONG_CALL, STOPPED, CLOSED = 0, 1, 2, 130, 141
 OMITTED = "(omitted: messages of libraries may quote data)"
 EXHAUSTED = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
@@ -69,8 +71,6 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _explain(error: Exception) -> int:
     from cyclopts import CycloptsError, UnusedCliTokensError
 
-    from voxpop.errors import InputError
-
     if isinstance(error, InputError):
         return _complain(str(error), WRONG_CALL)
     if isinstance(error, CycloptsError):
@@ -94,8 +94,6 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _quotes_nothing(error: BaseException) -> bool:
-    from voxpop.errors import VoxpopError
-
     return isinstance(error, VoxpopError) or (isinstance(error, OSError) and error.errno is not None)
 
 

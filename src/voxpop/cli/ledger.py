@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 from voxpop.cli.options import Json, Spend, SpendOptions
 from voxpop.cli.releasing import print_json
 from voxpop.errors import InputError
+from voxpop.privacy.budget import table
 from voxpop.release.registry import MECHANISMS, load
 
 if TYPE_CHECKING:
@@ -106,8 +107,6 @@ def _fitting(account: "LedgerAccount", command: str, delta: float) -> dict[str, 
 
 
 def _text(account: dict[str, Any]) -> str:
-    from voxpop.privacy.budget import table
-
     budget, spent, left = account["budget"], account["spent"], account["left"]
     number = len(account["entries"])
     title = f'"{account["dataset"]}": budget ({budget["epsilon"]:g}, {budget["delta"]:g})'

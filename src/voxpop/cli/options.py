@@ -5,15 +5,13 @@ from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from voxpop.errors import ColumnError, InputError
-
-if TYPE_CHECKING:
-    from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget
 
 REGEX = "regex:"
 COUNTED = Number(gte=0)
@@ -180,7 +178,7 @@ class Spend:
     delta: float | None = None
 
     @property
-    def budget(self) -> "Budget":
+    def budget(self) -> Budget:
         """The budget, with both numbers.
 
         Raises:
@@ -194,14 +192,12 @@ class Spend:
         return self.pure
 
     @property
-    def pure(self) -> "Budget":
+    def pure(self) -> Budget:
         """The budget of a mechanism that needs no delta.
 
         Raises:
             InputError: if epsilon is missing or a number is out of range.
         """
-        from voxpop.privacy.budget import Budget
-
         if self.epsilon is None:
             raise InputError("--epsilon is missing: give the privacy budget, such as --epsilon 1.")
         return Budget(self.epsilon, self.delta or 0.0)

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill, indent
 from time import perf_counter
@@ -15,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from voxpop.cli.options import Call, Charge, Result, Run, Table
-from voxpop.errors import InputError
-from voxpop.privacy.budget import printable, words_first
+from voxpop.errors import BudgetError, InputError
+from voxpop.privacy.budget import Budget, printable, words_first
+from voxpop.privacy.guarantee import Guarantee, cautions, meaning
+from voxpop.release.registry import mechanism_called
+from voxpop.release.saving import Kind
 
 if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
-    from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.release import Release
     from voxpop.release.result import About
-    from voxpop.release.saving import Kind
 
 
 @contextmanager
@@ -35,77 +35,58 @@ def stage(name: str) -> Iterator[None]:
         sys.stderr.write(f"{name}: {perf_counter() - begun:.1f} s\n")
 
 
-@dataclass(frozen=True)
-class Saving:
-    """Where and how a command saves its result.
-
-    Attributes:
-        folder: the folder, or None if the result is only printed.
-        kind: the kind of result.
-        load: loads it.
-        save: writes a result to a new folder.
-        overwrite: whether to replace another result in the folder.
-    """
-
-    folder: Path | None
-    kind: "Kind"
-    load: Callable[[Path], Any]
-    save: Callable[[Any, Path], None]
-    overwrite: bool
-
-    def found(self, entry: str) -> Any:
-        """Return the saved result of an entry of a ledger, or None if the folder holds none."""
-        if self.folder is None or not self.kind.is_in(self.folder):
-            return None
-        result = self.load(self.folder)
-        return result if result.about.ledger == entry else None
-
-
 def released(
+    kind: Kind,
+    folder: Path | None,
     planned: Callable[[], Any],
     read: Callable[[], Any],
     charge: Charge,
-    output: Saving,
+    save: Callable[[Any, Path], None],
     *,
+    overwrite: bool,
     reported: bool = True,
 ) -> Any:
     """Check the output and the ledger, plan, read, release and save.
 
     Args:
+        kind: the kind of result.
+        folder: the folder to save to, or None if the result is only printed.
         planned: returns the plan.
         read: returns the data.
         charge: the ledger that is charged before the release runs.
-        output: where and how the result is saved.
+        save: writes a result to a new folder.
+        overwrite: whether to replace another result in the folder.
         reported: whether the report names the data set, so that it may be named without a ledger.
 
     Returns:
         The result; of a run that is finished already, the saved result.
     """
-    from voxpop.ledger.runs import LedgerRun
-    from voxpop.release.keeping import check_output, keep, publish
+    from voxpop.ledger.runs import LedgerRun, check_output, keep, publish
 
     account, label = account_of(charge, reported=reported), charge.run_id or ""
-    run = None if account is None else LedgerRun(account, label, output.folder, output.overwrite, output.save)
+    run = None if account is None else LedgerRun(account, label, folder, overwrite, save)
     if run is not None and run.finished:
         run.save_finished()
-        if (found := output.found(str(run.account.entry(label)))) is not None:
-            return found
+        if folder is not None and kind.is_in(folder):
+            found = kind.load(folder)
+            if found.about.ledger == str(run.account.entry(label)):
+                return found
     plan = planned()
     mechanism = str(plan.to_dict()["mechanism"])
-    if output.folder is not None and not (run is not None and run.finished):
-        check_output(output.folder, mechanism, overwrite=output.overwrite)
+    if folder is not None and not (run is not None and run.finished):
+        check_output(folder, mechanism, overwrite=overwrite)
     if run is not None:
         run.account.check(plan.guarantee, mechanism, label)
     data = read()
     with stage("Releasing"):
         result = plan.release(data, ledger=run, seed=charge.seed)
-    if run is None and (folder := output.folder) is not None:
-        publish(keep(lambda new: output.save(result, new), folder, uuid4().hex), folder, overwrite=output.overwrite)
+    if run is None and folder is not None:
+        publish(keep(lambda new: save(result, new), folder, uuid4().hex), folder, overwrite=overwrite)
     return result
 
 
 def released_to(
-    kind: "Kind",
+    kind: Kind,
     output: Path,
     planned: Callable[[], Any],
     source: list[str],
@@ -115,14 +96,14 @@ def released_to(
     read: Callable[[], Any] | None = None,
 ) -> Any:
     """Check the call, plan, read, release and save with metadata; return the result."""
-    from voxpop.release.loading import load
-
     metadata = result.metadata(call.charge.dataset)
-    read = reader(source, call.table, call.run) if read is None else read
-    saving = Saving(
-        output, kind, load, lambda made, folder: save(made.with_metadata(**metadata), folder), result.overwrite
-    )
-    return released(planned, read, call.charge, saving).with_metadata(**metadata)
+
+    def described(made: Any, folder: Path) -> None:
+        save(made.with_metadata(**metadata), folder)
+
+    read = read or reader(source, call.table, call.run)
+    made = released(kind, output, planned, read, call.charge, described, overwrite=result.overwrite)
+    return made.with_metadata(**metadata)
 
 
 def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
@@ -242,7 +223,7 @@ def summary(result: Any, folder: Path) -> dict[str, Any]:
     }
 
 
-def stated(guarantee: "Guarantee") -> dict[str, Any]:
+def stated(guarantee: Guarantee) -> dict[str, Any]:
     """Return a guarantee as a sentence and as numbers."""
     return {"statement": str(guarantee), "guarantee": guarantee.to_dict()}
 
@@ -283,10 +264,6 @@ def nothing_released(plan: Any) -> str:
 
 def _needed_at(plan: Any, times: int) -> str:
     """Return the number of users at a multiple of the plan's epsilon, or an empty string if no plan exists."""
-    from voxpop.errors import BudgetError
-    from voxpop.privacy.budget import Budget
-    from voxpop.release.registry import mechanism_called
-
     epsilon, names = plan.budget.epsilon * times, getattr(plan, "data_sets", ())
     try:
         budget = Budget(epsilon, plan.budget.delta)
@@ -300,17 +277,10 @@ def _needed_at(plan: Any, times: int) -> str:
     return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"
 
 
-def guarantee_text(guarantee: "Guarantee", user: str = "user") -> str:
+def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:
     """Return a guarantee with its meaning."""
-    from voxpop.privacy.guarantee import cautions, meaning
-
     warned = [indented(fill(f"Caution: {each}", WIDTH)) for each in cautions(guarantee)]
     return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(meaning(guarantee, user), WIDTH)), *warned])
-
-
-def together(guarantee: "Guarantee") -> str:
-    """Return the guarantee of an addition together with its release."""
-    return f"\nTogether with the release, if from the same users: {guarantee}"
 
 
 def numbered(grams: Iterable[Sequence[str]]) -> list[str]:

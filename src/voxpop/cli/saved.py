@@ -7,36 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from voxpop.cli.options import (
-    Call,
-    CallOptions,
-    First,
-    Folder,
-    Json,
-    Output,
-    Overwrite,
-    Sources,
-    Spend,
-    SpendOptions,
-    tokenizer_of,
-)
-from voxpop.cli.releasing import (
-    Saving,
-    guarantee_text,
-    indented,
-    numbered,
-    plural,
-    print_json,
-    print_plan,
-    reader,
-    released,
-    stated,
-    summary,
-    together,
-)
-from voxpop.cli.releasing import count as count_of
+from voxpop.cli import options as given
+from voxpop.cli import releasing
 from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
+from voxpop.privacy.budget import printable, words_first
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.saving import COUNTS, PROFILE, RANKINGS, RELEASE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,43 +28,43 @@ Places = Annotated[int, Parameter(help="Number of grams.")]
 File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
 
-def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
+def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json = False) -> None:
     """Show a saved release or model with its guarantee and its plan.
 
     Example: `voxpop show words`
     """
     from voxpop.privacy.composition import compose
-    from voxpop.release.loading import load
-    from voxpop.release.saving import COUNTS, RANKINGS
-    from voxpop.release.tally import load_ranking, load_tally
+    from voxpop.release.result import load
 
     saved = load(folder)
     title, rows, lines = first_of(saved, first)
-    tally = load_tally(folder) if COUNTS.is_in(folder) else None
-    ranking = load_ranking(folder) if RANKINGS.is_in(folder) else None
+    tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
+    ranking = RANKINGS.load(folder) if RANKINGS.is_in(folder) else None
     added = [each for each in (tally, ranking) if each is not None]
     whole = compose([saved.guarantee, *(each.guarantee for each in added)])
     if json:
-        extra: dict[str, Any] = {"together": stated(whole)} if added else {}
+        extra: dict[str, Any] = {"together": releasing.stated(whole)} if added else {}
         extra |= {} if tally is None else {"counts": _counted(tally, first)}
-        extra |= {} if ranking is None else {"top": _ranked(ranking)}
-        print_json({**summary(saved, folder), "first": rows, **extra})
+        if ranking is not None:
+            grams = list(ranking.each_gram())
+            both = {"with_release": releasing.stated(ranking.with_release)}
+            extra["top"] = {**releasing.stated(ranking.guarantee), **both, "grams": grams}
+        releasing.print_json({**releasing.summary(saved, folder), "first": rows, **extra})
         return
-    print(title, *(f"  {line}" for line in lines), guarantee_text(saved.guarantee), sep="\n")
+    print(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee), sep="\n")
     if tally is not None:
         print(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
         print(*_lines(tally, first), sep="\n")
     if ranking is not None:
         print(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
-        print(*islice(numbered(ranking.each_gram()), first), sep="\n")
+        print(*islice(releasing.numbered(ranking.each_gram()), first), sep="\n")
     if added:
         print(f"\nAll results of this folder together: {whole}")
-    print(f"\nPlan\n{indented(str(saved.plan))}")
+    print(f"\nPlan\n{releasing.indented(str(saved.plan))}")
 
 
 def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
     """Return a title, the first rows for JSON and the first rows as lines of text."""
-    from voxpop.privacy.budget import printable, words_first
     from voxpop.release.profile import Profile
     from voxpop.release.release import Release
 
@@ -98,65 +75,63 @@ def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
             for names, texts, users in shown
         ]
         first_rows: list[Any] = [[list(names), list(texts), users] for names, texts, users in shown]
-        title = f"A profile of {plural(len(result.keys.columns), 'column')}: {plural(len(result), 'value')}."
+        columns, values = releasing.plural(len(result.keys.columns), "column"), releasing.plural(len(result), "value")
+        title = f"A profile of {columns}: {values}."
         return f"{title}{' Noisy numbers of users.' if result.error else ''}", first_rows, lines
     if isinstance(result, Release):
         grams = words_first(result.each_gram())[:first]
-        return count_of(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]
+        return releasing.count(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]
     rows = result.to_polars().head(first).select("gram", "ends", "count").to_dicts()
     lines = [f"{row['count']:>12,}  {printable(row['gram'])}{' .' if row['ends'] else ''}" for row in rows]
-    return f"A model of {plural(len(result), 'gram')} with noisy counts. A dot is the end of a sequence.", rows, lines
+    title = f"A model of {releasing.plural(len(result), 'gram')} with noisy counts. A dot is the end of a sequence."
+    return title, rows, lines
 
 
 def complete(
-    folder: Folder,
+    folder: given.Folder,
     prompt: Annotated[str, Parameter(name="TEXT", help="Beginning of a phrase. Its last word may be incomplete.")] = "",
     /,
     *,
     limit: Annotated[int, Parameter(help="Most continuations.")] = 10,
-    json: Json = False,
+    json: given.Json = False,
 ) -> None:
     """Show how released phrases continue a text, longest context first.
 
     Example: `voxpop complete phrases "thank you for"`
     """
-    from voxpop.privacy.budget import printable
-    from voxpop.release.release import load_release
-
-    release = load_release(folder)
+    release = RELEASE.load(folder)
     found = release.complete(prompt, limit)
     if json:
         rows = [{"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found]
-        print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
+        releasing.print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
         return
     print(*(f"  {printable(each.gram)}" for each in found) if found else ["No released phrase continues it."], sep="\n")
 
 
-def resume(kept: Folder, /, *, output: Output, overwrite: Overwrite = False) -> None:
+def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
     """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
 
     Example: `voxpop resume ~/.voxpop/voxpop-kept-0123/words -o words`
     """
-    from voxpop.release.keeping import publish
+    from voxpop.ledger.runs import publish
 
     publish(kept, output, overwrite=overwrite)
     print(f"Saved to {output}")
 
 
-def verify(folder: Folder, /, *, json: Json = False) -> None:
+def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
     """Check that a saved folder is unchanged, and that its settings give its plan, guarantee and report.
 
     Example: `voxpop verify words`
     """
     from voxpop.privacy.composition import compose
-    from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.verifying import verify as verified
 
     found = verified(folder)
     if json:
-        print_json(found)
+        releasing.print_json(found)
         return
-    print(f"{plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
+    print(f"{releasing.plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
     for each in found["results"]:
         print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
     if len(found["results"]) > 1:
@@ -167,7 +142,7 @@ def verify(folder: Folder, /, *, json: Json = False) -> None:
 
 
 def export(
-    folder: Folder,
+    folder: given.Folder,
     /,
     *,
     output: File,
@@ -175,7 +150,7 @@ def export(
     tokenizer: Annotated[str, Parameter(help="Tokenizer of the texts that other software will read.")] = "words",
     dialect: Annotated[str, Parameter(help="Dialect of SQL: duckdb, postgres, bigquery, snowflake, ...")] = "duckdb",
     size: Annotated[int, Parameter(help="Most subwords of bpe, wordpiece and unigram.")] = 8000,
-    overwrite: Overwrite = False,
+    overwrite: given.Overwrite = False,
 ) -> None:
     """Write a saved release as one file for other software.
 
@@ -184,30 +159,27 @@ def export(
     Example: `voxpop export words -o words.txt`
     """
     from voxpop.exports.files import export_for, write
-    from voxpop.release.loading import load
-    from voxpop.release.release import load_release
-    from voxpop.release.saving import PROFILE
-    from voxpop.release.tally import load_tally
+    from voxpop.release.result import load
 
     chosen = export_for(output, format)
     general = chosen.general or PROFILE.is_in(folder)
-    result: Any = (load if general else load_tally if chosen.counted else load_release)(folder)
-    cut = tokenizer_of(tokenizer)
+    result: Any = load(folder) if general else (COUNTS if chosen.counted else RELEASE).load(folder)
+    cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
-    print(f"Wrote {chosen.name if chosen.general else plural(len(result), 'gram')} to {output}")
+    print(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")
 
 
 def count(
-    folder: Folder,
-    source: Sources,
+    folder: given.Folder,
+    source: given.Sources,
     /,
     *,
     limit: Limit = None,
-    first: First = 20,
+    first: given.First = 20,
     save: Save = True,
-    overwrite: Overwrite = False,
-    json: Json = False,
-    call: CallOptions = Call(),
+    overwrite: given.Overwrite = False,
+    json: given.Json = False,
+    call: given.CallOptions = given.Call(),
 ) -> None:
     """Count, with noise, the users that hold each gram of a saved release.
 
@@ -215,28 +187,28 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    from voxpop.release.saving import COUNTS
-
     plan = _planned(Counts(limit), folder, call.spend)
     tally = _add(COUNTS, folder, plan, source, call, save=save, overwrite=overwrite)
     if json:
-        print_json({"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)})
+        releasing.print_json(
+            {"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)}
+        )
         return
-    print(f"Counted {plural(len(tally), 'gram')}, standard error {tally.error:.3g} users.")
+    print(f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users.")
     print(*_lines(tally, first), sep="\n")
     _print_added(tally, folder if save else None)
 
 
 def top(
-    folder: Folder,
-    source: Sources,
+    folder: given.Folder,
+    source: given.Sources,
     /,
     *,
     k: Places = Top().k,
     save: Save = True,
-    overwrite: Overwrite = False,
-    json: Json = False,
-    call: CallOptions = Call(),
+    overwrite: given.Overwrite = False,
+    json: given.Json = False,
+    call: given.CallOptions = given.Call(),
 ) -> None:
     """Release, with noise, the grams of a saved release that most users hold, in order.
 
@@ -244,35 +216,35 @@ def top(
 
     Example: `voxpop top words posts.parquet --user author --text body --k 20 --epsilon 1 --delta 1e-8`
     """
-    from voxpop.release.saving import RANKINGS
-
     plan = _planned(Top(k), folder, call.spend)
     ranking = _add(RANKINGS, folder, plan, source, call, save=save, overwrite=overwrite)
     if json:
-        print_json({**_added(ranking, folder if save else None), "grams": _ranked(ranking)["grams"]})
+        releasing.print_json({**_added(ranking, folder if save else None), "grams": list(ranking.each_gram())})
         return
-    print(*numbered(ranking.each_gram()), sep="\n")
+    print(*releasing.numbered(ranking.each_gram()), sep="\n")
     _print_added(ranking, folder if save else None)
 
 
-def plan_count(folder: Folder, /, *, limit: Limit = None, spend: SpendOptions = Spend(), json: Json = False) -> None:
+def plan_count(
+    folder: given.Folder, /, *, limit: Limit = None, spend: given.SpendOptions = given.Spend(), json: given.Json = False
+) -> None:
     """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
-    print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
+    releasing.print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
 
 
-def plan_top(folder: Folder, /, *, k: Places = Top().k, spend: SpendOptions = Spend(), json: Json = False) -> None:
+def plan_top(
+    folder: given.Folder, /, *, k: Places = Top().k, spend: given.SpendOptions = given.Spend(), json: given.Json = False
+) -> None:
     """Show the plan of `voxpop top`: its guarantee and its noise. Reads the saved release only."""
-    print_plan(_planned(Top(k), folder, spend)(), as_json=json)
+    releasing.print_plan(_planned(Top(k), folder, spend)(), as_json=json)
 
 
-def _planned(addition: Counts | Top, folder: Path, spend: Spend) -> Callable[[], Any]:
-    from voxpop.release.release import load_release
-
-    return lambda: addition.plan(spend.budget, load_release(folder))
+def _planned(addition: Counts | Top, folder: Path, spend: given.Spend) -> Callable[[], Any]:
+    return lambda: addition.plan(spend.budget, RELEASE.load(folder))
 
 
 def ask(
-    folder: Folder,
+    folder: given.Folder,
     question: Annotated[Question, Parameter(name="QUESTION", help="The question.")],
     /,
     *,
@@ -280,8 +252,8 @@ def ask(
     length: Annotated[int, Parameter(help="Length of the paths.")] = 3,
     within: Annotated[int | None, Parameter(help="Most symbols from one step of a funnel to the next.")] = None,
     level: Annotated[float, Parameter(help="Coverage of the intervals.")] = 0.9,
-    first: First = 20,
-    json: Json = False,
+    first: given.First = 20,
+    json: given.Json = False,
 ) -> None:
     """Query a model that `voxpop sequences` saved. Queries cost no budget.
 
@@ -304,14 +276,12 @@ def ask(
     }
     frame = queries[question]()
     if json:
-        print_json({"question": question, "level": level, "answer": frame.to_dicts()})
+        releasing.print_json({"question": question, "level": level, "answer": frame.to_dicts()})
         return
     print(*(_answer_line(row) for row in frame.head(first).iter_rows(named=True)), sep="\n")
 
 
 def _answer_line(row: dict[str, Any]) -> str:
-    from voxpop.privacy.budget import printable
-
     share, _, low, high = (f"{float(row.pop(name)):.4f}" for name in ("share", "error", "low", "high"))
     names = []
     for value in row.values():
@@ -325,52 +295,41 @@ def _add(
     folder: Path,
     plan: Callable[[], Any],
     source: list[str],
-    call: Call,
+    call: given.Call,
     *,
     save: bool,
     overwrite: bool,
 ) -> Any:
     """Release an addition to a saved release, and save it in the same folder."""
-    from voxpop.release.keeping import save_new
-    from voxpop.release.saving import COUNTS
-    from voxpop.release.tally import load_ranking, load_tally
+    from voxpop.ledger.runs import save_new
 
-    output = Saving(
-        folder if save else None,
-        kind,
-        load_tally if kind is COUNTS else load_ranking,
-        lambda addition, new: save_new(addition, new, folder, overwrite=overwrite),
-        overwrite,
-    )
-    return released(plan, reader(source, call.table, call.run), call.charge, output, reported=False)
+    def save_beside(addition: Any, new: Path) -> None:
+        save_new(addition, new, folder, overwrite=overwrite)
+
+    output, read = folder if save else None, releasing.reader(source, call.table, call.run)
+    return releasing.released(kind, output, plan, read, call.charge, save_beside, overwrite=overwrite, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:
     return {
-        **stated(addition.guarantee),
-        "with_release": stated(addition.with_release),
+        **releasing.stated(addition.guarantee),
+        "with_release": releasing.stated(addition.with_release),
         "plan": addition.plan.to_dict(),
         "folder": None if folder is None else str(folder.resolve()),
     }
 
 
 def _lines(tally: Any, first: int) -> Iterator[str]:
-    from voxpop.privacy.budget import printable
-
     return (f"  {users:>12,}  {printable(gram)}" for gram, users in islice(tally.each_gram(), first))
 
 
 def _counted(tally: Any, first: int) -> dict[str, Any]:
     rows = [{"gram": list(gram), "users": users} for gram, users in islice(tally.each_gram(), first)]
-    return {**stated(tally.guarantee), "error": tally.error, "first": rows}
-
-
-def _ranked(ranking: Any) -> dict[str, Any]:
-    grams = [list(gram) for gram in ranking.each_gram()]
-    return {**stated(ranking.guarantee), "with_release": stated(ranking.with_release), "grams": grams}
+    return {**releasing.stated(tally.guarantee), "error": tally.error, "first": rows}
 
 
 def _print_added(addition: Any, folder: Path | None) -> None:
-    print(guarantee_text(addition.guarantee), together(addition.with_release), sep="\n")
+    print(releasing.guarantee_text(addition.guarantee))
+    print(f"\nTogether with the release, if from the same users: {addition.with_release}")
     if folder is not None:
         print(f"\nSaved to {folder}")

@@ -5,18 +5,145 @@ can open, then the entry is marked as finished, and only then the result is retu
 finished entry has published nothing, and a finished run never runs again (docs/privacy/composition.md, claim 3).
 """
 
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.errors import InputError, LedgerError
+from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.keeping import check_output, keep, publish, remove_kept, save_new
+from voxpop.reading.folder import folder_to_read
+from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kind_in
+from voxpop.release.tally import Addition
 
 if TYPE_CHECKING:
     from voxpop.ledger.ledger import Entry, LedgerAccount
+
+SPACE = 64 << 20
+"""Free bytes that a release must find before it is charged. Most releases are far smaller."""
+MARK = "voxpop-kept-"
+UNFINISHED = "unfinished"
+"""A file beside a kept result whose run may still be repeated: until the run is finished nobody may publish it."""
+KINDS = {"counts": COUNTS, "top": RANKINGS, "sequences": MODEL, "profile": PROFILE}
+"""Kinds of results by mechanism; all others release a `RELEASE`."""
+
+
+def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> None:
+    """Check, before anything is charged, that a result can be saved.
+
+    Args:
+        folder: The folder to save to.
+        mechanism: The mechanism that makes the result.
+        overwrite: Whether to replace another result in the folder.
+
+    Raises:
+        ReleaseError: The folder cannot be written or holds something else, or its disk is almost full.
+    """
+    target = KINDS.get(mechanism, RELEASE).check_target(folder, overwrite=overwrite)
+    nearest = next(each for each in (target, *target.parents) if each.exists())
+    if shutil.disk_usage(nearest).free < SPACE:
+        raise ReleaseError(
+            f"{folder} cannot be saved: its disk has less than {SPACE >> 20} MiB of free space. Nothing ran and "
+            "nothing was charged. Free some space, or give a folder on another disk."
+        )
+
+
+def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -> None:
+    """Save a result that is meant for a folder to a new folder; counts and rankings with a copy of their release."""
+    if isinstance(result, Addition):
+        shutil.copytree(folder_to_read(folder), new)
+    result.save(new, overwrite=overwrite)
+
+
+def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bool = False) -> Path:
+    """Save a result to a new folder that only the owner can open: beside its target, or where there is space.
+
+    Args:
+        save: Writes the result to a folder.
+        folder: The folder that the result is meant for.
+        key: A name that no other result has.
+        unfinished: Whether the run may still be repeated, so that only `publish` with `finished` may save the result.
+
+    Returns:
+        The folder with the result.
+
+    Raises:
+        ReleaseError: The result cannot be written anywhere.
+    """
+    failure: Exception | None = None
+    for holder in _holders(folder, key):
+        try:
+            holder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            holder.mkdir(mode=0o700)
+            if unfinished:
+                (holder / UNFINISHED).touch()
+            save(holder / folder.name)
+            return holder / folder.name
+        except BaseException as error:
+            shutil.rmtree(holder, ignore_errors=True)
+            if not isinstance(error, ReleaseError | OSError):
+                raise
+            failure = failure or error
+    raise ReleaseError(
+        f"{failure} No other folder could keep the result, so it is lost. Make space on a disk before the next run."
+    )
+
+
+def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool = False) -> None:
+    """Save a kept result to the folder that it is meant for, and remove the kept copy.
+
+    Args:
+        kept: The folder that `keep` returned.
+        folder: The folder to save to.
+        overwrite: Whether to replace another result in the folder.
+        finished: Whether the ledger states that the run is finished.
+
+    Raises:
+        ReleaseError: The folder cannot be written or holds something else, or the run is not finished. The kept copy
+            stays.
+    """
+    kind = kind_in(kept)
+    if MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
+        raise ReleaseError(f"{kept} is not a kept result. Give the folder that the message of the failed save named.")
+    if finished:
+        (kept.parent / UNFINISHED).unlink(missing_ok=True)
+    if (kept.parent / UNFINISHED).exists():
+        raise ReleaseError(
+            f"{kept} belongs to a run that was interrupted before it was finished in its ledger. Start the run again "
+            "under its label: it is not charged again."
+        )
+    try:
+        if kind is not None:  # otherwise another process published it
+            kind.read(kept)  # checks the files
+            kind.put({each.name: each.read_bytes() for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
+            kept.rename(kept.with_name(f"{kept.name}.published"))  # so that no part of it is taken for a result
+    except (ReleaseError, OSError) as error:
+        if kept.exists():
+            raise ReleaseError(
+                f"{error} The result is not lost: it is kept in {kept}, which only you can open. Save it with "
+                f"`voxpop resume {kept} -o FOLDER`."
+            ) from error
+    shutil.rmtree(kept.parent, ignore_errors=True)
+
+
+def remove_kept(folder: Path, key: str) -> None:
+    """Remove a kept result that must not be published."""
+    for holder in _holders(folder, key):
+        shutil.rmtree(holder, ignore_errors=True)
+
+
+def _holders(folder: Path, key: str) -> list[Path]:
+    """Return the folders that may hold a kept result, the preferred first."""
+    target = Path(os.path.abspath(folder))
+    found = [target.with_name(f".{target.name}.{MARK}{key}")]
+    with suppress(RuntimeError):  # no home
+        found.append(Path.home() / ".voxpop" / f"{MARK}{key}")
+    return [*found, Path(tempfile.gettempdir()) / f"{MARK}{key}"]
 
 
 @final

@@ -20,8 +20,8 @@ from voxpop.reading.keys import KeyColumn, split_texts
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.cutting import read_parquet, table_of_lists, write_parquet
 from voxpop.release.release import Release
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import ABOUT, PROFILE, stated
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan, restored
+from voxpop.release.saving import PROFILE, stated
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s
@@ -318,13 +318,11 @@ def load_profile(folder: str | PathLike[str]) -> Profile:
             keys,
             read_parquet(tables[PROFILE.tables[0]]),
             cover,
-            StoredPlan(dict(record["plan"])),
-            Guarantee.from_dict(dict(record["guarantee"])),
-            str(record["reading"]),
-            record["error"],
-            About.from_dict(dict(record.get(ABOUT, {}))),
+            reading=str(record["reading"]),
+            error=record["error"],
+            **restored(record),
         )
         profile.to_list()  # checks the values
-    except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
         raise PROFILE.changed(folder) from error
     return profile

@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import ColumnError, InputError, InternalError
+from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, Budget, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
@@ -19,8 +19,8 @@ from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 from voxpop.release.registry import configuration
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import ABOUT, RELEASE, TABLE, stated
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan, restored
+from voxpop.release.saving import RELEASE, TABLE, stated
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -313,9 +313,7 @@ def load_release(folder: str | PathLike[str]) -> Release:
     record, tables = RELEASE.read(folder)
     try:
         keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
-        plan, guarantee = StoredPlan(dict(record["plan"])), Guarantee.from_dict(dict(record["guarantee"]))
-        reading, about = str(record.get("reading", "")), About.from_dict(dict(record.get(ABOUT, {})))
-        grams = from_parquet(tables[TABLE], keys)
-        return Release(grams, plan, guarantee, reading, keys, about, str(record.get("id", "")))
-    except (InputError, KeyError, TypeError, ValueError, pa.ArrowException, ColumnError, InternalError) as error:
+        grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")
+        return Release(grams, reading=str(reading), keys=keys, id=str(name), **restored(record))
+    except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
         raise RELEASE.changed(folder) from error

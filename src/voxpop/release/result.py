@@ -1,4 +1,4 @@
-"""`Result`: the base of everything that a mechanism releases, with the verbs that all results share."""
+"""`Result`: the base of everything that a mechanism releases, with the verbs that all results share, and `load`."""
 
 import datetime
 from abc import ABC, abstractmethod
@@ -8,14 +8,15 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, final, overload
 
 import pyarrow as pa
 
-from voxpop.errors import InputError
+from voxpop.errors import InputError, ReleaseError
 from voxpop.privacy.budget import Printed
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.registry import load, mechanism_called
+from voxpop.release import registry
+from voxpop.release.saving import ABOUT, RELEASE, Kind, kind_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,6 +142,8 @@ class Result(ABC):
     plan: Plan
     guarantee: Guarantee
     about: About
+    _saved_as: ClassVar[Kind | None] = None
+    """The kind of a result that is saved in the folder of a release."""
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
@@ -165,11 +168,6 @@ class Result(ABC):
     @abstractmethod
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         """Write the folder of the result."""
-
-    @classmethod
-    def _beside(cls, folder: str | PathLike[str]) -> Self | None:
-        """Return the result of this class that is stored with a release, or None for classes with a folder."""
-        return None
 
     def _with_about(self, about: About) -> Self:
         """Return a copy with another `about`."""
@@ -264,6 +262,48 @@ class Result(ABC):
         return self._with_about(replace(self.about, ledger=entry))
 
 
+Loaded = TypeVar("Loaded", bound=Result)
+
+
+@overload
+def load(folder: str | PathLike[str]) -> Result: ...
+@overload
+def load(folder: str | PathLike[str], kind: type[Loaded]) -> Loaded: ...
+def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
+    """Load a saved result: a release, a model of sequences, a profile, or the counts or the ranking of a release.
+
+    Args:
+        folder: the folder that `save` wrote.
+        kind: the class of the result: `vp.Tally` or `vp.Ranking` for the counts or the ranking of a release. By default
+            the result in the folder; `vp.Release`, `vp.SequenceModel` and `vp.Profile` require one of them.
+
+    Returns:
+        The result. Its plan contains the numbers that ran and cannot run again.
+
+    Raises:
+        ReleaseError: If the folder contains no such result, is damaged, or has a format that this version cannot read.
+
+    Example:
+        >>> import tempfile
+        >>> import pyarrow as pa
+        >>> import voxpop as vp
+        >>> from voxpop.release.result import StoredPlan
+        >>> words = vp.Release.from_items(pa.array(["tea"]), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))
+        >>> with tempfile.TemporaryDirectory() as here:
+        ...     words.save(f"{here}/words")
+        ...     again = vp.load(f"{here}/words", vp.Release)
+        >>> again == words, again.plan.sigma
+        (True, 1.2)
+    """
+    found: Result = (kind._saved_as or kind_in(folder) or RELEASE).load(folder)
+    if not isinstance(found, kind):
+        raise ReleaseError(
+            f"{folder} contains a {type(found).__name__}, not a {kind.__name__}. Load it without a kind, "
+            "or give another folder."
+        )
+    return found
+
+
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredPlan(Printed):
@@ -298,8 +338,17 @@ class StoredPlan(Printed):
 
     def __str__(self) -> str:
         """Return the text of the plan, or one line for each number if the mechanism is unknown."""
-        found = mechanism_called(str(self.numbers.get("mechanism")))
+        found = registry.mechanism_called(str(self.numbers.get("mechanism")))
         if found is not None:
             with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError):  # numbers of another version
-                return str(load(found.describe)(self.numbers))
+                return str(registry.load(found.describe)(self.numbers))
         return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in self.numbers.items())
+
+
+def restored(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan, the guarantee and the statements of a saved record, by the names of a result's fields."""
+    return {
+        "plan": StoredPlan(dict(record["plan"])),
+        "guarantee": Guarantee.from_dict(dict(record["guarantee"])),
+        "about": About.from_dict(dict(record.get(ABOUT, {}))),
+    }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Optional
 
 from voxpop.errors import ReleaseError
 from voxpop.reading.folder import folder_to_read, fresh_prefix, replace_folder
+from voxpop.release.registry import load
 
 if TYPE_CHECKING:
     from voxpop.release.result import Result
@@ -34,6 +35,7 @@ class Kind:
         record: file of the plan, the guarantee and the checksums, as JSON.
         tables: the other files that are read.
         made_by: the calls that write such a folder.
+        loader: the function that loads it, as `module:name`.
         others: further files that may be in its folder.
         base: the kind of the release whose folder it is saved in, if it has no folder of its own.
         version: version of the format.
@@ -43,6 +45,7 @@ class Kind:
     record: str
     tables: tuple[str, ...]
     made_by: str
+    loader: str
     others: tuple[str, ...] = ()
     base: Optional["Kind"] = None
     version: int = 1
@@ -55,6 +58,10 @@ class Kind:
     def is_in(self, folder: str | PathLike[str]) -> bool:
         """Return whether a folder has such a result."""
         return (folder_to_read(Path(folder)) / self.record).is_file()
+
+    def load(self, folder: str | PathLike[str]) -> Any:
+        """Return the result in a folder; see `voxpop.load`."""
+        return load(self.loader)(folder)
 
     def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Return the absolute path of a folder that such a result can be saved to.
@@ -245,23 +252,49 @@ RELEASE = Kind(
     "release.json",
     (TABLE,),
     "`release.save` or `voxpop items -o`",
+    "voxpop.release.release:load_release",
     ("counts.parquet", "counts.json", "top.parquet", "top.json"),
 )
-COUNTS = Kind("counts", "counts.json", ("counts.parquet", TABLE), "`release.count` or `voxpop count`", (), RELEASE)
-RANKINGS = Kind("rankings", "top.json", ("top.parquet", TABLE), "`release.top` or `voxpop top`", (), RELEASE)
+COUNTS = Kind(
+    "counts",
+    "counts.json",
+    ("counts.parquet", TABLE),
+    "`release.count` or `voxpop count`",
+    "voxpop.release.tally:load_tally",
+    base=RELEASE,
+)
+RANKINGS = Kind(
+    "rankings",
+    "top.json",
+    ("top.parquet", TABLE),
+    "`release.top` or `voxpop top`",
+    "voxpop.release.tally:load_ranking",
+    base=RELEASE,
+)
 BESIDE = (COUNTS, RANKINGS)
 MODEL = Kind(
     "sequence model",
     "model.json",
     ("grams.parquet", "alphabet.parquet"),
     "`model.save` or `voxpop sequences -o`",
+    "voxpop.mechanisms.sequences.model:load_model",
     ("synthetic.parquet",),
     version=4,
 )
-PROFILE = Kind("profile", "profile.json", ("profile.parquet",), "`profile.save` or `voxpop profile -o`")
+PROFILE = Kind(
+    "profile",
+    "profile.json",
+    ("profile.parquet",),
+    "`profile.save` or `voxpop profile -o`",
+    "voxpop.release.profile:load_profile",
+)
 FOLDERS = (RELEASE, MODEL, PROFILE)
 """The kinds that have a folder."""
-MODEL_LOADER: Final = "voxpop.mechanisms.sequences.model:load_model"
+
+
+def kind_in(folder: str | PathLike[str]) -> Kind | None:
+    """Return the kind of result in a folder that it was saved to, or None."""
+    return next((kind for kind in FOLDERS if kind.is_in(folder)), None)
 
 
 def stated(result: "Result") -> dict[str, Any]:

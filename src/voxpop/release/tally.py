@@ -18,8 +18,8 @@ from voxpop.reading.arrow import int64_array, numbers_of, plain
 from voxpop.reading.folder import folder_to_read
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.release import Release, load_release, report_of
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import ABOUT, COUNTS, RANKINGS, RELEASE, Kind, identity, stated
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
+from voxpop.release.saving import COUNTS, RANKINGS, RELEASE, Kind, identity, stated
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
@@ -87,6 +87,8 @@ class Tally(Addition):
         about: the operator's statements about the counts.
     """
 
+    _saved_as = COUNTS
+
     grams: Release
     users: Int64s
     error: float
@@ -138,10 +140,6 @@ class Tally(Addition):
         grid = Grid("Noisy counts", ["grams", "standard error"], rows, note)
         return self._page_with(checksums, grid, np.maximum(self.users, 0))
 
-    @classmethod
-    def _beside(cls, folder: str | PathLike[str]) -> "Tally":
-        return load_tally(folder)
-
     def __len__(self) -> int:
         return len(self.grams)
 
@@ -192,6 +190,8 @@ class Ranking(Addition):
         about: the operator's statements about the ranking.
     """
 
+    _saved_as = RANKINGS
+
     grams: Release
     places: Int64s
     plan: Plan
@@ -223,10 +223,6 @@ class Ranking(Addition):
             checksums, Grid("Held by most users, in noisy order", ["place", "gram"], rows, note), None
         )
 
-    @classmethod
-    def _beside(cls, folder: str | PathLike[str]) -> "Ranking":
-        return load_ranking(folder)
-
     def __len__(self) -> int:
         return int(self.places.size)
 
@@ -249,30 +245,30 @@ class Ranking(Addition):
 
 def load_tally(folder: str | PathLike[str]) -> Tally:
     """Return the counts in the folder of a release; see `load`."""
-    release, numbers, plan, guarantee, about = _load(COUNTS, folder)
+    release, numbers, record = _load(COUNTS, folder)
     try:
-        return Tally(release, numbers, float(plan.to_dict()["error"]), plan, guarantee, about)
+        return Tally(release, numbers, float(record["plan"]["error"]), **restored(record))
     except (KeyError, TypeError, ValueError, InternalError) as wrong:
         raise COUNTS.changed(folder) from wrong
 
 
 def load_ranking(folder: str | PathLike[str]) -> Ranking:
     """Return the ranking in the folder of a release; see `load`."""
-    release, places, plan, guarantee, about = _load(RANKINGS, folder)
+    release, places, record = _load(RANKINGS, folder)
     rows = np.unique(places)
     if rows.size < places.size or (rows.size and (rows[0] < 0 or rows[-1] >= len(release))):
         raise RANKINGS.changed(folder)
-    return Ranking(release, places, plan, guarantee, about)
+    return Ranking(release, places, **restored(record))
 
 
-def _load(kind: Kind, folder: str | PathLike[str]) -> tuple[Release, Int64s, StoredPlan, Guarantee, About]:
+def _load(kind: Kind, folder: str | PathLike[str]) -> tuple[Release, Int64s, dict[str, Any]]:
+    """Return the release, the numbers and the record, whose common fields can be restored."""
     release, (record, tables) = load_release(folder), kind.read(folder)
     try:
         if record.get("release") != identity((folder_to_read(Path(folder)) / RELEASE.record).read_bytes()):
             raise ValueError("of another release")
         (column,) = read_parquet(tables[kind.tables[0]]).columns
-        numbers = numbers_of(plain(column)).astype(np.int64)
-        about = About.from_dict(dict(record.get(ABOUT, {})))
-        return release, numbers, StoredPlan(dict(record["plan"])), Guarantee.from_dict(dict(record["guarantee"])), about
+        restored(record)
+        return release, numbers_of(plain(column)).astype(np.int64), record
     except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
         raise kind.changed(folder) from error

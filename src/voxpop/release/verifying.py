@@ -12,13 +12,12 @@ from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.reading.folder import folder_to_read
-from voxpop.release.keeping import kind_in
-from voxpop.release.loading import load
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load as imported
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
-from voxpop.release.saving import BESIDE, DAMAGED, REPORT, SUMS, Kind, checksum
+from voxpop.release.result import load
+from voxpop.release.saving import BESIDE, DAMAGED, REPORT, SUMS, Kind, checksum, kind_in
 
 PRECISION = 1e-9
 """Relative difference that is taken for rounding of another machine."""

@@ -26,7 +26,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from voxpop.errors import InputError
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, check_choice, check_whole
 from voxpop.release.registry import MECHANISMS, load
 
 ERROR = 1e-9
@@ -267,11 +267,8 @@ def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Findin
     Raises:
         InputError: if the mechanism is unknown or a number is out of range.
     """
-    if mechanism not in AUDITED:
-        names = ", ".join(f'"{name}"' for name in AUDITED)
-        raise InputError(f"`mechanism` must be one of {names}, got {mechanism!r}.")
-    if trials < 1:
-        raise InputError(f"`trials` must be at least 1, got {trials}: how often each side of the case is tried.")
+    check_choice("mechanism", mechanism, tuple(AUDITED))
+    check_whole("trials", trials, 2**40, "how often each side of the case is tried")
     if not 0 < error < 0.5:
         raise InputError(f"`error` must be above 0 and below 0.5, got {error}: the probability of a false alarm.")
     case: Case = load(AUDITED[mechanism])()

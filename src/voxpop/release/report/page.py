@@ -224,7 +224,6 @@ def _script() -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-
     names = [path.name for path in files("voxpop.release.report").joinpath("template").iterdir()]
     pages = {name: _asset(f"template/{name}") for name in names if name.endswith(".html")}
     environment = jinja2.Environment(
