@@ -99,7 +99,7 @@ def _uniforms(seeds: Uint64s, number: int) -> Floats:
     mixed = seeds + np.uint64((number + 1) * int(STEP) % 2**64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
     mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    found: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    found: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return found
 
 

@@ -82,9 +82,12 @@ class SequenceModel(Result):
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
 
+        Sequences are drawn together, so that symbols and short runs are about as frequent as in the model; fewer of
+        them are no random sample of more.
+
         Args:
             n: number of sequences, at least 1.
-            seed: draws the same ones again; it does not affect privacy.
+            seed: the same seed and n draw the same sequences again; it does not affect privacy.
 
         Returns:
             Columns user (0 to n - 1) and sequence (list of str), as `voxpop.read` reads them with sequence="sequence".
