@@ -82,8 +82,8 @@ class SequenceModel(Result):
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
 
-        Sequences are drawn together, so that symbols and short runs are about as frequent as in the model; fewer of
-        them are no random sample of more.
+        Sequences are drawn together: each has the distribution of the model, and the numbers of symbols and short runs
+        in all of them are nearer to their expected values than those of independent sequences.
 
         Args:
             n: number of sequences, at least 1.
