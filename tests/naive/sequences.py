@@ -151,3 +151,36 @@ def synthesize(counts, max_length, order):
             for part, times in parts.items():
                 left[part] -= many * times
     return result
+
+
+def draw_together(chances, ends, novelty, numbers, start):
+    """Draw sequences step by step, all of them in the order of their histories, the latest symbol first.
+
+    Args:
+        chances: returns the context of a history, and the chances of symbols and of the end after it.
+        ends: factor of the odds of an end, by length.
+        novelty: weight of the chances against one earlier symbol.
+        numbers: one function per sequence that returns its next uniform number.
+        start: returns the next uniform number of all.
+    """
+    drawn, going, golden = [[] for _ in numbers], list(range(len(numbers))), (5**0.5 - 1) / 2
+    for factor in ends:
+        going.sort(key=lambda number: drawn[number][::-1])
+        first, stay_on = start(), []
+        for rank, number in enumerate(going):
+            _, *_, end = chances(drawn[number])
+            if (rank * golden + first) % 1 * (1 - end + end * factor) < 1 - end:
+                stay_on.append(number)
+        going, second, rank = stay_on, start(), 0
+        for number in going:
+            history = drawn[number]
+            contexts = [chances(history[:place])[0] for place in range(len(history) + 1)]
+            place = int(numbers[number]() * (novelty + len(history)))
+            if place < len(history) and contexts[place] == contexts[-1]:
+                history.append(history[place])
+                continue
+            _, *symbols, end = chances(history)
+            wanted = (rank * golden + second) % 1 * (1 - end)
+            history.append(next(symbol for symbol in range(len(symbols)) if sum(symbols[: symbol + 1]) > wanted))
+            rank += 1
+    return drawn

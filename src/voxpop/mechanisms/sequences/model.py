@@ -82,9 +82,12 @@ class SequenceModel(Result):
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
 
+        Sequences are drawn together: each has the distribution of the model, and the numbers of symbols and short runs
+        in all of them are nearer to their expected values than those of independent sequences.
+
         Args:
             n: number of sequences, at least 1.
-            seed: draws the same ones again; it does not affect privacy.
+            seed: the same seed and n draw the same sequences again; it does not affect privacy.
 
         Returns:
             Columns user (0 to n - 1) and sequence (list of str), as `voxpop.read` reads them with sequence="sequence".

@@ -17,8 +17,9 @@ import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.sequences import count_reaching, draw_contexts
+from voxpop.kernels.sequences import count_reaching
 from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
+from voxpop.mechanisms.sequences.drawing import Sessions, draw_sessions
 from voxpop.mechanisms.sequences.profile import Fitted, Profile, fitted
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.secret import Secret, Source
@@ -28,24 +29,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1 << 18
 MOST = 10**9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sessions:
-    """Drawn sessions: int32 symbols, one behind the other, and int64 starts (sessions + 1)."""
-
-    symbols: Int32s
-    starts: Int64s
-
-    @property
-    def size(self) -> int:
-        """Number of sessions."""
-        return int(self.starts.size - 1)
-
-    @property
-    def sizes(self) -> Int64s:
-        """Number of symbols of each session."""
-        return np.diff(self.starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +67,8 @@ class ContextSampler:
         return self.fit.sequences
 
     def draw(self, seeds: Uint64s) -> Sessions:
-        """Draw one sequence per seed: a function of the seeds and the probabilities."""
-        symbols = np.empty(seeds.size * self.max_length, np.int32)
-        sizes = np.empty(seeds.size, np.int64)
-        links = (self.tree.child, self.tree.others)
-        given = self.tree.width, self.sums.ravel(), links, self.fit.novelty, self.fit.ends
-        size = draw_contexts(seeds.copy(), *given, symbols, sizes)
-        return Sessions(symbols[:size].copy(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+        """Draw one sequence per seed: a function of all seeds and the probabilities."""
+        return draw_sessions(self.tree, self.sums, self.fit, seeds)
 
     def chances(self, prefix: list[int]) -> Floats:
         """Return the chance of each symbol, and of the end, to follow a prefix of a sequence."""

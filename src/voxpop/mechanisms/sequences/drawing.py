@@ -1,0 +1,115 @@
+"""Sequences drawn together, so that their numbers are near those expected. Public arrays only.
+
+Each sequence has the distribution of the model, but sequences are not independent. At each step all sequences are in
+the order of their histories, the latest symbol first, and the uniform numbers that choose ends and symbols are spread
+evenly along that order: multiples of the golden ratio, modulo 1, from a random start. So each context, and each longer
+history, is followed by each symbol nearly as often as expected (L'Ecuyer, Lécot and Tuffin, "A randomized quasi-Monte
+Carlo simulation method for Markov chains", 2008).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
+from voxpop.kernels.uniform import FIRST, SECOND, STEP, uniform
+from voxpop.mechanisms.sequences.context_tree import ContextTree
+from voxpop.mechanisms.sequences.profile import Fitted
+
+GOLDEN = 0.6180339887498949
+MOST_TOGETHER = 1 << 23
+"""Number of steps of the sequences that are drawn together, which need 8 bytes each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sessions:
+    """Drawn sessions: int32 symbols, one behind the other, and int64 starts (sessions + 1)."""
+
+    symbols: Int32s
+    starts: Int64s
+
+    @property
+    def size(self) -> int:
+        """Number of sessions."""
+        return int(self.starts.size - 1)
+
+    @property
+    def sizes(self) -> Int64s:
+        """Number of symbols of each session."""
+        return np.diff(self.starts)
+
+
+def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) -> Sessions:
+    """Draw one sequence per seed.
+
+    Args:
+        tree: public.
+        sums: float64 (nodes, width), running sums of the chances at each node; each node's last is 1.
+        fit: numbers that make drawn sequences agree with the profile.
+        seeds: uint64.
+
+    Returns:
+        The sequences, in the order of the seeds: a function of all seeds.
+    """
+    step = max(1, MOST_TOGETHER // tree.max_length)
+    pieces = [_draw_together(tree, sums, fit, seeds[start : start + step]) for start in range(0, seeds.size, step)]
+    symbols = [np.empty(0, np.int32), *(each for each, _ in pieces)]
+    sizes = [np.zeros(1, np.int64), *(each for _, each in pieces)]
+    return Sessions(np.concatenate(symbols), np.cumsum(np.concatenate(sizes)))
+
+
+def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) -> tuple[Int32s, Int64s]:
+    """Return the symbols of one sequence per seed, one after the other, and the number of symbols of each."""
+    most, deepest, stays = tree.max_length, int(tree.depths.max(initial=0)), sums[:, -2]
+    # (most, sequences): a row per step, so that the memory of steps that no sequence reaches is never touched.
+    symbols, nodes = np.empty((most, seeds.size), np.int32), np.empty((most, seeds.size), np.int32)
+    sizes, state = np.zeros(seeds.size, np.int64), ~seeds[:1]
+    # The sequences that have not ended, in the order of their histories.
+    going = np.arange(seeds.size)
+    for length in range(most):
+        first = max(length - deepest, 0)
+        recent = np.ascontiguousarray(symbols[first:length, going].T)
+        found = tree.find(recent, np.full(going.size, length - first), np.full(going.size, first == 0))
+        stay = stays[found]
+        on = _spread(going.size, state) * (stay + (1.0 - stay) * fit.ends[length]) < stay
+        going, found, stay = going[on], found[on], stay[on]
+        nodes[length, going] = found
+        # Each earlier place is copied with probability 1 / (novelty + length), if its context is the same.
+        place = np.minimum(_uniforms(seeds[going], length) * (fit.novelty + length), length).astype(np.int64)
+        new = (place == length) | (nodes[place, going] != found)
+        latest = symbols[place, going]
+        latest[new] = _chosen(sums, found[new], _spread(int(new.sum()), state) * stay[new])
+        symbols[length, going] = latest
+        sizes[going] += 1
+        # A stable sort keeps the order by earlier symbols; that of 16 bits takes linear time.
+        keys = latest.astype(np.uint16) if tree.width <= 1 << 16 else latest
+        going = going[np.argsort(keys, kind="stable")]
+    longest = int(sizes.max(initial=0))
+    return symbols[:longest].T[np.arange(longest) < sizes[:, None]], sizes
+
+
+def _spread(size: int, state: Uint64s) -> Floats:
+    """Return numbers in [0, 1), each uniform, every run of which is spread evenly."""
+    found: Floats = (np.arange(size) * GOLDEN + uniform(state)) % 1.0
+    return found
+
+
+def _uniforms(seeds: Uint64s, number: int) -> Floats:
+    """Return the uniform number of this number, from 0 on, of each seed, as `kernels.uniform` does."""
+    mixed = seeds + np.uint64((number + 1) * int(STEP) % 2**64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
+    found: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return found
+
+
+def _chosen(sums: Floats, nodes: Int32s, wanted: Floats) -> Int64s:
+    """Return the first symbol of each node whose running sum exceeds a number, by bisection."""
+    flat, rows = sums.ravel(), nodes.astype(np.int64) * sums.shape[1]
+    low, high = np.zeros(nodes.size, np.int64), np.full(nodes.size, sums.shape[1] - 2)
+    for _ in range(int(sums.shape[1] - 2).bit_length()):
+        middle = (low + high) >> 1
+        above = flat[rows + middle] > wanted
+        high = np.where(above, middle, high)
+        low = np.where(above, low, np.minimum(middle + 1, high))
+    return low
