@@ -217,7 +217,7 @@ def default_words() -> float:
 
 
 def limits() -> plt.Figure:
-    """Words by limit at three budgets: the default, the best of our other options, and GW made sound by the limit."""
+    """Words by limit at three budgets: the default, the best of our classic weightings, and GW made sound by the limit."""
     names, *rows = lines_of("set_union_limits")
     axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
     figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
@@ -230,7 +230,7 @@ def limits() -> plt.Figure:
         plot.plot(
             axis, lines["GW, made sound by the limit"], "o--", color=OTHER, lw=2, label="GW, made sound by the limit"
         )
-        plot.plot(axis, others, "o-", color=THEIRS, lw=2.4, label="best of our other options")
+        plot.plot(axis, others, "o-", color=THEIRS, lw=2.4, label="best of our classic weightings")
         plot.plot(axis, lines[DEFAULT], "o-", color=OURS, lw=2.8, label="the default")
         plot.annotate(
             f"{lines[DEFAULT][5]:,.0f}", (5, lines[DEFAULT][5]), (0, 7), textcoords="offset points", ha="center"
