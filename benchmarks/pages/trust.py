@@ -28,8 +28,8 @@ PAGE = ROOT / "docs" / "trust.md"
 HEAD = """# Trust
 
 Each claim links to its explanation. [The registry](trust.toml) names its tests; `make trust` runs them at full length
-and writes this page. The last runs were from {first} to {last}. Proofs and tests are not audited outside the project.
-[Sharp edges](sharp-edges.md) lists the risks that no test covers.
+and writes this page. The last runs were from {first} to {last}, and all tests passed unless a claim states otherwise.
+Proofs and tests are not audited outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
 """
 
 
@@ -133,9 +133,11 @@ def outcome_of(tests: list[str], outcomes: dict[str, Outcome]) -> Outcome:
 
 
 def entry(claim: dict, outcome: Outcome) -> str:
-    """Return the line of one claim with its last outcome."""
-    figures = f" ({'; '.join(dict.fromkeys(outcome.figures))})" if outcome.figures else ""
-    return f"- [{claim['claim']}]({claim['page']}): {outcome}{figures}.\n"
+    """Return the line of one claim, with figures, and with the outcome if not all tests passed."""
+    notes = [] if outcome.passed and not outcome.failed + outcome.skipped else [str(outcome)]
+    notes += dict.fromkeys(outcome.figures)
+    text = f" ({'; '.join(notes)})" if notes else ""
+    return f"- [{claim['claim']}]({claim['page']}){text}\n"
 
 
 if __name__ == "__main__":
