@@ -89,7 +89,7 @@ def write(outcomes: dict[str, Outcome]) -> None:
 
 def page(outcomes: dict[str, Outcome]) -> str:
     """Return the page."""
-    dates = sorted(outcome.date for outcome in outcomes.values())
+    dates = sorted(outcome.date for outcome in outcomes.values() if outcome.date) or ["never"]
     parts = [HEAD.format(first=dates[0], last=dates[-1])]
     topic = ""
     for claim in claims():
