@@ -12,7 +12,11 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 SPEC = importlib.util.spec_from_file_location("draw", DOCS / "pictures" / "draw.py")
 draw = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(draw)
-SHOWN = {"hitters.svg": "guides/federated.md", "weightings.svg": "guides/choosing.md", "epsilon.svg": "guides/text.md"}
+SHOWN = {
+    "hitters.svg": "guides/federated.md",
+    "weightings.svg": "guides/choosing.md",
+    "epsilon.svg": "guides/phrases.md",
+}
 
 
 @pytest.fixture(autouse=True)

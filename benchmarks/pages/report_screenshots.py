@@ -1,7 +1,7 @@
 """Take the pictures of docs/guides/report.md and of README: reports in headless Chromium.
 
 Usage: python -m benchmarks.pages.report_screenshots RELEASE PROFILE. RELEASE is a folder with the phrases that `NGrams`
-released from reddit_posts; PROFILE is the folder that the example of docs/gallery/profile.md saves. Either may be
+released from reddit_posts; PROFILE is the folder that the example of docs/guides/profile.md saves. Either may be
 `none`. Needs playwright, pillow, chromium and pdftoppm (`make browser`).
 """
 

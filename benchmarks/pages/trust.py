@@ -8,7 +8,6 @@ its last outcome, with its date, until its tests run again.
 import argparse
 import datetime
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,9 +27,9 @@ OUTCOMES = ROOT / "docs" / "trust-outcomes.json"
 PAGE = ROOT / "docs" / "trust.md"
 HEAD = """# Trust
 
-Each claim of the documentation with a link to its explanation, the tests that check it, and their last outcome.
-`make trust` runs the tests at full length and writes this page from `docs/trust.toml`. Proofs and tests are not audited
-outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
+Each claim links to its explanation. [The registry](trust.toml) names its tests; `make trust` runs them at full length
+and writes this page. The last runs were from {first} to {last}, and all tests passed unless a claim states otherwise.
+Proofs and tests are not audited outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
 """
 
 
@@ -90,12 +89,13 @@ def write(outcomes: dict[str, Outcome]) -> None:
 
 def page(outcomes: dict[str, Outcome]) -> str:
     """Return the page."""
-    parts = [HEAD]
+    dates = sorted(outcome.date for outcome in outcomes.values() if outcome.date) or ["never"]
+    parts = [HEAD.format(first=dates[0], last=dates[-1])]
     topic = ""
     for claim in claims():
         if claim["topic"] != topic:
             topic = claim["topic"]
-            parts.append(f"\n## {topic}\n")
+            parts.append(f"\n## {topic}\n\n")
         parts.append(entry(claim, outcomes[claim["claim"]]))
     return "".join(parts)
 
@@ -133,14 +133,11 @@ def outcome_of(tests: list[str], outcomes: dict[str, Outcome]) -> Outcome:
 
 
 def entry(claim: dict, outcome: Outcome) -> str:
-    """Return the section of one claim: the claim, the last outcome, and the folded names of its tests."""
-    tests = "".join(f"- `{re.sub(r'^tests/', '', test)}`\n" for test in claim["tests"])
-    figures = "; ".join(outcome.figures)
-    last = f"{outcome}{f' on {outcome.date}' if outcome.date else ''}{f' ({figures})' if figures else ''}"
-    return (
-        f"\n**[{claim['claim']}]({claim['page']}).** {last}.\n\n"
-        f"<details><summary>Tests</summary>\n\n{tests}\n</details>\n"
-    )
+    """Return the line of one claim, with figures, and with the outcome if not all tests passed."""
+    notes = [] if outcome.passed and not outcome.failed + outcome.skipped else [str(outcome)]
+    notes += dict.fromkeys(outcome.figures)
+    text = f" ({'; '.join(notes)})" if notes else ""
+    return f"- [{claim['claim']}]({claim['page']}){text}\n"
 
 
 if __name__ == "__main__":

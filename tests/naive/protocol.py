@@ -84,8 +84,8 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
 
 def _draw(client: Client, purpose: str, secret: "Secret") -> int:
     """Return 64 bits for this client and purpose."""
-    # By key and twin number: two users of one key must not share a draw (docs/privacy/heavy-hitters.md, "Why the draws
-    # must be separate").
+    # By key and twin number: two users of one key must not share a draw (docs/privacy/heavy-hitters.md,
+    # "Conditions").
     return int(secret.draws(purpose, np.array([client.key], np.uint64), client.twin)[0, 0])
 
 
