@@ -3,7 +3,7 @@
 python -m benchmarks.spark.groups
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from benchmarks.support.common import BUDGET, chat, posts
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.engine.local.weigh import Histogram
-from voxpop.kernels.arrays import Bytes, Int64s
+from voxpop.kernels.arrays import RELEASED, UNDECIDED, Int64s
 from voxpop.privacy.secret import Secret
 
 BENCHMARK = Benchmark(__file__, ("spark_groups_default",), NGRAMS, minutes=5, seeds="1")
@@ -62,24 +62,35 @@ class UsersInGroups:
     """What `PoolUsers` answers: the sums of several."""
 
     def __init__(self, groups: list[PoolUsers], size: int) -> None:
-        self.undecided: Bytes = np.ones(size, np.uint8)
+        self.states = np.full(size, UNDECIDED, np.uint8)
         self._groups = groups
+
+    def sizes(self, edges: Sequence[int]) -> Int64s:
+        """Return the number of users by class of their number of items."""
+        return np.sum([group.sizes(edges) for group in self._groups], axis=0)
 
     def draw(self, *arguments: Any) -> None:
         """Draw pools; an item in nobody's pool is never weighed again."""
-        pooled = np.zeros_like(self.undecided)
+        pooled = np.full_like(self.states, RELEASED)
         for group in self._groups:
-            group.undecided &= self.undecided
+            group.states[:] = self.states
             group.draw(*arguments)
-            pooled |= group.undecided
-        self.undecided &= pooled
+            pooled[group.states == UNDECIDED] = UNDECIDED
+        self.states = pooled
 
     def weigh(self, *arguments: Any) -> Int64s:
-        """Add up the weights of all groups, cut off as on Spark."""
-        whole = np.zeros(self.undecided.size, np.int64)
+        """Add up the weights of all groups in the first round."""
+        return self._summed(PoolUsers.weigh, *arguments)
+
+    def weigh_pools(self, *arguments: Any) -> Int64s:
+        """Add up the weights of all groups in a later round."""
+        return self._summed(PoolUsers.weigh_pools, *arguments)
+
+    def _summed(self, weigh: Callable[..., Int64s], *arguments: Any) -> Int64s:
+        whole = np.zeros(self.states.size, np.int64)
         for group in self._groups:
-            group.undecided &= self.undecided
-            whole = np.minimum(whole + group.weigh(*arguments), MOST)
+            group.states[:] = self.states
+            whole = np.minimum(whole + weigh(group, *arguments), MOST)  # cut off as on Spark
         return whole
 
 
