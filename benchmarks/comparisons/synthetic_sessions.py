@@ -13,6 +13,7 @@ import voxpop as vp
 from benchmarks.baselines.chains import release_chain
 from benchmarks.baselines.gram_draws import Sampler
 from benchmarks.evaluation import SequenceData, as_sequences, private_resemblance, private_sequences
+from benchmarks.evaluation.drawing import draw_from
 from benchmarks.support.benchmark import SEQUENCES, Benchmark
 from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
@@ -62,10 +63,7 @@ def drawn(corpus: LocalCorpus, model: str, epsilon: float, run: int) -> Sequence
         sampler = release_chain(
             sequences, len(ALPHABET), MAX_LENGTH, int(model.split()[1][0]), Fraction(epsilon), secret
         )
-    names = np.arange(round(sampler.sequences), dtype=np.uint64)
-    seeds = Secret.from_seed(1000 + run).draws("synthetic", names, 0)[:, 0]
-    drawn = sampler.draw(seeds)
-    return as_sequences(drawn.symbols, drawn.sizes, len(ALPHABET))
+    return draw_from(sampler, len(ALPHABET), 1000 + run)
 
 
 def battery(corpus: LocalCorpus, truth: SequenceData) -> None:

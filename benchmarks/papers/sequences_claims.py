@@ -11,18 +11,17 @@ import voxpop as vp
 from benchmarks.baselines.gram_draws import Sampler
 from benchmarks.evaluation import (
     SequenceData,
-    as_sequences,
     private_counts,
     private_queries,
     private_relative_error,
     private_sequences,
 )
+from benchmarks.evaluation.drawing import draw_from
 from benchmarks.support.benchmark import SEQUENCES, Benchmark
 from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.papers.gram_tree import gram_symbols
-from voxpop.privacy.secret import Secret
 
 BENCHMARK = Benchmark(
     __file__,
@@ -46,10 +45,7 @@ def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> 
     else:
         paper = vp.papers.VariableLengthNGrams(length, gram, ALPHABET).release(corpus, vp.Budget(EPSILON), seed=run)
         sampler = Sampler.of(paper.tree, length)
-    names = np.arange(round(sampler.sequences), dtype=np.uint64)
-    seeds = Secret.from_seed(2).draws("synthetic", names, 0)[:, 0]
-    drawn = sampler.draw(seeds)
-    return as_sequences(drawn.symbols, drawn.sizes, len(ALPHABET))
+    return draw_from(sampler, len(ALPHABET), 2)
 
 
 def settings() -> list[tuple[str, int, int]]:

@@ -24,6 +24,7 @@ from benchmarks.evaluation import (
     private_top_patterns,
     private_true_positives,
 )
+from benchmarks.evaluation.drawing import draw_from
 from benchmarks.support.benchmark import SEQUENCES, Benchmark
 from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
@@ -50,11 +51,11 @@ def released(corpus: LocalCorpus, epsilon: float) -> dict[str, SequenceData]:
     """Return synthetic sequences of every model, as many as the model says there are."""
     found = {}
     ours = vp.Sequences(MAX_LENGTH, MAX_GRAM, ALPHABET).release(corpus, vp.Budget(epsilon), seed=1)
-    found["default"] = drawn(ours._sampler, ours.sequences)
+    found["default"] = draw_from(ours._sampler, len(ALPHABET), 2)
     mechanism = vp.papers.VariableLengthNGrams(MAX_LENGTH, MAX_GRAM, ALPHABET)
     model = mechanism.release(corpus, vp.Budget(epsilon), seed=1)
     sampler = Sampler.of(model.tree, MAX_LENGTH)
-    found["variable, published"] = drawn(sampler, sampler.sequences)
+    found["variable, published"] = draw_from(sampler, len(ALPHABET), 2)
     paper = model.synthesize()
     lists = paper["sequence"].to_list()
     flat = np.array(
@@ -67,16 +68,10 @@ def released(corpus: LocalCorpus, epsilon: float) -> dict[str, SequenceData]:
     for gram in (1, 2, 3, 4):
         name = "unigrams" if gram == 1 else f"fixed {gram}-grams"
         chain = release_chain(cut, len(ALPHABET), MAX_LENGTH, gram, exact, secret)
-        found[name] = drawn(chain, chain.sequences)
+        found[name] = draw_from(chain, len(ALPHABET), 2)
     tree = release_prefix_tree(cut, len(ALPHABET), PREFIXES, exact, secret)
-    found["prefix tree"] = drawn(tree, tree.sequences)
+    found["prefix tree"] = draw_from(tree, len(ALPHABET), 2)
     return found
-
-
-def drawn(model, number: float) -> SequenceData:
-    """Draw sequences."""
-    seeds = Secret.from_seed(2).draws("synthetic", np.arange(round(number), dtype=np.uint64), 0)[:, 0]
-    return as_sequences(*model.draw(seeds), len(ALPHABET))
 
 
 def main() -> None:
