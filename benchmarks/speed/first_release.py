@@ -43,7 +43,7 @@ from pathlib import Path
 words = vp.read(pl.DataFrame({"user": range(4000), "word": ["tea", "milk"] * 2000}), user="user", items="word")
 released = vp.SetUnion(limit=1).release(words, vp.Budget(epsilon=1, delta=1e-8))
 said = {"title": "Words", "dataset": "orders", "purpose": "a list for search", "operator": "A. Person"}
-released.save("words", overwrite=True, **said)
+released.with_metadata(**said).save("words", overwrite=True)
 assert "A. Person" in Path("words", "report.html").read_text()
 """
 ROLES = {
