@@ -30,7 +30,7 @@ from benchmarks.support.common import DATA, OUT
 from benchmarks.support.core_seconds import used_by
 
 BENCHMARK = Benchmark(
-    __file__, ("spark_jobs", "spark_passes"), ON_SPARK, minutes=12, environment=".venv-spark", seeds="1"
+    __file__, ("spark_jobs", "spark_passes"), ON_SPARK, minutes=8, environment=".venv-spark", seeds="1"
 )
 
 AUTHORS = {"on a quiet machine": 457.8, "with 4 shuffle partitions": 302.5}

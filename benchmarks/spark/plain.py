@@ -30,7 +30,7 @@ BENCHMARK = Benchmark(
     __file__,
     ("spark_plain_msnbc", "spark_plain_reddit_posts", "spark_plain_partitions"),
     ON_SPARK,
-    minutes=10,
+    minutes=7,
     environment=".venv-spark",
     seeds="1",
 )
