@@ -34,12 +34,13 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.reading.limited.memory import FIXED, MemoryLimit
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, UserFiles
 from voxpop.reading.users import spread
+from voxpop.reading.wanted import ReadOptions
 
 BENCHMARK = Benchmark(
     __file__,
     ("grouping_records", "grouping_texts"),
     ("engine/local/read", "reading/limited"),
-    minutes=6,
+    minutes=3,
     commands=("records 4 1024", "texts 2 896"),
 )
 
@@ -270,8 +271,8 @@ def of_records(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
 def of_texts(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
     """Read a file of texts; return a number that depends on all of it, and the peak before that was looked at."""
     READING[way]()
-    given = {} if way == IN_MEMORY else {"memory": limit.total, "work_folder": limit.folder}
-    corpus = read_engine(path, user="user", text="text", **given)
+    options = ReadOptions() if way == IN_MEMORY else ReadOptions(memory=limit.total, work_folder=limit.folder)
+    corpus = read_engine(path, user="user", text="text", options=options)
     peak, every = megabytes_of("VmHWM"), np.asarray(corpus.tokens)
     return int((every.astype(np.int64) * (np.arange(every.size) % 1009)).sum()), peak
 
