@@ -37,7 +37,7 @@ def main() -> None:
         if len(rows) == 1:  # once for nothing, so that kernels are compiled
             measured("--tokens", str(folder))
         rows.append(measured("--tokens", str(folder)))
-    note = f'NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores, memory="{MEMORY}".'
+    note = f'NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, memory="{MEMORY}".'
     BENCHMARK.table("Growth: n-grams of one billion tokens", rows, "growth", note)
     rows = [["pairs", *head]]
     rows += [measured("--pairs", str(pairs_file(pairs))) for pairs in PAIRS[:few]]
