@@ -1,4 +1,4 @@
-"""One billion tokens through nine lengths, and one billion pairs, within 8 GiB, beside a fortieth of them.
+"""One billion tokens through nine lengths, and one billion pairs within 8 GiB, beside a fortieth of them.
 
 python -m benchmarks.speed.growth            # 15 GB of disk
 python -m benchmarks.speed.growth --small    # the small sizes alone
@@ -37,7 +37,7 @@ def main() -> None:
         if len(rows) == 1:  # once for nothing, so that kernels are compiled
             measured("--tokens", str(folder))
         rows.append(measured("--tokens", str(folder)))
-    note = f'NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, memory="{MEMORY}".'
+    note = "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores; whole."
     BENCHMARK.table("Growth: n-grams of one billion tokens", rows, "growth", note)
     rows = [["pairs", *head]]
     rows += [measured("--pairs", str(pairs_file(pairs))) for pairs in PAIRS[:few]]
@@ -58,7 +58,7 @@ def measured(kind: str, path: str) -> list[object]:
 
 def run(kind: str, path: str) -> None:
     """Release from one source, and print size, users, seconds, peak GiB and released."""
-    corpus = load_engine(path, memory=MEMORY) if kind == "--tokens" else None
+    corpus = load_engine(path) if kind == "--tokens" else None
     start = time.perf_counter()
     if corpus is None:
         corpus = read_engine(path, user="user", items="item", options=vp.ReadOptions(memory=MEMORY))
