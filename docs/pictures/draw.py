@@ -217,7 +217,7 @@ def default_words() -> float:
 
 
 def limits() -> plt.Figure:
-    """Words by limit at three budgets: the default, the best of our classic weightings, and GW made sound by the limit."""
+    """Words by limit at three budgets: the default, the best classic weighting, and GW made sound by the limit."""
     names, *rows = lines_of("set_union_limits")
     axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
     figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
