@@ -21,7 +21,7 @@ EACH = 37.8
 
 
 def pairs_file(pairs: int) -> Path:
-    """Return a file of about so many pairs in the folder of temporary results; it is written if it is not there."""
+    """Return a file of about this number of pairs in the folder of temporary results; write it if it does not exist."""
     path = OUT / f"pairs-{pairs}.parquet"
     if not path.exists():
         OUT.mkdir(exist_ok=True)

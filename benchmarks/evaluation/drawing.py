@@ -9,7 +9,7 @@ from voxpop.privacy.secret import Secret
 
 
 def draw_from(model: Any, alphabet: int, seed: int) -> SequenceData:
-    """Draw as many sequences as a model says that there are.
+    """Draw the number of sequences that a model states.
 
     Args:
         model: with `sequences`, and with `draw`, which returns `Sessions`, or symbols and sizes.

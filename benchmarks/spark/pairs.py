@@ -126,7 +126,7 @@ def main() -> None:
 
 
 class Run(NamedTuple):
-    """What a process used, and the jobs and tasks of Spark in it."""
+    """Resources of a process, and the jobs and tasks of Spark in it."""
 
     used: Used
     jobs: int

@@ -1,4 +1,4 @@
-"""One billion tokens through nine lengths, and one billion pairs within 8 GiB, beside a fortieth of them.
+"""One billion tokens through nine lengths, and one billion pairs within 8 GiB; a fortieth of both for comparison.
 
 python -m benchmarks.speed.growth            # 15 GB of disk
 python -m benchmarks.speed.growth --small    # the small sizes alone
@@ -34,7 +34,7 @@ def main() -> None:
         folder = OUT / f"texts-{tokens}"
         if not folder.exists():
             write_texts(folder, users=users, tokens=tokens)
-        if len(rows) == 1:  # once for nothing, so that kernels are compiled
+        if len(rows) == 1:  # a first run compiles the kernels
             measured("--tokens", str(folder))
         rows.append(measured("--tokens", str(folder)))
     note = "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores; whole."

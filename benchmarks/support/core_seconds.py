@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 EVERY = 0.1
-"""Seconds between two looks; what a process uses after the last one before its end is not seen."""
+"""Seconds between two observations; the use of a process after the last one before its end is not seen."""
 
 
 class Used(NamedTuple):
@@ -19,7 +19,7 @@ class Used(NamedTuple):
 
 
 def used_by(command: list[str], env: dict[str, str]) -> Used:
-    """Run a command, and return what it and its descendants used.
+    """Run a command, and return the resources that it and its descendants used.
 
     Raises:
         CalledProcessError: where it fails.

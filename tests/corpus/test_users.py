@@ -44,7 +44,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 5)), max_size=30)
 
 @given(rows=ROWS, ordered=st.booleans())
 def test_items_are_grouped_by_user_in_the_order_of_rows(rows, ordered):
-    """A row without an item belongs to nobody; rows that are grouped already stay as they are."""
+    """A row without an item belongs to no user; rows that are grouped already stay as they are."""
     rows = sorted(rows, key=lambda row: row[0]) if ordered else rows
     codes, items = (np.array([row[part] for row in rows], np.int32) for part in (0, 1))
     starts = np.zeros(6, np.int64)

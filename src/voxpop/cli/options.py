@@ -272,7 +272,7 @@ RunOptions = Annotated[Run, _group("Execution", 6)]
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What every command has that reads a table and spends a budget."""
+    """The options of every command that reads a table and spends a budget."""
 
     table: TableOptions = Table()
     spend: SpendOptions = Spend()

@@ -268,7 +268,7 @@ def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Findin
         InputError: if the mechanism is unknown or a number is out of range.
     """
     check_choice("mechanism", mechanism, tuple(AUDITED))
-    check_whole("trials", trials, 2**40, "how often each side of the case is tried")
+    check_whole("trials", trials, 2**40, "the number of trials of each side of the case")
     if not 0 < error < 0.5:
         raise InputError(f"`error` must be above 0 and below 0.5, got {error}: the probability of a false alarm.")
     case: Case = load(AUDITED[mechanism])()

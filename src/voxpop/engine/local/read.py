@@ -39,7 +39,7 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     Args:
         pieces: the batches, in the order of the rows.
         words: the provisional vocabularies that the pieces' ids refer to.
-        users: what `encode_users` returns.
+        users: the result of `encode_users`.
         kind: what was read.
 
     Returns:
@@ -99,8 +99,8 @@ SHARE_OF_STRETCH = 6
 
 def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) -> LocalCorpus:
     """Return the corpus of rows; within a limit its arrays are mapped where they are large."""
-    # The next stretch is encoded while the last is grouped and written; only this thread reads rows, since a source may
-    # belong to it.
+    # The next stretch is encoded while the last is grouped and written. Threads number users and encode rows, but only
+    # this thread reads rows, since a source may belong to it.
     rows = in_order(lambda row: (row[0], numbered(row[1]), row[2]), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
