@@ -60,7 +60,7 @@ SIZES = ((10_000_000, 1), (40_000_000, 2), (100_000_000, 2))
 
 
 class Costs(NamedTuple):
-    """The cost model of one weighting; fitted to runs of 5 and 25 million pairs on one and two cores.
+    """The cost model of one weighting; fitted to earlier runs of 5 to 100 million pairs on one and two cores.
 
     Attributes:
         start: seconds until the first task, and of small jobs.
@@ -86,8 +86,8 @@ class Costs(NamedTuple):
 
 
 COSTS = {
-    WEIGHTED_SIDE: Costs(start=17.6, parallel=0.75, serial=0, base=3.45e8, worker=6.3),
-    ADAPTIVE_SIDE: Costs(start=19.5, parallel=0.6, serial=0.05, base=3.8e8, worker=8.5),
+    WEIGHTED_SIDE: Costs(start=14, parallel=1.2, serial=0, base=3.45e8, worker=5.4),
+    ADAPTIVE_SIDE: Costs(start=15, parallel=1.0, serial=0.12, base=3.9e8, worker=6.2),
 }
 
 
