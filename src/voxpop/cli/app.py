@@ -303,7 +303,10 @@ def plan_profile(
 
 
 def audit(
-    mechanism: Annotated[str, Parameter(name="MECHANISM", help="items, ngrams, hitters, sequences, top or all.")],
+    mechanism: Annotated[
+        str,
+        Parameter(name="MECHANISM", help=f"{', '.join(each.command for each in MECHANISMS if each.audited)} or all."),
+    ],
     /,
     *,
     trials: Annotated[
