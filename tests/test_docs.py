@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from benchmarks.spark.pairs import COSTS
 from benchmarks.support.benchmark import STAMP
 from tools.reference import MODULES as MODULES_OF_REFERENCE
 from tools.reference import PAGES as REFERENCE_PAGES
@@ -268,6 +269,7 @@ VALUES = {
     "vp": voxpop,
     "plan": planned,
     "cell": cell,
+    "costs": COSTS,
     "single": lambda epsilon: float(single_user(planned(voxpop.NGrams(), epsilon).to_dict()).split()[0]),
     "belief": lambda epsilon: 100 * odds_after(epsilon, 1e-7, 0.5),
     "exp": math.exp,
