@@ -1,5 +1,11 @@
 """Skewed, empty, odd and wrong tables."""
 
+import gc
+import socket
+import threading
+import time
+import weakref
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,6 +13,7 @@ from framed import framed
 
 import voxpop as vp
 from support.look import read_engine
+from voxpop.engine.spark.frames import Holder
 from voxpop.errors import ColumnError, InputError, SourceError
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
@@ -177,14 +184,47 @@ def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has
     assert set(answer) == {"0 1 1 OverloadFiles OverloadFiles"}
 
 
+def wait_until_let_go(state, seconds=60):
+    """A thread lets go of states soon after their holder is gone."""
+    end = time.monotonic() + seconds
+    while state.storageLevel.useMemory:
+        assert time.monotonic() < end, "the state is still kept"
+        time.sleep(0.05)
+
+
 def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
     """Nothing stays persisted once corpus and release are gone."""
-    import gc
-
     _, spread = read_both(talk)
     state = spread._state
     vp.papers.DPNE(max_length=2, limit=3).release(spread, BUDGET, seed=1)
     assert state.storageLevel.useMemory
     del spread
     gc.collect()
-    assert not state.storageLevel.useMemory
+    wait_until_let_go(state)
+
+
+def test_a_holder_that_is_collected_while_java_answers(spark, monkeypatch, caplog):
+    """The collector may run in any command, and may not break the connection of its thread."""
+    state = spark.range(3)
+
+    def readinto(stream, buffer, there=socket.SocketIO.readinto):
+        if threading.current_thread() is threading.main_thread():
+            gc.collect()
+        return there(stream, buffer)
+
+    gc.disable()  # until Java answers
+    try:
+        holder = Holder()
+        holder.hold(state)
+        gone = weakref.ref(holder)
+        holder.itself = holder
+        del holder
+        monkeypatch.setattr(socket.SocketIO, "readinto", readinto)
+        assert gone() is not None
+        assert spark.range(5).count() == 5
+        assert gone() is None
+    finally:
+        gc.enable()
+        monkeypatch.undo()
+    assert not caplog.records  # py4j reports a connection that broke, and tries again, mostly with success
+    wait_until_let_go(state)

@@ -24,7 +24,9 @@ warnings.simplefilter("ignore")
 import voxpop as vp
 from pyspark.sql import SparkSession
 from voxpop.errors import VoxpopError
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config(
+    "spark.ui.showConsoleProgress", "false"
+).getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 frame = spark.createDataFrame([(who, word) for who in range(90) for word in ("tea", "milk")], "who long, what string")
 
@@ -65,7 +67,7 @@ def told(case="", **variables):
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, SOURCE, case], capture_output=True, text=True, env=env, timeout=300, cwd=SOURCE
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr
     assert "java." not in done.stdout
     return done.stdout.splitlines()
 

@@ -7,9 +7,11 @@ are cut into pieces, one row each, so that no row is large. A row contains its d
 import io
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from functools import partial, wraps
+from contextlib import nullcontext, suppress
+from functools import cache, partial, wraps
 from operator import itemgetter
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,7 +256,8 @@ class Holder:
     def __init__(self, most: int | None = 2) -> None:
         self._most = most
         self._held: list[DataFrame] = []
-        weakref.finalize(self, _let_all_go, self._held)
+        _start_to_let_go()
+        weakref.finalize(self, _enqueue, self._held)
 
     def hold(self, state: "DataFrame", *, theirs: bool = False) -> "DataFrame":
         """Keep a new state, and let go of the one before the last, or of none.
@@ -273,9 +276,29 @@ class Holder:
         return state
 
 
-def _let_all_go(held: "list[DataFrame]") -> None:
-    for state in held:
-        try:
+_UNUSED: "SimpleQueue[DataFrame]" = SimpleQueue()
+"""States of holders that are gone. A finalizer may only put them here, and `put` of this queue permits that."""
+
+
+def _let_go_of_unused() -> None:
+    while True:
+        state = _UNUSED.get()
+        with suppress(Exception):  # the session may have ended before
             state.unpersist()
-        except Exception:  # the session may have ended before
-            return
+
+
+@cache
+def _start_to_let_go() -> Thread:
+    """Start the thread that lets go of unused states, once in a process.
+
+    Python may collect a holder at any time, also while a command of this thread waits for Java's answer. A second
+    command of the same thread would then break the connection. Each thread has a connection of its own.
+    """
+    thread = Thread(target=_let_go_of_unused, name="voxpop-unpersist", daemon=True)
+    thread.start()
+    return thread
+
+
+def _enqueue(held: "list[DataFrame]") -> None:
+    for state in held:
+        _UNUSED.put(state)
