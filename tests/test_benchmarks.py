@@ -76,6 +76,28 @@ def test_commits_that_change_no_dependency_keep_a_result_up_to_date(repository):
     assert repository.reasons() == []
 
 
+def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
+    """Where it goes to another file that decides the result; a change on the way counts."""
+    function = "def half(number: int) -> float:\n    return number / 2\n"
+    repository.commit(**{"src/voxpop/privacy.py": "DELTA = 2\nOTHER = 7\n" + function})
+    repository.measure()
+    moved = "from voxpop.elsewhere import Whole\n" + function.replace(": int", ': "Whole"')
+    repository.commit(**{"src/voxpop/privacy.py": "DELTA = 2\n", "src/voxpop/kernels/half.py": moved})
+    assert repository.reasons() == []
+    repository.commit(**{"src/voxpop/kernels/half.py": moved.replace("/ 2", "/ 3")})
+    assert "kernels/half.py changed" in repository.reasons()[0]
+
+
+def test_parts_that_only_sequences_use_decide_no_other_result(repository):
+    """Their files lie in folders that all mechanisms share."""
+    changed = {"src/voxpop/kernels/sequences.py": "STEPS = 1\n"}
+    repository.commit(**changed)
+    assert repository.reasons() == []
+    declared = Benchmark(repository.declared.file, ("some",), ("kernels", "mechanisms/sequences"), 1)
+    repository.commit(**{"src/voxpop/mechanisms/sequences/plan.py": ""})
+    assert "kernels/sequences.py changed" in runner.age(declared, repository.root)[1][0]
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from voxpop.engine.local.corpus import MemoryTreeWalk
+from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import draw_contexts
 from voxpop.mechanisms.sequences.constants import NEVER

@@ -21,7 +21,10 @@ def source(root: Path) -> dict[str, object]:
 
 
 def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
-    """Return the files with code that differs from a commit; comments and docstrings do not count.
+    """Return the files with code that differs from a commit.
+
+    Comments, docstrings, imports and types of functions do not count, nor does a function, class or constant that is
+    deleted or moved to another of the files: what remains computes the same.
 
     Args:
         root: the repository.
@@ -32,7 +35,11 @@ def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
         return ["every file: the commit is not in this repository"]
     differ = git(root, "diff", "--name-only", "--no-renames", commit, "--", *paths).splitlines()
     new = git(root, "ls-files", "--others", "--exclude-standard", "--", *paths).splitlines()
-    return sorted({path for path in (*differ, *new) if _means_something_else(root, commit, path)})
+    files = {*differ, *new}
+    code = {path for path in files if path.endswith(".py")}
+    before = set().union(*(_definitions(git(root, "show", f"{commit}:{path}")) for path in code))
+    changed = {path for path in code if (root / path).is_file() and _definitions((root / path).read_text()) - before}
+    return sorted(changed | (files - code))
 
 
 def modules_of(root: Path, path: str) -> set[str]:
@@ -55,20 +62,23 @@ def _imported(root: Path, path: str) -> list[str]:
     return [name for name in files if (root / name).is_file()]
 
 
-def _means_something_else(root: Path, commit: str, path: str) -> bool:
-    now = (root / path).read_text() if (root / path).is_file() else ""
-    return not path.endswith(".py") or _code(git(root, "show", f"{commit}:{path}")) != _code(now)
-
-
-def _code(text: str) -> str:
-    """Return the syntax tree of a file without docstrings."""
+def _definitions(text: str) -> set[str]:
+    """Return the syntax trees of the statements of a file, without docstrings, imports and types of functions."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
-    return ast.dump(tree)
+            node.body = [each for each in body if not _computes_nothing(each)]  # type: ignore[attr-defined]
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+    return {ast.dump(node) for node in tree.body}
 
 
-def _is_text(node: ast.AST) -> bool:
+def _computes_nothing(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(node, ast.If):  # such as `if TYPE_CHECKING`
+        return all(_computes_nothing(each) for each in (*node.body, *node.orelse))
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

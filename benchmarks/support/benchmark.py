@@ -18,6 +18,8 @@ STAMP = "<!-- measured: "
 FRESH = "no seeds: fresh randomness in each run"
 PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "duckdb", "scikit-learn", "pyspark", "flwr")
 LOCAL = ("engine/local", "kernels", "privacy", "reading/tokenizers", "reading/words")
+OF_SEQUENCES = ("engine/local/tree_walk", "engine/spark/tree_walk", "kernels/sequences")
+"""Parts of these folders that only sequences use; they decide no result of the others."""
 SET_UNION = (*LOCAL, "mechanisms/set_union", "mechanisms/rounds", "mechanisms/weightings")
 NGRAMS = (*SET_UNION, "mechanisms/ngrams")
 SEQUENCES = (*LOCAL, "mechanisms/sequences")
@@ -84,7 +86,10 @@ class Benchmark:
         """Return the files and folders that decide the results, relative to the root of the repository."""
         voxpop = [f"src/voxpop/{name}" for name in self.depends]
         named = [path if (root / path).is_dir() else f"{path}.py" for path in voxpop]
-        return [*sorted(modules_of(root, self.module.replace(".", "/") + ".py")), *named, WORDS]
+        left_out = [WORDS]
+        if "mechanisms/sequences" not in self.depends:
+            left_out += [f":!src/voxpop/{name}.py" for name in OF_SEQUENCES]
+        return [*sorted(modules_of(root, self.module.replace(".", "/") + ".py")), *named, *left_out]
 
 
 def stamp(seeds: str) -> dict[str, object]:

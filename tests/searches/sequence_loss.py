@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from voxpop.engine.local.corpus import MemoryTreeWalk
+from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.mechanisms.sequences.path_budget import Limits
 from voxpop.mechanisms.sequences.releasing import ContextNoise, split_contexts
 from voxpop.papers import ngram_model

@@ -11,7 +11,7 @@ from benchmarks.evaluation import as_sequences, private_length_distance, private
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxpop.engine.local.corpus import MemoryTreeWalk
+from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.kernels.shrinking import LEAST_WEIGHT, count_quantiles, fit_ratios
 from voxpop.mechanisms.sequences.constants import NEVER
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, smooth

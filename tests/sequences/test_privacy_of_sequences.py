@@ -10,7 +10,7 @@ from scipy.special import betaincinv
 
 from searches.sequence_loss import pair_loss, search_sequence_loss
 from support.lengths import at_length
-from voxpop.engine.local import corpus as counting
+from voxpop.engine.local import tree_walk as counting
 from voxpop.mechanisms.sequences import path_budget, releasing
 from voxpop.mechanisms.sequences.path_budget import Limits
 from voxpop.mechanisms.sequences.releasing import split_contexts

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from naive import engine as naive
 from support.look import read_engine
-from voxpop.engine.local.corpus import MemoryTreeWalk
+from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.kernels.sequences import count_distinct, fit_ends
 from voxpop.mechanisms.sequences.constants import NEVER
 from voxpop.mechanisms.sequences.profile import Profile, length_classes

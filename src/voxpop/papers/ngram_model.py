@@ -131,7 +131,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
 
     def _run(self, data: "Corpus", seed: int | None) -> "GramModel":
         from voxpop.engine.contract import check_engine, check_ordered
-        from voxpop.engine.local.corpus import MemoryTreeWalk
+        from voxpop.engine.local.tree_walk import MemoryTreeWalk
 
         engine = check_engine(data)
         check_ordered(engine)

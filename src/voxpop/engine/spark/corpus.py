@@ -21,7 +21,8 @@ from voxpop.engine.spark.frames import (
 )
 from voxpop.engine.spark.pools import SparkPools
 from voxpop.engine.spark.tasks import choose_keys, weigh_rows
-from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weigh_by, weighed_items
+from voxpop.engine.spark.tree_walk import SparkTreeWalk
+from voxpop.engine.spark.walks import SparkLengthWalk, weigh_by, weighed_items
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
 from voxpop.reading.keys import Keys

@@ -1,0 +1,59 @@
+"""Counts of the symbols after contexts that grow by one symbol at a time, in one sequence per user. All private."""
+
+import numpy as np
+
+from voxpop.engine.contract import Counted, TreeNoise
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.kernels.sequences import (
+    count_distinct,
+    count_following,
+    lengthen_contexts,
+    open_steps,
+)
+
+
+class MemoryTreeWalk:
+    """Count the symbols after the contexts, release the noisy counts, and `lengthen` the contexts.
+
+    Symbol `s` after context `n` has the key `n * width + s`.
+    """
+
+    def __init__(self, symbols: Int32s, alphabet: int, max_length: int, places: Int32s | None = None) -> None:
+        """Put every step under the empty context, but no end mark behind `max_length` symbols.
+
+        Args:
+            symbols: int32, from `one_sequence_each`: private.
+            alphabet: number of symbols.
+            max_length: maximum number of steps of a sequence.
+            places: of another walk, to go on where it was: int32 by position, the node of the step's context, or -1.
+        """
+        self.symbols, self._width = symbols, alphabet + 1
+        self.places = np.empty(symbols.size, np.int32) if places is None else places
+        if places is None:
+            open_steps(symbols, alphabet, max_length, self.places)
+
+    def count_following(self) -> tuple[Int64s, Int64s]:
+        """Return the keys of the symbols that follow contexts, and their counts."""
+        return count_following(self.symbols, self.places, self._width)
+
+    def count_lengths(self, first: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the classes of length that occur, and the number of sequences of each."""
+        return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
+
+    def count_distinct(self) -> tuple[Int64s, Int64s]:
+        """Return the number of distinct symbols of each sequence, added up, under the key 0."""
+        # Each end mark was counted too.
+        count = count_distinct(self.symbols, self._starts, self._width) - (self._starts.size - 1)
+        return np.zeros(1, np.int64), np.array([count])
+
+    @property
+    def _starts(self) -> Int64s:
+        return np.append(0, np.flatnonzero(self.symbols == self._width - 1) + 1)
+
+    def released(self, counted: Counted, noise: TreeNoise, *given: Int64s) -> Int64s:
+        """Count and add noise; see `TreeWalk.released`."""
+        return noise(*getattr(self, f"count_{counted}")(*given))
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step to a longer context; see `TreeWalk.lengthen`."""
+        lengthen_contexts(self.symbols, self.places, depth, self._width, keys, longer, others)
