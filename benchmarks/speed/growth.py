@@ -41,9 +41,9 @@ def main() -> None:
             measured("--tokens", str(folder))
         rows.append(measured("--tokens", str(folder)))
     note = (
-        "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores; whole. The peak is "
-        "that of the process's own memory. The file of the corpus, 4 bytes a token, is mapped beside it, and the system "
-        "takes its pages back where memory is short."
+        "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores; whole. The peak "
+        "is that of the process's own memory. The file of the corpus, 4 bytes a token, is mapped beside it, and the "
+        "system takes its pages back where memory is short."
     )
     BENCHMARK.table("Growth: n-grams of one billion tokens", rows, "growth", note)
     rows = [["pairs", *head]]
