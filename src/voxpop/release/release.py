@@ -280,7 +280,12 @@ class Release(Result):
 
 
 def report_of(
-    release: Release, checksums: Mapping[str, str], grids: Sequence["Grid"] = (), counts: Int64s | None = None
+    release: Release,
+    checksums: Mapping[str, str],
+    grids: Sequence["Grid"] = (),
+    counts: Int64s | None = None,
+    *,
+    ranked: bool = False,
 ) -> bytes:
     """Return the page of a release; equal releases give equal bytes.
 
@@ -289,6 +294,7 @@ def report_of(
         checksums: of the other files in the folder.
         grids: tables that precede those of the plan.
         counts: a noisy count of each gram, at least 0, where some are released.
+        ranked: whether one of the tables is a ranking.
     """
     from voxpop.release.report.page import page_of, story_of
 
@@ -299,7 +305,7 @@ def report_of(
     keys = [] if release.keys is None else [each.name for each in release.keys.columns]
     story = replace(
         story,
-        ranked=bool(grids) and counts is None,
+        ranked=ranked,
         grids=[*grids, *story.grids],
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],
@@ -310,7 +316,11 @@ def report_of(
 
 def load_release(folder: str | PathLike[str]) -> Release:
     """Return the release in a folder; see `load`."""
-    record, tables = RELEASE.read(folder)
+    return release_from(*RELEASE.read(folder), folder)
+
+
+def release_from(record: Mapping[str, Any], tables: Mapping[str, bytes], folder: str | PathLike[str]) -> Release:
+    """Return the release of a record and its tables, which are in a folder."""
     try:
         keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
         grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")

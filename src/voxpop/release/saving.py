@@ -159,9 +159,13 @@ class Kind:
     def write(self, target: Path, files: Mapping[str, bytes], folder: str | PathLike[str], replace: bool) -> None:
         """Make `target`, which the caller names `folder`, a folder of these files and their checksums, in one step.
 
+        The report covers counts and rankings among the files.
+
         Raises:
             ReleaseError: If files are there and may not be replaced, or the folder cannot be written.
         """
+        if any(each.record in files for each in BESIDE):
+            files = {**files, REPORT: load(PAGE_OF_ALL)(files, folder)}
         sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
         lines = "".join(f"{each}  {name}\n" for name, each in sums.items())
         try:
@@ -182,9 +186,9 @@ class Kind:
         """
         for _ in range(TRIES):
             source = folder_to_read(Path(folder))
-            record, *tables = (self._read(source, name, folder) for name in (self.record, *self.tables))
-            if self._read(source, self.record, folder) == record:
-                return self._checked(record, dict(zip(self.tables, tables, strict=True)), folder)
+            files = {name: self._read(source, name, folder) for name in (self.record, *self.tables)}
+            if self._read(source, self.record, folder) == files[self.record]:
+                return self.checked(files, folder)
         raise ReleaseError(f"{folder} was replaced several times while it was read; try again.")
 
     def changed(self, folder: str | PathLike[str]) -> ReleaseError:
@@ -208,10 +212,16 @@ class Kind:
     def _absent(self, folder: str | PathLike[str], reason: str) -> ReleaseError:
         return ReleaseError(f"{folder} holds no {self.what}: {reason}. Give a folder that {self.made_by} wrote.")
 
-    def _checked(
-        self, record: bytes, tables: dict[str, bytes], folder: str | PathLike[str]
+    def checked(
+        self, files: Mapping[str, bytes], folder: str | PathLike[str]
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        where = Path(folder, self.record)
+        """Return the record and the tables of a result from the contents of its files.
+
+        Raises:
+            ReleaseError: If the files are damaged, or of another version or kind.
+        """
+        where, record = Path(folder, self.record), files[self.record]
+        tables = {name: files[name] for name in self.tables}
         try:
             parsed = json.loads(record)
         except ValueError as error:
@@ -272,6 +282,7 @@ RANKINGS = Kind(
     base=RELEASE,
 )
 BESIDE = (COUNTS, RANKINGS)
+PAGE_OF_ALL: Final = "voxpop.release.tally:page_of_all"
 MODEL = Kind(
     "sequence model",
     "model.json",

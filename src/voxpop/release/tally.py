@@ -1,6 +1,6 @@
 """Counts and rankings of the grams of a release: noisy, and therefore public."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from os import PathLike
@@ -17,9 +17,9 @@ from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of, plain
 from voxpop.reading.folder import folder_to_read
 from voxpop.release.cutting import read_parquet, write_parquet
-from voxpop.release.release import Release, load_release, report_of
+from voxpop.release.release import Release, load_release, release_from, report_of
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import COUNTS, RANKINGS, RELEASE, Kind, identity, stated
+from voxpop.release.saving import BESIDE, COUNTS, RANKINGS, RELEASE, REPORT, SUMS, Kind, checksum, identity, stated
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
@@ -41,9 +41,35 @@ class Addition(Result):
 
         return compose([self.grams.guarantee, self.guarantee])
 
-    def _page_with(self, checksums: Mapping[str, str], grid: "Grid", counts: Int64s | None) -> bytes:
-        together = replace(self.grams, guarantee=self.with_release, about=self.about)
-        return report_of(together, checksums, [grid], counts)
+    def _page(self, checksums: Mapping[str, str]) -> bytes:
+        return _page_of(replace(self.grams, about=self.about), [self], checksums)
+
+    def _grid(self) -> "Grid":
+        """Return the table of the report."""
+        raise NotImplementedError
+
+
+def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> bytes:
+    """Return the report of a release and of the counts and rankings beside it.
+
+    Args:
+        files: the contents of the files of the folder, by name.
+        folder: its name, for messages.
+    """
+    release = release_from(*RELEASE.checked(files, folder), folder)
+    base, there = files[RELEASE.record], [each for each in BESIDE if each.record in files]
+    additions = [_restored(each, release, base, *each.checked(files, folder), folder) for each in there]
+    checksums = {name: checksum(files[name]) for name in sorted({*files} - {REPORT, SUMS})}
+    return _page_of(release, additions, checksums)
+
+
+def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
+    from voxpop.privacy.composition import compose
+
+    together = replace(release, guarantee=compose([release.guarantee, *(each.guarantee for each in additions)]))
+    counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Tally)), None)
+    ranked = any(isinstance(each, Ranking) for each in additions)
+    return report_of(together, checksums, [each._grid() for each in additions], counts, ranked=ranked)
 
 
 def _save(
@@ -131,14 +157,12 @@ class Tally(Addition):
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         _save(COUNTS, self, "users", self.users, folder, overwrite)
 
-    def _page(self, checksums: Mapping[str, str]) -> bytes:
+    def _grid(self) -> "Grid":
         from voxpop.release.report.page import Grid
 
         note = "The list shows a negative count as 0. The guarantee of the counts alone is "
         note += f"{self.guarantee}; the one above covers the release too."
-        rows = [[f"{len(self):,}", f"{self.error:.3g} users"]]
-        grid = Grid("Noisy counts", ["grams", "standard error"], rows, note)
-        return self._page_with(checksums, grid, np.maximum(self.users, 0))
+        return Grid("Noisy counts", ["grams", "standard error"], [[f"{len(self):,}", f"{self.error:.3g} users"]], note)
 
     def __len__(self) -> int:
         return len(self.grams)
@@ -214,14 +238,12 @@ class Ranking(Addition):
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         _save(RANKINGS, self, "place", self.places, folder, overwrite)
 
-    def _page(self, checksums: Mapping[str, str]) -> bytes:
+    def _grid(self) -> "Grid":
         from voxpop.release.report.page import Grid
 
         rows = [[f"{place:,}", printable(gram)] for place, gram in enumerate(islice(self.each_gram(), 100), start=1)]
         note = f"The guarantee of the ranking alone is {self.guarantee}; the one above covers the release too."
-        return self._page_with(
-            checksums, Grid("Held by most users, in noisy order", ["place", "gram"], rows, note), None
-        )
+        return Grid("Held by most users, in noisy order", ["place", "gram"], rows, note)
 
     def __len__(self) -> int:
         return int(self.places.size)
@@ -245,30 +267,43 @@ class Ranking(Addition):
 
 def load_tally(folder: str | PathLike[str]) -> Tally:
     """Return the counts in the folder of a release; see `load`."""
-    release, numbers, record = _load(COUNTS, folder)
-    try:
-        return Tally(release, numbers, float(record["plan"]["error"]), **restored(record))
-    except (KeyError, TypeError, ValueError, InternalError) as wrong:
-        raise COUNTS.changed(folder) from wrong
+    tally: Tally = _load(COUNTS, folder)
+    return tally
 
 
 def load_ranking(folder: str | PathLike[str]) -> Ranking:
     """Return the ranking in the folder of a release; see `load`."""
-    release, places, record = _load(RANKINGS, folder)
-    rows = np.unique(places)
-    if rows.size < places.size or (rows.size and (rows[0] < 0 or rows[-1] >= len(release))):
-        raise RANKINGS.changed(folder)
-    return Ranking(release, places, **restored(record))
+    ranking: Ranking = _load(RANKINGS, folder)
+    return ranking
 
 
-def _load(kind: Kind, folder: str | PathLike[str]) -> tuple[Release, Int64s, dict[str, Any]]:
-    """Return the release, the numbers and the record, whose common fields can be restored."""
+def _load(kind: Kind, folder: str | PathLike[str]) -> Any:
     release, (record, tables) = load_release(folder), kind.read(folder)
     try:
-        if record.get("release") != identity((folder_to_read(Path(folder)) / RELEASE.record).read_bytes()):
+        base = (folder_to_read(Path(folder)) / RELEASE.record).read_bytes()
+    except OSError as error:
+        raise kind.changed(folder) from error
+    return _restored(kind, release, base, record, tables, folder)
+
+
+def _restored(
+    kind: Kind,
+    release: Release,
+    base: bytes,
+    record: Mapping[str, Any],
+    tables: Mapping[str, bytes],
+    folder: str | PathLike[str],
+) -> Any:
+    """Return the counts or the ranking of a record and its tables, beside the record `base` of the release."""
+    try:
+        if record.get("release") != identity(base):
             raise ValueError("of another release")
         (column,) = read_parquet(tables[kind.tables[0]]).columns
-        restored(record)
-        return release, numbers_of(plain(column)).astype(np.int64), record
-    except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
+        numbers = numbers_of(plain(column)).astype(np.int64)
+        if kind is COUNTS:
+            return Tally(release, numbers, float(record["plan"]["error"]), **restored(record))
+        if np.unique(numbers).size < numbers.size or not ((numbers >= 0) & (numbers < len(release))).all():
+            raise ValueError("not rows of the release")
+        return Ranking(release, numbers, **restored(record))
+    except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
         raise kind.changed(folder) from error

@@ -18,6 +18,7 @@ from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
 from voxpop.release.result import load
 from voxpop.release.saving import BESIDE, DAMAGED, REPORT, SUMS, Kind, checksum, kind_in
+from voxpop.release.tally import page_of_all
 
 PRECISION = 1e-9
 """Relative difference that is taken for rounding of another machine."""
@@ -56,11 +57,12 @@ def verify(folder: Path) -> dict[str, Any]:
     for each in kinds:
         record, _ = each.read(folder)
         checked.append(_replanned(record, result if isinstance(result, Release) else None, folder / each.record))
-        # Counts and rankings are saved beside the report of their release.
-        if each is kind:
-            page = result._page({**record["checksums"], each.record: checksum(files[each.record])})
-            if unpacked(page) != unpacked(files.get(REPORT, b"")):
-                raise _differs(folder / REPORT, "the report", "the result gives", record)
+    if kind is not None:
+        record, _ = kind.read(folder)
+        checksums = {**record["checksums"], kind.record: checksum(files[kind.record])}
+        page = page_of_all(files, folder) if len(kinds) > 1 else result._page(checksums)
+        if unpacked(page) != unpacked(files.get(REPORT, b"")):
+            raise _differs(folder / REPORT, "the report", "the result gives", record)
     return {"digest": checksum(listed), "files": sorted(files), "results": checked}
 
 
