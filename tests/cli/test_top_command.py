@@ -51,6 +51,14 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
     assert vp.load(words, vp.Ranking).to_list() == ["tea"]
 
 
+def test_documents_are_about_all_results_of_the_folder(voxpop, words, tmp_path):
+    """The files that are signed include the ranking."""
+    voxpop("top", words, *READ, *SPEND, "--k", 2)
+    for name in ("registry", "checklist"):
+        assert voxpop("export", words, "-o", name, "--format", name).code == 0
+        assert "(3.9915, 2e-08)-DP" in (tmp_path / name).read_text()
+
+
 def test_a_budget_that_is_too_small_is_refused(voxpop, words):
     """No ranking exists for it."""
     assert "ranked" in voxpop("top", words, *READ, "--epsilon", 1e-9, "--delta", "1e-8").complaint

@@ -1,6 +1,7 @@
 """Commands on a saved release or model: show, complete, export, count, top and ask."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +14,7 @@ from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 from voxpop.privacy.budget import printable, words_first
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.saving import COUNTS, PROFILE, RANKINGS, RELEASE
+from voxpop.release.saving import BESIDE, COUNTS, PROFILE, RANKINGS, RELEASE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,8 +39,7 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
 
     saved = load(folder)
     title, rows, lines = first_of(saved, first)
-    tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
-    ranking = RANKINGS.load(folder) if RANKINGS.is_in(folder) else None
+    tally, ranking = (each.load(folder) if each.is_in(folder) else None for each in (COUNTS, RANKINGS))
     added = [each for each in (tally, ranking) if each is not None]
     whole = compose([saved.guarantee, *(each.guarantee for each in added)])
     if json:
@@ -159,11 +159,15 @@ def export(
     Example: `voxpop export words -o words.txt`
     """
     from voxpop.exports.files import export_for, write
+    from voxpop.privacy.composition import compose
     from voxpop.release.result import load
 
     chosen = export_for(output, format)
     general = chosen.general or PROFILE.is_in(folder)
     result: Any = load(folder) if general else (COUNTS if chosen.counted else RELEASE).load(folder)
+    added = [each.load(folder).guarantee for each in BESIDE if chosen.general and each.is_in(folder)]
+    if added:  # a document is about the whole folder
+        result = replace(result, guarantee=compose([result.guarantee, *added]))
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
     print(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")
