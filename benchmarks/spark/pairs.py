@@ -135,7 +135,7 @@ class Run(NamedTuple):
 
 def measured(program: str, path: Path, cores: int) -> Run:
     """Run a program in a new process."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         events = write_conf(Path(folder))
         environment = {**os.environ, "SPARK_CONF_DIR": folder, "PYSPARK_PYTHON": sys.executable}
         command = [sys.executable, "-c", program, str(path), f"local[{cores}]", str(PARTITIONS)]
