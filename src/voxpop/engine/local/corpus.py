@@ -24,9 +24,9 @@ from voxpop.engine.local.weigh import TOKENS_AT_ONCE, Histogram, Holdings, in_we
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import (
-    count_distinct,
     count_documents,
     count_following,
+    count_variety,
     cut_sequences,
     lengthen_contexts,
     open_steps,
@@ -317,11 +317,11 @@ class MemoryTreeWalk:
         """Return the classes of length that occur, and the number of sequences of each."""
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
-    def count_distinct(self) -> tuple[Int64s, Int64s]:
-        """Return the number of distinct symbols of each sequence, added up, under the key 0."""
-        # Each end mark was counted too.
-        count = count_distinct(self.symbols, self._starts, self._width) - (self._starts.size - 1)
-        return np.zeros(1, np.int64), np.array([count])
+    def count_variety(self, most: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the numbers of distinct and of repeated symbols of all sequences, under the keys 0 and 1."""
+        starts = self._starts
+        # Without end marks.
+        return np.arange(2), count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, int(most[0]))
 
     @property
     def _starts(self) -> Int64s:
