@@ -51,7 +51,7 @@ class PrivTree:
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
         links = (tree.child, tree.others)
-        given = tree.width, sums.ravel(), links, NEVER, np.ones(self.max_length)
+        given = tree.width, sums.ravel(), links, (NEVER, 0.0), np.ones(self.max_length)
         size = draw_contexts(seeds.copy(), *given, symbols, sizes)
         return symbols[:size].copy(), sizes
 

@@ -1,9 +1,9 @@
 """The worst cases of sequences by contexts: a canary of as many equal symbols as count, so that it has no end.
 
 *One level*: what follows the empty context. The noise of each symbol is its own, so each symbol is a copy; the end
-mark, lengths and the number of distinct symbols are shared by all copies, so they are in no event.
+mark, lengths and the numbers of distinct and repeated symbols are shared by all copies, so they are in no event.
 
-*Two levels*: a symbol is a copy again. The root spends a twentieth of what lengths and distinct symbols leave, what is
+*Two levels*: a symbol is a copy again. The root spends a twentieth of what both statistics of users leave, what is
 behind a symbol and what is at the beginning the rest. The canary moves a count in each, and the event asks all three to
 be high. Every context is counted for itself unless noise of the root is 20 times its scale or more, which all trials
 together see with a probability below 1e-4.
@@ -12,8 +12,9 @@ together see with a probability below 1e-4.
 too, which the canary does not move: a release that counted the end behind it would show twice as much. One release is
 one trial.
 
-*Profile*: the same user. The event asks the number of sequences, of distinct symbols and of the symbol to be high: it
-shows all of epsilon. Distinct symbols get a tenth unless noise of lengths is 18 times its scale.
+*Profile*: a user who repeats the only symbol as often as is counted. The event asks the numbers of sequences, of
+distinct and of repeated symbols, and of the symbol to be high: it shows all of epsilon. Distinct and repeated symbols
+get a fifth of the rest unless noise of lengths is 7 times its scale. One release is one trial.
 """
 
 from collections.abc import Iterator
@@ -26,9 +27,10 @@ import numpy as np
 
 from audits.tails import users_bound
 from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS
 from voxpop.mechanisms.sequences.mechanism import Sequences
 from voxpop.mechanisms.sequences.plan import SequencePlan
-from voxpop.mechanisms.sequences.releasing import part_of_distinct, part_of_lengths
+from voxpop.mechanisms.sequences.releasing import part_of_lengths, part_of_variety
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case
 from voxpop.testing.sensitivity import copied_documents, numbered_words
@@ -88,29 +90,43 @@ def no_end(budget: Budget) -> Case:
 
 
 def profile(budget: Budget) -> Case:
-    """Return the case of the same user by all that is released."""
-    exact = smallest_chance(budget, (0, 1, 2), (0, 0, 0)), smallest_chance(budget, (0, 1, 2), (1, 1, 1))
-    return _smallest(budget, "sequences, profile", _profile_high, exact)
+    """Return the case of a user who moves all that is released."""
+    least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
+    exact = profile_chance(budget, (0, 0, 0, 0), FIRST_SYMBOLS), profile_chance(budget, least, FIRST_SYMBOLS)
+    return _smallest(budget, "sequences, profile", _profile_high, exact, FIRST_SYMBOLS)
 
 
-def _smallest(budget: Budget, name: str, high: Any, exact: tuple[float, float]) -> Case:
-    plan = _plan(budget, ["000000000"], 1, 1)
-    joined, without = (partial(high, plan, _crowd(held, 1)) for held in ([[0]], []))
+def _smallest(budget: Budget, name: str, high: Any, exact: tuple[float, float], length: int = 1) -> Case:
+    plan = _plan(budget, ["000000000"], length, 1)
+    joined, without = (partial(high, plan, _crowd(held, 1)) for held in ([[0] * length], []))
     return Case(name, "one symbol, all that counts", budget, 1, joined, without, exact, NO_END_SHARE)
 
 
 def rates(budget: Budget, users: int) -> list[float]:
-    """Return the epsilon of lengths, of distinct symbols and of the contexts."""
+    """Return the epsilon of lengths, of distinct and repeated symbols, and of the contexts."""
     epsilon = Fraction(budget.epsilon)
-    lengths, distinct = part_of_lengths(epsilon), part_of_distinct(epsilon, users)
+    lengths, variety = part_of_lengths(epsilon), part_of_variety(epsilon, users)
     rest = 1 - lengths
-    return [float(epsilon * each) for each in (lengths, rest * distinct, rest * (1 - distinct))]
+    return [float(epsilon * each) for each in (lengths, rest * variety, rest * (1 - variety))]
 
 
 def smallest_chance(budget: Budget, places: tuple[int, ...], least: tuple[int, ...]) -> float:
     """Return the probability that noise of the rates at these places is at least so much, in the smallest case."""
     found = rates(budget, 0)
     return prod(users_bound(most, 1 / found[place]) for place, most in zip(places, least, strict=True))
+
+
+def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int) -> float:
+    """Return the probability that the noise on the four numbers of `profile` is at least so much.
+
+    Args:
+        budget: the claim.
+        least: of sequences, of distinct and of repeated symbols, and of the symbol.
+        sensitivity: the one by which distinct and repeated symbols have noise.
+    """
+    lengths, variety, root = rates(budget, 0)
+    scales = 1 / lengths, sensitivity / variety, sensitivity / variety, FIRST_SYMBOLS / root
+    return prod(map(users_bound, least, scales))
 
 
 def _plan(budget: Budget, alphabet: list[str], max_length: int, max_gram: int) -> SequencePlan:
@@ -144,9 +160,10 @@ def _tree_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
 
 
 def _profile_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Say whether the numbers of sequences, of distinct symbols and of the symbol are all at least 1."""
+    """Say whether the numbers of sequences, of distinct and repeated symbols, and of the symbol are all high."""
     model = plan.release(corpus)
-    high = bool(min(model.profile.lengths[0], model.profile.distinct, model.tree.counts[0, 0]) >= 1)
+    found = np.array([model.profile.lengths[-1], *model.profile.variety, model.tree.counts[0, 0]])
+    high = bool((found >= [1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS]).all())
     return int(high), high
 
 

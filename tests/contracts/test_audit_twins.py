@@ -15,7 +15,16 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import voxpop as vp
-from audits.contexts_cases import OTHERS, SYMBOLS, no_end, one_level_of_contexts, rates, smallest_chance
+from audits.contexts_cases import (
+    OTHERS,
+    SYMBOLS,
+    no_end,
+    one_level_of_contexts,
+    profile,
+    profile_chance,
+    rates,
+    smallest_chance,
+)
 from audits.engines import within_limit
 from audits.hitters_cases import near as hitters_near
 from audits.ngrams_cases import ngrams_cases
@@ -34,6 +43,7 @@ from voxpop.mechanisms.heavy_hitters import releasing as hitters_releasing
 from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.sequences import releasing
+from voxpop.mechanisms.sequences.path_budget import PathBudget
 from voxpop.mechanisms.set_union import plan as plan_module
 from voxpop.mechanisms.weightings import rule as rules_module
 from voxpop.privacy import secret as secret_module
@@ -261,7 +271,20 @@ def test_an_end_behind_whole_sequences(monkeypatch):
 
     monkeypatch.setattr(counting, "open_steps", open_everything)
     chances = (smallest_chance(vp.Budget(1.0), (2, 2), least) for least in ((0, 0), (1, 1)))
-    assert_refuted(case, *chances, trials=60_000)
+    assert_refuted(case, *chances, trials=120_000)
+
+
+@pytest.mark.slow  # one release is one trial
+def test_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
+    """A user has one distinct symbol of one, but repeats it ten times."""
+    case, real = profile(vp.Budget(1.0)), PathBudget.of_users
+
+    def of_users(self, bins, sensitivity):
+        return real(self, bins, min(sensitivity, self.limits.alphabet))
+
+    monkeypatch.setattr(PathBudget, "of_users", of_users)
+    chances = (profile_chance(vp.Budget(1.0), least, 1) for least in ((0, 0, 0, 0), (1, 1, 9, 10)))
+    assert_refuted(case, *chances, trials=120_000)
 
 
 def items_of(words):

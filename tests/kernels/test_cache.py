@@ -16,7 +16,7 @@ import numpy as np
 from voxpop.kernels.sequences import draw_contexts
 symbols, sizes = np.zeros(5, np.int32), np.zeros(1, np.int64)
 tree = np.full(3, -1, np.int32), np.full(1, -1, np.int32)
-draw_contexts(np.ones(1, np.uint64), 3, np.array([0.5, 1.0, 1.0]), tree, 1e9, np.zeros(5), symbols, sizes)
+draw_contexts(np.ones(1, np.uint64), 3, np.array([0.5, 1.0, 1.0]), tree, (1e9, 0.0), np.zeros(5), symbols, sizes)
 stats = getattr(draw_contexts, "stats", None)
 print(symbols.tolist(), sum(stats.cache_hits.values()) if stats else 0)
 """

@@ -6,6 +6,7 @@ It shows that the contract suffices: every mechanism runs on it and releases wha
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -351,8 +352,10 @@ class NaiveTree:
             np.array(sorted(set(classes)), np.int64), np.array([classes.count(k) for k in sorted(set(classes))])
         )
 
-    def _distinct(self, noise):
-        return noise(np.array([0]), np.array([sum(len(set(symbols)) for symbols in self.sequences)]))
+    def _variety(self, noise, most):
+        firsts = [list(symbols)[: most[0]] for symbols in self.sequences]
+        repeated = sum(one == other for symbols in firsts for one, other in pairwise(symbols))
+        return noise(np.arange(2), np.array([sum(len(set(symbols)) for symbols in firsts), repeated]))
 
     def _following(self, noise):
         counts: dict[int, int] = {}

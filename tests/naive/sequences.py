@@ -153,13 +153,13 @@ def synthesize(counts, max_length, order):
     return result
 
 
-def draw_together(chances, ends, novelty, numbers, start):
+def draw_together(chances, ends, copies, numbers, start):
     """Draw sequences step by step, all of them in the order of their histories, the latest symbol first.
 
     Args:
         chances: returns the context of a history, and the chances of symbols and of the end after it.
         ends: factor of the odds of an end, by length.
-        novelty: weight of the chances against one earlier symbol.
+        copies: weight of the chances against one earlier symbol, and probability of a copy of the latest one.
         numbers: one function per sequence that returns its next uniform number.
         start: returns the next uniform number of all.
     """
@@ -175,9 +175,17 @@ def draw_together(chances, ends, novelty, numbers, start):
         for number in going:
             history = drawn[number]
             contexts = [chances(history[:place])[0] for place in range(len(history) + 1)]
-            place = int(numbers[number]() * (novelty + len(history)))
-            if place < len(history) and contexts[place] == contexts[-1]:
-                history.append(history[place])
+            novelty, repeats = copies
+            # The places that may be copied; after the empty context the latest is copied with its own probability only.
+            places, share = list(range(len(history))), numbers[number]()
+            if share < repeats:
+                chosen = places[-1:]
+            else:
+                places = places[:-1] if contexts[-1] == 0 else places
+                count = len(history) - (contexts[-1] == 0)
+                chosen = places[int((share - repeats) / (1 - repeats) * (novelty + count)) :][:1]
+            if chosen and contexts[chosen[0]] == contexts[-1]:
+                history.append(history[chosen[0]])
                 continue
             _, *symbols, end = chances(history)
             wanted = (rank * golden + second) % 1 * (1 - end)

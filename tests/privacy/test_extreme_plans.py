@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.sequences.path_budget import PathBudget
-from voxpop.mechanisms.sequences.releasing import part_of_distinct, part_of_lengths
+from voxpop.mechanisms.sequences.releasing import part_of_lengths, part_of_variety
 from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.mechanisms.weightings.rule import WeightingRule
@@ -257,11 +257,11 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
     assert plan.scale == pytest.approx(longest * gram / epsilon)
     assert plan.threshold >= 0
     contexts = vp.Sequences(longest, gram, ["a", "b", "c"]).plan(vp.Budget(epsilon))
-    lengths, distinct = part_of_lengths(Fraction(epsilon)), part_of_distinct(Fraction(epsilon), 0)
+    lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
-    assert 0 < distinct < 1
+    assert 0 < variety < 1
     # Two statistics of users come before the root, which spends a part of the rest; without children all of it.
-    rest = (1 - lengths) * (1 - distinct)
+    rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))
 

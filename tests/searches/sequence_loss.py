@@ -14,6 +14,7 @@ from unittest.mock import patch
 import numpy as np
 
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS
 from voxpop.mechanisms.sequences.path_budget import Limits
 from voxpop.mechanisms.sequences.releasing import ContextNoise, split_contexts
 from voxpop.papers import ngram_model
@@ -58,15 +59,15 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
         limits = Limits(
             epsilon=Fraction(int(rng.integers(1, 400)), 4),
             alphabet=int(rng.integers(1, 5)),
-            max_length=int(rng.integers(1, 7)),
+            max_length=int(rng.integers(1, FIRST_SYMBOLS + 3)),
             max_gram=int(rng.integers(1, 6)),
         )
         grams = bool(rng.integers(2))
         users = [_some_symbols(rng, limits) for _ in range(int(rng.integers(1, 30)))]
         extra = int(rng.integers(len(users)))
         if rng.integers(2):
-            # As many steps and distinct symbols as one user can have.
-            users[extra] = [place % limits.alphabet for place in range(limits.max_length)]
+            # As many steps as one user can have, all to distinct or to repeated symbols.
+            users[extra] = [place * limits.alphabet // limits.max_length for place in range(limits.max_length)]
         loss = pair_loss(limits, users, extra, Secret.from_seed(seed * pairs + number), grams)
         if loss > worst.loss:
             worst = CostliestPair(loss, tuple(map(tuple, users)), extra, limits, grams)

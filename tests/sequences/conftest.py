@@ -30,3 +30,9 @@ def visits() -> vp.Corpus:
 def model(visits) -> vp.SequenceModel:
     """Return a model of the visits."""
     return vp.Sequences(max_length=8, max_gram=4, alphabet=PAGES).release(visits, vp.Budget(3), seed=1)
+
+
+@pytest.fixture(scope="session")
+def symbols_alone(visits) -> vp.SequenceModel:
+    """Return a model of the visits that counts only single symbols."""
+    return vp.Sequences(max_length=8, max_gram=1, alphabet=PAGES).release(visits, vp.Budget(3), seed=1)

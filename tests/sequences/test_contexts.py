@@ -218,12 +218,14 @@ def test_draws_of_the_root_spread_as_noise_does():
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("novelty", [2.0, NEVER])
-def test_draws_follow_the_model(model, novelty):
+@pytest.mark.parametrize("name", ["model", "symbols_alone"])
+@pytest.mark.parametrize(("novelty", "repeats"), [(2.0, 0.0), (NEVER, 0.0), (2.0, 0.4)])
+def test_draws_follow_the_model(name, novelty, repeats, request):
     """Sequences of up to four symbols come as often as their probabilities say (false alarm below 1e-9)."""
     n = 200_000
-    model = replace(model)
-    model.__dict__["_sampler"] = replace(model._sampler, fit=replace(model._sampler.fit, novelty=novelty))
+    model = replace(request.getfixturevalue(name))
+    fit = replace(model._sampler.fit, novelty=novelty, repeats=repeats)
+    model.__dict__["_sampler"] = replace(model._sampler, fit=fit)
     drawn = model._sampler.draw(np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64))
     symbols, sizes = drawn.symbols, drawn.sizes
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -17,8 +17,8 @@ from voxpop.mechanisms.sequences.constants import NEVER
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
 
 
-def sampler_of(model, novelty):
-    return replace(model._sampler, fit=replace(model._sampler.fit, novelty=novelty))
+def sampler_of(model, novelty, repeats=0.0):
+    return replace(model._sampler, fit=replace(model._sampler.fit, novelty=novelty, repeats=repeats))
 
 
 def listed(drawn):
@@ -27,10 +27,15 @@ def listed(drawn):
 
 @pytest.mark.jit
 @settings(max_examples=25, deadline=None)
-@given(st.integers(1, 60), st.integers(0, 2**64 - 1), st.sampled_from([1.0, 4.0, NEVER]))
-def test_drawn_as_by_loops(model, number, seed, novelty):
+@given(
+    st.booleans(),
+    st.integers(1, 60),
+    st.integers(0, 2**64 - 1),
+    st.tuples(st.sampled_from([1.0, 4.0, NEVER]), st.sampled_from([0.0, 0.3, 0.98])),
+)
+def test_drawn_as_by_loops(model, symbols_alone, alone, number, seed, copies):
     """Every symbol is that of the reference implementation."""
-    sampler = sampler_of(model, novelty)
+    sampler = sampler_of(symbols_alone if alone else model, *copies)
     tree = sampler.tree
     seeds = np.random.default_rng(seed).integers(0, 2**64, number, dtype=np.uint64)
 
@@ -42,16 +47,17 @@ def test_drawn_as_by_loops(model, number, seed, novelty):
     states = [seeds[place : place + 1].copy() for place in range(number)]
     shared = ~seeds[:1]
     numbers = [lambda state=state: uniform(state) for state in states]
-    naive = draw_together(chances, sampler.fit.ends, novelty, numbers, lambda: uniform(shared))
+    naive = draw_together(chances, sampler.fit.ends, copies, numbers, lambda: uniform(shared))
     drawn = listed(sampler.draw(seeds))
     # Chances are differences of running sums, so a boundary may be off by a rounding error: about one draw in 1e12.
     assert drawn == naive
 
 
 @pytest.mark.jit
-def test_each_sequence_follows_the_model(model):
+@pytest.mark.parametrize("name", ["model", "symbols_alone"])
+def test_each_sequence_follows_the_model(name, request):
     """Each of three sequences has the distribution of the model (false alarm below 1e-9)."""
-    sampler, draws = sampler_of(model, 2.0), 3_000
+    sampler, draws = sampler_of(request.getfixturevalue(name), 2.0, 0.3), 3_000
     seeds = np.random.default_rng(6).integers(0, 2**64, (draws, 3), dtype=np.uint64)
     counts = [Counter() for _ in range(3)]
     for each in seeds:

@@ -1,7 +1,7 @@
-"""Lengths and distinct symbols: counted as by a reference implementation, estimated, and drawn sequences agree."""
+"""Lengths, distinct and repeated symbols: counted as by a reference implementation; drawn sequences agree."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ import voxpop as vp
 from naive import engine as naive
 from support.look import read_engine
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
-from voxpop.kernels.sequences import count_distinct, fit_ends
+from voxpop.kernels.sequences import count_variety, fit_ends
 from voxpop.mechanisms.sequences.constants import NEVER
 from voxpop.mechanisms.sequences.profile import Profile, length_classes
 from voxpop.mechanisms.sequences.queries import ContextSampler, lengths
@@ -28,14 +28,25 @@ def exact(keys, counts):
     return dict(zip(keys.tolist(), counts.tolist(), strict=True))
 
 
-@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12), st.integers(9, 30))
-def test_counts_are_those_of_the_reference_implementation(users, most):
-    """Each user in the class of the length, and the number of distinct symbols of all."""
+@given(
+    st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12), st.integers(9, 30), st.integers(1, 9)
+)
+def test_counts_are_those_of_the_reference_implementation(users, most, counted):
+    """Each user in the class of the length, and the numbers of distinct and of repeated symbols of all."""
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
     assert walk.released("lengths", exact, first) == other.released("lengths", exact, first)
-    assert walk.released("distinct", exact) == other.released("distinct", exact)
+    given = np.array([counted])
+    assert walk.released("variety", exact, given) == other.released("variety", exact, given)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
+def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, counted):
+    """No symbol is both distinct from all before it and equal to the one before: the sensitivity of the noise."""
+    found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
+    assert found.min() >= 0
+    assert found.sum() <= min(len(user), counted)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])
@@ -58,14 +69,15 @@ def naive_shares(sampler):
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("novelty", [1.5, NEVER])
-def test_shares_of_lengths_are_those_of_all_sequences(visits, novelty):
+@pytest.mark.parametrize("gram", [1, 3])
+@pytest.mark.parametrize("copies", [(1.5, 0.0), (NEVER, 0.0), (1.5, 0.4)])
+def test_shares_of_lengths_are_those_of_all_sequences(visits, copies, gram):
     """The simulation has the exact lengths, up to the noise of 200,000 sequences, and reaches wanted ones."""
-    model = vp.Sequences(4, 3, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
+    model = vp.Sequences(4, gram, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
     sampler = model._sampler
-    sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
+    sampler = replace(sampler, fit=replace(sampler.fit, novelty=copies[0], repeats=copies[1]))
     tree, ends = sampler.tree, sampler.fit.ends.copy()
-    given = tree.width, sampler.sums.ravel(), (tree.child, tree.others), novelty
+    given = tree.width, sampler.sums.ravel(), (tree.child, tree.others), copies
     seeds = np.random.default_rng(3).integers(0, 2**63, 200_000, dtype=np.uint64)
     shares = fit_ends(seeds.copy(), *given, np.full(4, -1.0), ends)
     assert np.abs(shares - naive_shares(sampler)).max() < SIGMAS * 0.5 / seeds.size**0.5
@@ -85,6 +97,12 @@ def people():
     return read_engine(pl.DataFrame({"who": range(3000), "pages": pages}), user="who", sequence="pages"), pages
 
 
+def variety(sampler, most=12):
+    """Return the mean numbers of distinct and of repeated symbols of drawn sequences."""
+    drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
+    return count_variety(drawn.symbols, drawn.starts[:-1], drawn.starts[1:], 4, most) / drawn.size
+
+
 @pytest.mark.jit
 def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
     """With little noise both agree, lengths but for their shape within a class; without copies variety is too large."""
@@ -92,23 +110,41 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
     model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
     real = np.mean([len(set(each)) for each in pages])
 
-    def distinct(sampler):
-        drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
-        return count_distinct(drawn.symbols, drawn.starts, 4) / drawn.size
-
     sampler = model._sampler
     drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
     truth = np.bincount([len(each) for each in pages], minlength=13)[1:] / 3000
     assert np.abs(lengths(sampler, drawn) - truth).sum() / 2 < 0.06
     assert model.sequences == pytest.approx(3000, rel=0.02)
-    assert distinct(sampler) == pytest.approx(real, rel=0.05)
-    assert distinct(replace(sampler, fit=replace(sampler.fit, novelty=NEVER))) > 1.3 * real
+    assert variety(sampler)[0] == pytest.approx(real, rel=0.05)
+    assert variety(replace(sampler, fit=replace(sampler.fit, novelty=NEVER, repeats=0.0)))[0] > 1.3 * real
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("repeats", [0.0, 0.6])
+def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
+    """Where only single symbols are counted, the share of repeated ones is that of users, and symbols keep theirs."""
+    rng, shares = np.random.default_rng(5), [0.5, 0.3, 0.15, 0.05]
+    pages = []
+    for size in rng.integers(1, 13, 5000):
+        mine = rng.choice(4, size, p=shares).tolist()
+        for place in range(1, size):
+            mine[place] = mine[place - 1] if rng.random() < repeats else mine[place]
+        pages.append(mine)
+    rows = pl.DataFrame({"who": range(5000), "pages": [[PAGES[page] for page in each] for each in pages]})
+    corpus = read_engine(rows, user="who", sequence="pages")
+    model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
+    real = np.mean([sum(one == other for one, other in pairwise(each)) for each in pages])
+    assert variety(model._sampler, 12)[1] == pytest.approx(real, rel=0.05)
+    drawn = model._sampler.draw(np.arange(20_000, dtype=np.uint64))
+    assert np.abs(np.bincount(drawn.symbols) / drawn.symbols.size - shares).max() < 0.02
+    plain = replace(model._sampler, fit=replace(model._sampler.fit, repeats=0.0))
+    assert repeats == 0.0 or variety(plain, 12)[1] < 0.7 * real
 
 
 @pytest.mark.jit
 def test_noise_that_hides_the_profile_leaves_the_chain(model):
     """If noise exceeds lengths and distinct symbols by far, sequences are those of the contexts, with usual variety."""
-    profile = Profile(np.full_like(model.profile.lengths, -(10**7)), -(10**9), (1e9, 1e9))
+    profile = Profile(np.full_like(model.profile.lengths, -(10**7)), np.full(2, -(10**9)), (1e9, 1e9))
     sampler = ContextSampler.of(model.tree, profile)
     assert np.isfinite(sampler.fit.ends).all()
     assert sampler.sequences == pytest.approx(6000, rel=0.2)

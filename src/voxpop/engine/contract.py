@@ -335,7 +335,7 @@ class TreeNoise(Protocol):
         """Return the same noise without its nodes, ready to be sent."""
 
 
-Counted = Literal["lengths", "distinct", "following"]
+Counted = Literal["lengths", "variety", "following"]
 
 
 class TreeWalk(Protocol):
@@ -350,11 +350,12 @@ class TreeWalk(Protocol):
         """Count, and return the noisy counts (nodes, width).
 
         Args:
-            counted: "lengths" for the sequences in classes of length, which `given` begins; "distinct" for the sum of
-                the numbers of distinct symbols of all sequences; "following" for the steps under each node of the last
-                level by their symbol, of which the last is the end. The first two before contexts are lengthened.
+            counted: "lengths" for the sequences in classes of length, which `given` begins; "variety" for the numbers
+                of symbols, among the first `given` ones of their sequence, that are distinct from all before, and that
+                equal the one before; "following" for the steps under each node of the last level by their symbol, of
+                which the last is the end. The first two before contexts are lengthened.
             noise: of these counts.
-            given: what is counted by, for "lengths".
+            given: what is counted by, for "lengths" and "variety".
         """
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:

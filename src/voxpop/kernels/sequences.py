@@ -229,16 +229,30 @@ def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tupl
 
 @jit
 def _next_symbol(
-    state: Uint64s, history: Int32s, rows: Int64s, length: int, stay: float, sums: Floats, width: int, novelty: float
+    state: Uint64s,
+    history: Int32s,
+    rows: Int64s,
+    length: int,
+    stay: float,
+    sums: Floats,
+    width: int,
+    copies: tuple[float, float],
 ) -> int:
     """Return the next symbol: a copy from an earlier place of the same context, or one drawn from its chances.
 
-    Each of the `length` earlier places is taken with probability 1 / (novelty + length); if its context is another one,
-    a symbol is drawn.
+    The latest place is taken with probability `repeats`, else each of the earlier places with probability 1 / (novelty
+    + places), where the latest one is left out after the empty context. If the context there is another one, a symbol
+    is drawn.
     """
-    place, row = uniform(state) * (novelty + length), rows[length]
-    if place < length and rows[int(place)] == row:
-        return int(history[int(place)])
+    novelty, repeats = copies
+    row, share = rows[length], (uniform(state) - repeats) / (1.0 - repeats)
+    # Row 0 is that of the empty context.
+    places = length - (row == 0)
+    place = int(share * (novelty + places))
+    if share < 0.0:
+        place, places = length - 1, length
+    if 0 <= place < places and rows[place] == row:
+        return int(history[place])
     wanted = uniform(state) * stay
     low, high = 0, width - 2
     while low < high:
@@ -257,7 +271,7 @@ def fit_ends(
     width: int,
     sums: Floats,
     tree: tuple[Int32s, Int32s],
-    novelty: float,
+    copies: tuple[float, float],
     wanted: Floats,
     factors: Floats,
 ) -> Floats:
@@ -271,7 +285,7 @@ def fit_ends(
         width: number of symbols and the end mark.
         sums: float64 (nodes * width), as in `draw_contexts`.
         tree: child and others, as in `nodes_of`.
-        novelty: as in `draw_contexts`.
+        copies: as in `draw_contexts`.
         wanted: float64 by length below the maximum, the share that ends of those who get there; negative for any.
         factors: float64 by length below the maximum, of the odds of an end; written where a share is wanted.
 
@@ -302,7 +316,7 @@ def fit_ends(
         weights *= stays / np.maximum(stays + odds, NOBODY)
         for number in range(seeds.size):
             mine = seeds[number : number + 1], history[number], rows[number]
-            history[number, length] = _next_symbol(*mine, length, stays[number], sums, width, novelty)
+            history[number, length] = _next_symbol(*mine, length, stays[number], sums, width, copies)
     shares[most] = weights.sum()
     return shares / seeds.size
 
@@ -313,7 +327,7 @@ def draw_contexts(
     width: int,
     sums: Floats,
     tree: tuple[Int32s, Int32s],
-    novelty: float,
+    copies: tuple[float, float],
     factors: Floats,
     symbols_out: Int32s,
     sizes: Int64s,
@@ -325,7 +339,8 @@ def draw_contexts(
         width: number of symbols and the end mark.
         sums: float64 (nodes * width), running sums of the chances at each node; each node's last is 1.
         tree: child and others, as in `nodes_of`.
-        novelty: weight of the chances against one earlier symbol of the same sequence.
+        copies: novelty, the weight of the chances against one earlier symbol of the same sequence; and the probability
+            of a copy of the latest symbol before that, below 1.
         factors: float64 by length below the maximum, of the odds of an end there.
         symbols_out: int32, written; room for `most` symbols per seed.
         sizes: int64 by seed, written.
@@ -346,23 +361,39 @@ def draw_contexts(
             if uniform(state) * (stay + (1.0 - stay) * factors[length]) >= stay:
                 break
             rows[length] = row
-            symbols_out[size] = _next_symbol(state, symbols_out[begin:], rows, length, stay, sums, width, novelty)
+            symbols_out[size] = _next_symbol(state, symbols_out[begin:], rows, length, stay, sums, width, copies)
             size += 1
         sizes[number] = size - begin
     return size
 
 
 @jit
-def count_distinct(symbols: Int32s, starts: Int64s, width: int) -> int:
-    """Return the number of distinct symbols of each sequence, added up; symbols are below `width`."""
-    count = 0
+def count_variety(symbols: Int32s, starts: Int64s, stops: Int64s, width: int, most: int) -> Int64s:
+    """Count the distinct symbols, and those that equal the symbol before, among the first symbols of sequences.
+
+    No symbol counts in both, for one that equals the symbol before it has occurred in its sequence: a sequence changes
+    both numbers together by `most` at most.
+
+    Args:
+        symbols: int32.
+        starts: int64 by sequence, the place of its first symbol.
+        stops: int64 by sequence, the place behind its last symbol.
+        width: number of symbols.
+        most: number of first symbols of a sequence that are counted.
+
+    Returns:
+        int64 (2), both numbers, each added up over the sequences.
+    """
+    counts = np.zeros(2, np.int64)
     # int64 by symbol: the last sequence that had it.
     last = np.full(width, -1, np.int64)
-    for sequence in range(starts.size - 1):
-        for position in range(starts[sequence], starts[sequence + 1]):
-            count += last[symbols[position]] != sequence
-            last[symbols[position]] = sequence
-    return count
+    for sequence in range(starts.size):
+        for position in range(starts[sequence], min(starts[sequence] + most, stops[sequence])):
+            symbol = symbols[position]
+            counts[0] += last[symbol] != sequence
+            counts[1] += position > starts[sequence] and symbol == symbols[position - 1]
+            last[symbol] = sequence
+    return counts
 
 
 @jit

@@ -5,8 +5,8 @@ import numpy as np
 from voxpop.engine.contract import Counted, TreeNoise
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.sequences import (
-    count_distinct,
     count_following,
+    count_variety,
     lengthen_contexts,
     open_steps,
 )
@@ -40,11 +40,11 @@ class MemoryTreeWalk:
         """Return the classes of length that occur, and the number of sequences of each."""
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
-    def count_distinct(self) -> tuple[Int64s, Int64s]:
-        """Return the number of distinct symbols of each sequence, added up, under the key 0."""
-        # Each end mark was counted too.
-        count = count_distinct(self.symbols, self._starts, self._width) - (self._starts.size - 1)
-        return np.zeros(1, np.int64), np.array([count])
+    def count_variety(self, most: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the numbers of distinct and of repeated symbols of all sequences, under the keys 0 and 1."""
+        starts = self._starts
+        # Without end marks.
+        return np.arange(2), count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, int(most[0]))
 
     @property
     def _starts(self) -> Int64s:

@@ -12,9 +12,11 @@ from typing import Final
 # ---- The profile of users (releasing.py, profile.py) ----
 MOST_FOR_LENGTHS, FOR_LENGTHS = Fraction(1, 10), 0.05
 """The part of epsilon for the lengths of sequences: 0.05 / sqrt(epsilon), at most a tenth."""
-FOR_DISTINCT = 1_500
-"""The number of distinct symbols gets so many fortieths of the rest, divided by epsilon and users: 1 to 4. Its error is
-about a tenth then."""
+FOR_VARIETY = 1_500
+"""The numbers of distinct and of repeated symbols get so many fortieths of the rest, divided by epsilon and users: 1 to
+8."""
+FIRST_SYMBOLS = 10
+"""They are counted among so many first symbols of a sequence, which bounds what one user changes."""
 CLASS_GROWTH = 1.6
 """Lengths are counted in classes: 1, 2, 3, 4 to 5, 6 to 8, 9 to 13 and so on."""
 
@@ -61,10 +63,13 @@ random queries and degraded held queries by the same amount."""
 FITTED, MOST_STEPS = 4_000, 80_000
 """Number of sequences that are simulated to fit ends and novelty, and most steps of them. A bootstrap model has an
 eighth."""
-NEVER, LEAST_NOVELTY, NOVELTY_ROUNDS = 1e4, 1.0, 6
-"""No symbol is a copy from `NEVER` on; the least novelty; bisections between them."""
+NEVER, LEAST_NOVELTY, MOST_REPEATS, BISECTIONS, ROUNDS_OF_COPIES = 1e4, 1.0, 0.98, 6, 3
+"""No symbol is a copy from `NEVER` on; the least novelty; the largest probability of a copy of the latest symbol;
+bisections between the least and the largest value; rounds in which both are fitted in turn."""
 USUAL_DISTINCT = 0.9, 0.2
 """Sequences of real users have about 0.9 times the distinct symbols of a chain of contexts, give or take 0.2. This is
 averaged with the released number by precision."""
+UNSURE_OF_REPEATED = 0.2
+"""Of the symbols after the first, real users repeat the share of a chain of contexts, give or take 0.2."""
 UNSURE_OF_STEPS = 0.05
 """Relative error allowed for the mean number of steps of a sequence."""

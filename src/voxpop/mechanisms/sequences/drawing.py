@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.uniform import FIRST, SECOND, STEP, uniform
+from voxpop.kernels.uniform import STEP, uniform
 from voxpop.mechanisms.sequences.context_tree import ContextTree
 from voxpop.mechanisms.sequences.profile import Fitted
+from voxpop.reading.users import spread
 
 GOLDEN = 0.6180339887498949
 MOST_TOGETHER = 1 << 23
@@ -74,8 +75,13 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         on = _spread(going.size, state) * (stay + (1.0 - stay) * fit.ends[length]) < stay
         going, found, stay = going[on], found[on], stay[on]
         nodes[length, going] = found
-        # Each earlier place is copied with probability 1 / (novelty + length), if its context is the same.
-        place = np.minimum(_uniforms(seeds[going], length) * (fit.novelty + length), length).astype(np.int64)
+        # The latest place is copied with probability `repeats`, else each earlier one with probability 1 / (novelty +
+        # places), if its context is the same; after the empty context, node 0, the latest is not among these.
+        share = (_uniforms(seeds[going], length) - fit.repeats) / (1.0 - fit.repeats)
+        places = length - (found == 0)
+        place = (share * (fit.novelty + places)).astype(np.int64)
+        place[place >= places] = length
+        place[share < 0.0] = max(length - 1, 0)
         new = (place == length) | (nodes[place, going] != found)
         latest = symbols[place, going]
         latest[new] = _chosen(sums, found[new], _spread(int(new.sum()), state) * stay[new])
@@ -96,10 +102,8 @@ def _spread(size: int, state: Uint64s) -> Floats:
 
 def _uniforms(seeds: Uint64s, number: int) -> Floats:
     """Return the uniform number of this number, from 0 on, of each seed, as `kernels.uniform` does."""
-    mixed = seeds + np.uint64((number + 1) * int(STEP) % 2**64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    found: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    mixed = spread(seeds + np.uint64((number + 1) * int(STEP) % 2**64))
+    found: Floats = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return found
 
 

@@ -44,7 +44,7 @@ class SequenceModel(Result):
     Attributes:
         alphabet: the public symbols, in order of their bytes.
         tree: the released noisy counts by context.
-        profile: the released noisy numbers of sequences by length, and of distinct symbols.
+        profile: the released noisy numbers of sequences by length, and of distinct and repeated symbols.
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the guarantee of the release, or that it is not private.
         about: the operator's statements for the report. It is not compared.

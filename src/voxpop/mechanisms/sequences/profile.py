@@ -1,28 +1,34 @@
 """Released statistics of whole sequences, and drawn sequences that agree with them. All public.
 
-Two statistics of users, of which one user changes little, are released before the tree: the number of sequences in
-classes of length, and the number of distinct symbols of each sequence, added up. A chain of contexts draws neither
-right: users with long sequences end less often than contexts imply, and repeat symbols more often. So drawn sequences
-end with odds that depend on their length too, and a symbol may be a copy of one that followed the same context earlier
-in the sequence (a Pólya urn), which does not change the expected shares after a context.
+Two statistics of users are released before the tree: the number of sequences in classes of length, and the numbers of
+distinct and of repeated symbols, added up. A symbol is repeated if the symbol before it is the same. A chain of
+contexts draws neither right: users with long sequences end less often than contexts imply, and use fewer symbols. So
+drawn sequences end with odds that depend on their length too, and a symbol may be a copy of one that followed the same
+context earlier in the sequence (a Pólya urn), which does not change the expected shares after a context. If only single
+symbols are counted, no context tells how often a symbol is repeated; then it may be a copy of the latest symbol too.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import inf
+from math import exp, inf, log
 from typing import Any
 
 import numpy as np
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.sequences import count_distinct, draw_contexts, fit_ends
+from voxpop.kernels.sequences import count_variety, draw_contexts, fit_ends
 from voxpop.mechanisms.sequences.constants import (
+    BISECTIONS,
     CLASS_GROWTH,
+    FIRST_SYMBOLS,
     FITTED,
     LEAST_NOVELTY,
+    MOST_REPEATS,
     MOST_STEPS,
     NEVER,
-    NOVELTY_ROUNDS,
+    ROUNDS_OF_COPIES,
+    UNSURE_OF_REPEATED,
     UNSURE_OF_STEPS,
     USUAL_DISTINCT,
 )
@@ -36,12 +42,12 @@ class Profile:
 
     Attributes:
         lengths: int64 by class of `length_classes`, the noisy number of sequences.
-        distinct: the noisy sum of the numbers of distinct symbols.
-        scales: of the noise on each length and on the sum.
+        variety: int64 (2), the noisy numbers of distinct and of repeated symbols of all sequences.
+        scales: of the noise on each length, and on each of these numbers.
     """
 
     lengths: Int64s
-    distinct: int
+    variety: Int64s
     scales: tuple[float, float]
 
     def steps(self, max_length: int) -> float:
@@ -54,7 +60,7 @@ class Profile:
 
 def profile_record(profile: Profile) -> dict[str, Any]:
     """Return a profile for JSON."""
-    return {"lengths": profile.lengths.tolist(), "distinct": profile.distinct, "scales": list(profile.scales)}
+    return {"lengths": profile.lengths.tolist(), "variety": profile.variety.tolist(), "scales": list(profile.scales)}
 
 
 def profile_of(record: dict[str, Any], max_length: int) -> Profile:
@@ -63,13 +69,12 @@ def profile_of(record: dict[str, Any], max_length: int) -> Profile:
     Raises:
         ValueError: where numbers are missing or no noise has their scale.
     """
-    lengths, (first, second) = (
-        np.array([int(each) for each in record["lengths"]], np.int64),
-        map(float, record["scales"]),
-    )
-    if lengths.size != length_classes(max_length).size or not (0 < first < inf and 0 < second < inf):
+    lengths, variety = (np.array([int(each) for each in record[name]], np.int64) for name in ("lengths", "variety"))
+    first, second = map(float, record["scales"])
+    sizes = length_classes(max_length).size, 2
+    if (lengths.size, variety.size) != sizes or not (0 < first < inf and 0 < second < inf):
         raise ValueError("not the profile of users")
-    return Profile(lengths, int(record["distinct"]), (first, second))
+    return Profile(lengths, variety, (first, second))
 
 
 def length_classes(max_length: int) -> Int64s:
@@ -87,11 +92,13 @@ class Fitted:
     Attributes:
         ends: float64 by length below the maximum, the factor of the odds of an end.
         novelty: weight of the chances of a context against one earlier symbol of the sequence.
+        repeats: probability of a copy of the latest symbol.
         sequences: estimated number of sequences.
     """
 
     ends: Floats
     novelty: float
+    repeats: float
     sequences: float
 
 
@@ -115,7 +122,7 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     given = width, sums.ravel(), (tree.child, tree.others)
     ends = np.append(0.0, np.ones(most - 1))
     # (most + 1): the shares of lengths that the contexts imply, and by class.
-    shares = fit_ends(seeds.copy(), *given, NEVER, np.full(most, -1.0), ends)
+    shares = fit_ends(seeds.copy(), *given, (NEVER, 0.0), np.full(most, -1.0), ends)
     first = length_classes(most)
     model = np.maximum(np.add.reduceat(shares, first), LEAST)
     drawn = None if bootstrap is None else uniforms(bootstrap, "settling/lengths", first.size)
@@ -129,34 +136,69 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     # By length: the share that ends of those who get there.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
     wanted[0] = -1.0
-    fit_ends(seeds.copy(), *given, NEVER, wanted, ends)
-    distinct = partial(_mean_distinct, seeds, given, ends)
-    plain = number * distinct(NEVER)
-    noisy = float(profile.distinct)
-    if bootstrap is not None:
-        noisy += profile.scales[1] * float(laplace(bootstrap, "settling/distinct", 1)[0])
-    # The mean of the noisy sum and the usual sum, weighted by precision.
-    (share, spread), noise = USUAL_DISTINCT, 2.0 * profile.scales[1] ** 2
-    usual = (spread * plain) ** 2
-    aim = (noisy * usual + share * plain * noise) / (usual + noise) / number
-    low, high = np.log(LEAST_NOVELTY), np.log(NEVER)
-    if distinct(NEVER) <= aim:
-        return Fitted(ends, NEVER, number)
-    for _ in range(NOVELTY_ROUNDS):
+    fit_ends(seeds.copy(), *given, (NEVER, 0.0), wanted, ends)
+    variety = partial(_mean_variety, seeds, given, ends)
+    moved = np.zeros(2) if bootstrap is None else profile.scales[1] * laplace(bootstrap, "settling/variety", 2)
+    steps = float(goal @ np.minimum(np.arange(most + 1), FIRST_SYMBOLS)) - 1.0
+    aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(NEVER, 0.0), steps)
+    novelty, repeats, alone = NEVER, 0.0, tree.nodes == 1
+    # In turn, as each depends on the other. Longer contexts determine how often a symbol is repeated.
+    for _ in range(ROUNDS_OF_COPIES if alone else 1):
+        if alone:
+            repeats = _crossing(partial(_repeated, variety, novelty), float(aims[1]), (0.0, MOST_REPEATS))
+        between = log(LEAST_NOVELTY), log(NEVER)
+        novelty = exp(_crossing(partial(_distinct, variety, repeats), float(aims[0]), between))
+    fit_ends(seeds.copy(), *given, (novelty, repeats), wanted, ends)
+    return Fitted(ends, novelty, repeats, number)
+
+
+def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats:
+    """Return the numbers that drawn sequences shall have: the released and the usual ones, weighted by precision.
+
+    Args:
+        released: float64 (2), distinct and repeated symbols of a sequence.
+        scale: of the noise on each.
+        plain: those of a chain of contexts.
+        steps: symbols after the first that are counted.
+    """
+    share, spread = USUAL_DISTINCT
+    usual, doubt = plain * [share, 1.0], np.array([spread * plain[0], UNSURE_OF_REPEATED * steps])
+    noise = 2.0 * scale**2
+    found: Floats = (released * doubt**2 + usual * noise) / (doubt**2 + noise)
+    return found
+
+
+def _crossing(mean: Callable[[float], float], aim: float, between: tuple[float, float]) -> float:
+    """Return where a rising mean reaches the aim, by bisection; the low or the high end if it does not."""
+    low, high = between
+    if mean(low) >= aim:
+        return low
+    if mean(high) <= aim:
+        return high
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if distinct(float(np.exp(middle))) < aim else (low, middle)
-    novelty = float(np.exp((low + high) / 2))
-    fit_ends(seeds.copy(), *given, novelty, wanted, ends)
-    return Fitted(ends, novelty, number)
+        low, high = (middle, high) if mean(middle) < aim else (low, middle)
+    return (low + high) / 2
 
 
-def _mean_distinct(
-    seeds: Uint64s, given: tuple[int, Floats, tuple[Int32s, Int32s]], ends: Floats, novelty: float
-) -> float:
-    """Return the mean number of distinct symbols of drawn sequences."""
+def _repeated(variety: Callable[[float, float], Floats], novelty: float, repeats: float) -> float:
+    return float(variety(novelty, repeats)[1])
+
+
+def _distinct(variety: Callable[[float, float], Floats], repeats: float, logarithm: float) -> float:
+    """Return the mean number of distinct symbols at the novelty of a natural logarithm."""
+    return float(variety(exp(logarithm), repeats)[0])
+
+
+def _mean_variety(
+    seeds: Uint64s, given: tuple[int, Floats, tuple[Int32s, Int32s]], ends: Floats, novelty: float, repeats: float
+) -> Floats:
+    """Return the mean numbers of distinct and of repeated symbols of drawn sequences."""
     symbols, sizes = np.empty(seeds.size * ends.size, np.int32), np.empty(seeds.size, np.int64)
-    size = draw_contexts(seeds.copy(), *given, novelty, ends, symbols, sizes)
-    return count_distinct(symbols[:size], np.append(0, np.cumsum(sizes)), given[0]) / seeds.size
+    size = draw_contexts(seeds.copy(), *given, (novelty, repeats), ends, symbols, sizes)
+    stops = np.cumsum(sizes)
+    found: Floats = count_variety(symbols[:size], stops - sizes, stops, given[0], FIRST_SYMBOLS) / seeds.size
+    return found
 
 
 def _number_of_sequences(tree: ContextTree, profile: Profile, smoothed: Smoothed, steps: float) -> float:

@@ -82,12 +82,14 @@ class ContextSampler:
         nodes = self.tree.find(rows, np.arange(length + 1), np.ones(length + 1, np.bool_))
         *symbols, end = self.smoothed.chances[nodes[-1]]
         stay = 1.0 - end
-        same = nodes[:-1] == nodes[-1]
-        # Symbols that followed this context before are copied; the urn's other balls are the chances.
-        copied = np.bincount(np.array(prefix, np.int64)[same], minlength=width - 1)
-        urn = copied + (self.fit.novelty + length - same.sum()) * np.array(symbols) / stay
+        # float64 by earlier place: the probability of a copy (see `draw_contexts`), 0 if its context is another one.
+        places = length - (nodes[-1] == 0)
+        urn = np.where(np.arange(length) < places, (1.0 - self.fit.repeats) / (self.fit.novelty + places), 0.0)
+        urn[length - 1 :] += self.fit.repeats
+        urn[nodes[:-1] != nodes[-1]] = 0.0
+        copied = np.bincount(np.array(prefix, np.int64), urn, minlength=width - 1)
         odds = end * self.fit.ends[length]
-        found: Floats = np.append(urn / (self.fit.novelty + length) * stay, odds) / (stay + odds)
+        found: Floats = np.append(copied * stay + (1.0 - urn.sum()) * np.array(symbols), odds) / (stay + odds)
         return found
 
     def probability(self, sequence: list[int]) -> float:

@@ -16,8 +16,9 @@ import numpy as np
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences.constants import (
-    FOR_DISTINCT,
+    FIRST_SYMBOLS,
     FOR_LENGTHS,
+    FOR_VARIETY,
     GROWTH,
     LARGE,
     MOST_FOR_LENGTHS,
@@ -168,12 +169,13 @@ def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source")
     mine, share = paths.of_users(first.size, 1), paths.spend(0, part_of_lengths(limits.epsilon))
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES, secret)
     lengths, scale = counting.released("lengths", noise, first)[0], mine.scale(share)
-    # A user has at most as many distinct symbols as steps, and as there are.
-    mine = paths.of_users(1, min(limits.alphabet, limits.max_length))
-    share = paths.spend(share, part_of_distinct(limits.epsilon, int(lengths.sum())))
+    # Each of the first symbols of a user is distinct from all before it, or equals the one before it, or neither.
+    counted = min(limits.max_length, FIRST_SYMBOLS)
+    mine = paths.of_users(2, counted)
+    share = paths.spend(share, part_of_variety(limits.epsilon, int(lengths.sum())))
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES + 1, secret)
-    distinct = int(counting.released("distinct", noise)[0, 0])
-    return Profile(lengths, distinct, (scale, mine.scale(share))), share
+    variety = counting.released("variety", noise, np.array([counted]))[0]
+    return Profile(lengths, variety, (scale, mine.scale(share))), share
 
 
 def part_of_lengths(epsilon: Fraction) -> Fraction:
@@ -181,14 +183,14 @@ def part_of_lengths(epsilon: Fraction) -> Fraction:
     return min(MOST_FOR_LENGTHS, Fraction(ceil(1000 * FOR_LENGTHS / sqrt(epsilon)), 1000))
 
 
-def part_of_distinct(epsilon: Fraction, sequences: int) -> Fraction:
-    """Return the part of the rest that the number of distinct symbols spends, from a noisy number of sequences."""
-    return Fraction(min(max(ceil(FOR_DISTINCT / (epsilon * max(sequences, 1))), 1), 4), 40)
+def part_of_variety(epsilon: Fraction, sequences: int) -> Fraction:
+    """Return the part of the rest that distinct and repeated symbols spend, from a noisy number of sequences."""
+    return Fraction(min(max(ceil(FOR_VARIETY / (epsilon * max(sequences, 1))), 1), 8), 40)
 
 
 def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
     """Return the part of epsilon that the statistics of users leave, from a noisy number of sequences."""
-    return (1 - part_of_lengths(epsilon)) * (1 - part_of_distinct(epsilon, sequences))
+    return (1 - part_of_lengths(epsilon)) * (1 - part_of_variety(epsilon, sequences))
 
 
 def _part_of_root(limits: Limits, profile: Profile) -> Fraction:
