@@ -50,7 +50,7 @@ class Addition(Result):
 
 
 def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> bytes:
-    """Return the report of a release and of the counts and rankings beside it.
+    """Return the report of a release and of the counts and rankings in its folder.
 
     Args:
         files: the contents of the files of the folder, by name.
@@ -294,7 +294,7 @@ def _restored(
     tables: Mapping[str, bytes],
     folder: str | PathLike[str],
 ) -> Any:
-    """Return the counts or the ranking of a record and its tables, beside the record `base` of the release."""
+    """Return the counts or the ranking of a record and its tables. `base` is the record of the release."""
     try:
         if record.get("release") != identity(base):
             raise ValueError("of another release")
