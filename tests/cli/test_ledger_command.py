@@ -31,7 +31,7 @@ def test_spent_left_and_what_fits(voxpop, shop):
     out = voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "1e-8").out
     assert "epsilon: 6 of 7 spent, 1 left" in out
     assert "next release of items at delta 1e-08: at most epsilon 1 fits" in out
-    (shown,) = voxpop("ledger", "show", "team.json", "--for", "hitters", "--delta", "1e-8", "--json").json["datasets"]
+    (shown,) = voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "1e-8", "--json").json["datasets"]
     assert (shown["spent"]["epsilon"], shown["left"]["epsilon"], shown["fits"]["epsilon"]) == (6, 1, 1)
     entries = [(each["label"], each["mechanism"], each["state"]) for each in shown["entries"]]
     assert entries == [("one", "set union", "finished"), ("two", "set union", "finished")]

@@ -82,6 +82,7 @@ def caught(number, without, asked):
     assert finding.off_plan, finding
 
 
+@pytest.mark.slow
 def test_a_sweep_with_half_the_noise(monkeypatch):
     """Sums of swept pairs, at least 0.3 of all, then vary less: 0.25 of the cap, and a quarter of the rest."""
     real = selecting.NoisyLevels

@@ -65,12 +65,18 @@ def test_several_columns_are_one_item_and_back(rows):
     assert [keys.item(row) for row in rows] == items.to_pylist()
 
 
+@pytest.fixture(scope="module")
+def plan():
+    """Return a plan of one key for each user."""
+    return vp.SetUnion(limit=1).plan(BUDGET)
+
+
 @pytest.mark.parametrize("name", COLUMNS)
-def test_releases_give_columns_and_types_back(name, tmp_path):
+def test_releases_give_columns_and_types_back(name, plan, tmp_path):
     """As items, in tables, after saving, and `in` asks with the column's own values."""
     column = COLUMNS[name]
     table = pa.table({"who": range(600), "key": pa.chunked_array([column] * 200)})
-    keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="key"), BUDGET)
+    keys = plan.release(read_engine(table, user="who", items="key"))
     wanted = column.unique().to_pylist()
     assert sorted(map(str, keys)) == sorted(map(str, wanted))
     assert all(value in keys for value in wanted)

@@ -218,20 +218,25 @@ def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
         read_engine(tmp_path / "t.parquet", user="who", text="text")
 
 
+@pytest.fixture(scope="module")
+def plans():
+    """Return a plan of each path that a release takes."""
+    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.SetUnion(weighting=vp.weightings.Weighted()), vp.NGrams(3)]
+    return [mechanism.plan(vp.Budget(1, 1e-6)) for mechanism in mechanisms]
+
+
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("name", ["empty.csv", "empty.jsonl", "header.csv"])
-def test_a_source_without_rows_releases_nothing(tmp_path, name, memory):
+def test_a_source_without_rows_releases_nothing(tmp_path, plans, name, memory):
     """An empty file, or a header alone: an error would tell it from a table with one user, who releases nothing too."""
     (tmp_path / name).write_text("who,text\n" if name.startswith("header") else "")
     corpus = read_engine(tmp_path / name, user="who", text="text", options=vp.ReadOptions(memory=memory))
-    budget = vp.Budget(1, 1e-6)
-    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.SetUnion(weighting=vp.weightings.Weighted()), vp.NGrams(3)]
-    for mechanism in mechanisms:
-        release = mechanism.release(corpus, budget)
+    for plan in plans:
+        release = plan.release(corpus)
         assert len(release) == 0
         assert release.guarantee == vp.Guarantee(1, 1e-6)
     corpus.save(tmp_path / "saved")
-    assert len(vp.SetUnion().release(load_engine(tmp_path / "saved"), budget)) == 0
+    assert len(plans[0].release(load_engine(tmp_path / "saved"))) == 0
 
 
 @pytest.mark.parametrize("days", [400, 40_000])

@@ -20,13 +20,13 @@ WORD, USER, NUMBER = "kanarienvogel", "zaunkoenig", 918273645
 MARKS = [WORD, USER, str(NUMBER), f"{NUMBER:,}", hex(NUMBER)]
 SHARED = [f"tea{number}" for number in range(30)]
 LOUD = """
-import logging, sys
+import json, logging, sys
 logging.basicConfig(level=0, stream=sys.stderr)
 logging.captureWarnings(True)
 from voxpop.cli import main
 from voxpop.mechanisms.sequences import queries
 queries.MODELS, queries.SESSIONS, queries.SESSIONS_EACH = 4, 2000, 100  # the charts of a report, from fewer sessions
-sys.exit(main(sys.argv[1:]))
+sys.exit(max([main(arguments) for arguments in json.loads(sys.argv[1])]))
 """
 RELEASING = {
     "items": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6],
@@ -63,27 +63,30 @@ def assert_unmarked(what: bytes) -> None:
     assert NUMBER.to_bytes(8, "little") not in what
 
 
-def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[bytes]:
-    """Run the command line with every logger at its loudest and a folder of its own for temporary files."""
+def run(folder: Path, calls: list[list[str]]) -> subprocess.CompletedProcess[bytes]:
+    """Run commands in one process with every logger at its loudest and a folder of its own for temporary files."""
     (folder / "temporary").mkdir()
     environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "POLARS_VERBOSE": "1", "COLUMNS": "200"}
-    call = [sys.executable, "-c", LOUD, *map(str, arguments)]
+    call = [sys.executable, "-c", LOUD, json.dumps(calls)]
     return subprocess.run(call, capture_output=True, env=environment, cwd=folder)
 
 
 @pytest.mark.jit  # a process of its own, which coverage does not see
-@pytest.mark.parametrize("name", RELEASING)
-def test_nothing_marked_comes_out_of_a_release(tmp_path, name):
+def test_nothing_marked_comes_out_of_a_release(tmp_path):
     """Release folder, report, standard output and error, logs at every level, temporary files."""
     source = tmp_path / "source"
     source.mkdir()
     rows().write_parquet(source / "rows.parquet")
-    memory = ["--memory", "896MiB"] if name in ("items", "ngrams") else []
-    first, *options = RELEASING[name]
-    done = run(tmp_path, first, source / "rows.parquet", "--user", "who", *options, *memory, "-o", tmp_path / "out")
+    calls = []
+    for name, (first, *options) in RELEASING.items():
+        memory = ["--memory", "896MiB"] if name in ("items", "ngrams") else []
+        calls.append([first, source / "rows.parquet", "--user", "who", *options, *memory, "-o", tmp_path / name])
+    done = run(tmp_path, [[str(each) for each in call] for call in calls])
     assert done.returncode == 0, done.stderr
-    assert every_byte(tmp_path / "out")
-    assert_unmarked(every_byte(tmp_path / "out") + every_byte(tmp_path / "temporary") + done.stdout + done.stderr)
+    for name in RELEASING:
+        assert every_byte(tmp_path / name)
+        assert_unmarked(every_byte(tmp_path / name))
+    assert_unmarked(every_byte(tmp_path / "temporary") + done.stdout + done.stderr)
     assert list((tmp_path / "temporary").iterdir()) == []
 
 

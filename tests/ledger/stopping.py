@@ -1,4 +1,4 @@
-"""Stop a run at every step and repeat it: `python -m ledger.stopping FOLDER VARIANT` prints what is there each time."""
+"""Stop runs at every step and repeat them: `python -m ledger.stopping FOLDER VARIANT...` prints what is there then."""
 
 import json
 import os
@@ -134,11 +134,14 @@ def main(root: Path, variant: str) -> None:
         forked(job, folder, saving=saving)
         then = outcome(folder)
         then["published"] = sorted({*first, *then["published"]})
-        print(json.dumps(then), flush=True)
+        print(json.dumps({**then, "variant": variant}), flush=True)
         lost = saving and not then["saved"]
         if variant in BROKEN and (then["charges"] != 1 or len(then["published"]) > 1 or lost):
             return
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    for number, name in enumerate(sys.argv[2:]):
+        root = Path(sys.argv[1]) / str(number)
+        root.mkdir()
+        forked(main, root, name)  # so that what a variant replaces stays with it

@@ -27,7 +27,7 @@ PLANS = {
     "items, data sets": vp.SetUnion(limit=4).plan_each(["one", "two"], BUDGET),
     "items, weighted": vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(BUDGET),
     "items, as published": vp.papers.PolicyLaplace(delta_0=4).plan(BUDGET),
-    "items, one each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET),
+    "items, one each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(vp.Budget(8, 1e-3)),
     "ngrams": vp.NGrams(max_length=2, limit=4).plan(BUDGET),
     "DPNE": vp.papers.DPNE(max_length=2, limit=4).plan(BUDGET),
     "hitters": vp.HeavyHitters(max_length=4).plan(BUDGET),

@@ -20,7 +20,7 @@ from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
 ALARM = 1e-10  # probability that one bound of the audit errs
-RUNS = 1500
+RUNS = 2500  # a limit below is missed with probability under 1e-8; with 1,500 it was 1e-4
 
 
 def count_the_end_at_the_root(monkeypatch):
@@ -89,15 +89,14 @@ def test_the_audit_finds_no_violation():
 
 @pytest.mark.jit
 def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
-    """The broken variant shows more than its epsilon: 1.33 with a deviation of 0.04."""
+    """The broken variant shows more than its epsilon: 1.45 with a deviation of 0.06."""
     count_the_end_at_the_root(monkeypatch)
-    monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 @pytest.mark.slow
 def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
-    """So does one whose noise forgets half the sensitivity: 1.5 with a deviation of 0.1."""
+    """So does one whose noise forgets half the sensitivity: 1.6 with a deviation of 0.05."""
     monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
@@ -200,6 +199,7 @@ def steps_of(limits, users):
     return dict(enumerate(tree.counts[0].tolist()))
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
     """On the most telling event of the smallest case contexts show most of their 0.76 of epsilon, and never more."""
@@ -209,6 +209,7 @@ def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
     assert 0.5 < epsilon_shown(first, 1.0, [], [0], CONTEXTS) <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_catches_an_end_behind_whole_sequences(monkeypatch):
     """The broken variant shows both a symbol and an end: 1.71 times epsilon."""
