@@ -14,7 +14,7 @@ one trial.
 
 *Profile*: a user who repeats the only symbol as often as is counted. The event asks the numbers of sequences, of
 distinct and of repeated symbols, and of the symbol to be high: it shows all of epsilon. Distinct and repeated symbols
-get a fifth of the rest unless noise of lengths is 7 times its scale. One release is one trial.
+get 15 % of the rest unless noise of lengths is 10 times its scale. One release is one trial.
 """
 
 from collections.abc import Iterator

@@ -284,7 +284,7 @@ def test_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
 
     monkeypatch.setattr(PathBudget, "of_users", of_users)
     chances = (profile_chance(vp.Budget(1.0), least, 1) for least in ((0, 0, 0, 0), (1, 1, 9, 10)))
-    assert_refuted(case, *chances, trials=120_000)
+    assert_refuted(case, *chances, trials=200_000)
 
 
 def items_of(words):

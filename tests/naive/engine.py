@@ -352,10 +352,12 @@ class NaiveTree:
             np.array(sorted(set(classes)), np.int64), np.array([classes.count(k) for k in sorted(set(classes))])
         )
 
-    def _variety(self, noise, most):
-        firsts = [list(symbols)[: most[0]] for symbols in self.sequences]
+    def _variety(self, noise, given):
+        most, bins = given.tolist()
+        firsts = [list(symbols)[:most] for symbols in self.sequences]
         repeated = sum(one == other for symbols in firsts for one, other in pairwise(symbols))
-        return noise(np.arange(2), np.array([sum(len(set(symbols)) for symbols in firsts), repeated]))
+        counts = [sum(len(set(symbols)) for symbols in firsts), repeated]
+        return noise(np.arange(bins), np.array(counts[:bins]))
 
     def _following(self, noise):
         counts: dict[int, int] = {}

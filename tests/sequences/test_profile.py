@@ -29,15 +29,18 @@ def exact(keys, counts):
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12), st.integers(9, 30), st.integers(1, 9)
+    st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12),
+    st.integers(9, 30),
+    st.integers(1, 9),
+    st.integers(1, 2),
 )
-def test_counts_are_those_of_the_reference_implementation(users, most, counted):
+def test_counts_are_those_of_the_reference_implementation(users, most, counted, bins):
     """Each user in the class of the length, and the numbers of distinct and of repeated symbols of all."""
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
     assert walk.released("lengths", exact, first) == other.released("lengths", exact, first)
-    given = np.array([counted])
+    given = np.array([counted, bins])
     assert walk.released("variety", exact, given) == other.released("variety", exact, given)
 
 
@@ -115,7 +118,8 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
     truth = np.bincount([len(each) for each in pages], minlength=13)[1:] / 3000
     assert np.abs(lengths(sampler, drawn) - truth).sum() / 2 < 0.06
     assert model.sequences == pytest.approx(3000, rel=0.02)
-    assert variety(sampler)[0] == pytest.approx(real, rel=0.05)
+    # Users with few favourites need a smaller novelty than the least one.
+    assert variety(sampler)[0] == pytest.approx(real, rel=0.07)
     assert variety(replace(sampler, fit=replace(sampler.fit, novelty=NEVER, repeats=0.0)))[0] > 1.3 * real
 
 
@@ -144,7 +148,9 @@ def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
 @pytest.mark.jit
 def test_noise_that_hides_the_profile_leaves_the_chain(model):
     """If noise exceeds lengths and distinct symbols by far, sequences are those of the contexts, with usual variety."""
-    profile = Profile(np.full_like(model.profile.lengths, -(10**7)), np.full(2, -(10**9)), (1e9, 1e9))
+    profile = Profile(
+        np.full_like(model.profile.lengths, -(10**7)), np.full_like(model.profile.variety, -(10**9)), (1e9, 1e9)
+    )
     sampler = ContextSampler.of(model.tree, profile)
     assert np.isfinite(sampler.fit.ends).all()
     assert sampler.sequences == pytest.approx(6000, rel=0.2)

@@ -351,9 +351,9 @@ class TreeWalk(Protocol):
 
         Args:
             counted: "lengths" for the sequences in classes of length, which `given` begins; "variety" for the numbers
-                of symbols, among the first `given` ones of their sequence, that are distinct from all before, and that
-                equal the one before; "following" for the steps under each node of the last level by their symbol, of
-                which the last is the end. The first two before contexts are lengthened.
+                of symbols, among the first `given[0]` of their sequence, that are distinct from all before and, if
+                `given[1]` is 2, that equal the one before; "following" for the steps under each node of the last level
+                by their symbol, of which the last is the end. The first two before contexts are lengthened.
             noise: of these counts.
             given: what is counted by, for "lengths" and "variety".
         """

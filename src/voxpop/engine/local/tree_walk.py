@@ -40,11 +40,12 @@ class MemoryTreeWalk:
         """Return the classes of length that occur, and the number of sequences of each."""
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
-    def count_variety(self, most: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the numbers of distinct and of repeated symbols of all sequences, under the keys 0 and 1."""
-        starts = self._starts
+    def count_variety(self, given: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the numbers of distinct and, for two bins, of repeated symbols of all sequences, by bin."""
+        (most, bins), starts = given.tolist(), self._starts
         # Without end marks.
-        return np.arange(2), count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, int(most[0]))
+        counts = count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, most)
+        return np.arange(bins), counts[:bins]
 
     @property
     def _starts(self) -> Int64s:

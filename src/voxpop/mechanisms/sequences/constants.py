@@ -13,10 +13,9 @@ from typing import Final
 MOST_FOR_LENGTHS, FOR_LENGTHS = Fraction(1, 10), 0.05
 """The part of epsilon for the lengths of sequences: 0.05 / sqrt(epsilon), at most a tenth."""
 FOR_VARIETY = 1_500
-"""The numbers of distinct and of repeated symbols get so many fortieths of the rest, divided by epsilon and users: 1 to
-8."""
+"""Distinct and repeated symbols get so many fortieths of the rest, divided by epsilon and users: 1 to 6."""
 FIRST_SYMBOLS = 10
-"""They are counted among so many first symbols of a sequence, which bounds what one user changes."""
+"""If only single symbols are counted, distinct and repeated ones are counted among so many first symbols of a user."""
 CLASS_GROWTH = 1.6
 """Lengths are counted in classes: 1, 2, 3, 4 to 5, 6 to 8, 9 to 13 and so on."""
 

@@ -69,7 +69,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         >>> import voxpop as vp
         >>> plan = vp.Sequences(max_length=20, alphabet=["a", "b", "c"]).plan(vp.Budget(1))
         >>> round(plan.scale), round(plan.threshold)
-        (526, 111)
+        (495, 104)
         >>> plan = vp.Sequences(alphabet="find").plan(vp.Budget(2, 1e-7))
         >>> print(plan.guarantee)
         (2, 1e-07)-DP, one user added or removed

@@ -1,17 +1,19 @@
 """Released statistics of whole sequences, and drawn sequences that agree with them. All public.
 
-Two statistics of users are released before the tree: the number of sequences in classes of length, and the numbers of
-distinct and of repeated symbols, added up. A symbol is repeated if the symbol before it is the same. A chain of
-contexts draws neither right: users with long sequences end less often than contexts imply, and use fewer symbols. So
-drawn sequences end with odds that depend on their length too, and a symbol may be a copy of one that followed the same
-context earlier in the sequence (a Pólya urn), which does not change the expected shares after a context. If only single
-symbols are counted, no context tells how often a symbol is repeated; then it may be a copy of the latest symbol too.
+Two statistics of users are released before the tree: the number of sequences in classes of length, and the number of
+distinct symbols of each sequence, added up. A chain of contexts draws neither right: users with long sequences end less
+often than contexts imply, and repeat symbols more often. So drawn sequences end with odds that depend on their length
+too, and a symbol may be a copy of one that followed the same context earlier in the sequence (a Pólya urn), which does
+not change the expected shares after a context.
+
+If only single symbols are counted, no context determines how often a symbol follows itself. Then the number of such
+repeated symbols is released too, and a symbol may be a copy of the latest one with a probability that is fitted to it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import exp, inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -42,20 +44,26 @@ class Profile:
 
     Attributes:
         lengths: int64 by class of `length_classes`, the noisy number of sequences.
-        variety: int64 (2), the noisy numbers of distinct and of repeated symbols of all sequences.
-        scales: of the noise on each length, and on each of these numbers.
+        variety: int64, the noisy number of distinct symbols; with only single symbols counted, the noisy numbers of
+            distinct and of repeated symbols among the first `FIRST_SYMBOLS` of each sequence.
+        scales: of the noise on each length, and on each number of symbols.
     """
 
     lengths: Int64s
     variety: Int64s
     scales: tuple[float, float]
 
-    def steps(self, max_length: int) -> float:
-        """Return the number of steps that the lengths imply, at least 1."""
-        first = length_classes(max_length)
-        # A sequence that is not cut has its end as a further step.
-        means = np.append((first[:-1] + first[1:] + 1) / 2, max_length)
-        return max(float(self.lengths @ means), 1.0)
+    def counted(self, max_length: int) -> int:
+        """Return among how many first symbols of a sequence symbols are counted."""
+        return max_length if self.variety.size == 1 else min(max_length, FIRST_SYMBOLS)
+
+
+def steps_of(lengths: Int64s, max_length: int) -> float:
+    """Return the number of steps that noisy lengths imply, at least 1."""
+    first = length_classes(max_length)
+    # A sequence that is not cut has its end as a further step.
+    means = np.append((first[:-1] + first[1:] + 1) / 2, max_length)
+    return max(float(lengths @ means), 1.0)
 
 
 def profile_record(profile: Profile) -> dict[str, Any]:
@@ -71,8 +79,8 @@ def profile_of(record: dict[str, Any], max_length: int) -> Profile:
     """
     lengths, variety = (np.array([int(each) for each in record[name]], np.int64) for name in ("lengths", "variety"))
     first, second = map(float, record["scales"])
-    sizes = length_classes(max_length).size, 2
-    if (lengths.size, variety.size) != sizes or not (0 < first < inf and 0 < second < inf):
+    whole = lengths.size == length_classes(max_length).size and variety.size in (1, 2)
+    if not whole or not (0 < first < inf and 0 < second < inf):
         raise ValueError("not the profile of users")
     return Profile(lengths, variety, (first, second))
 
@@ -137,18 +145,19 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
     wanted[0] = -1.0
     fit_ends(seeds.copy(), *given, (NEVER, 0.0), wanted, ends)
-    variety = partial(_mean_variety, seeds, given, ends)
-    moved = np.zeros(2) if bootstrap is None else profile.scales[1] * laplace(bootstrap, "settling/variety", 2)
-    steps = float(goal @ np.minimum(np.arange(most + 1), FIRST_SYMBOLS)) - 1.0
+    size, counted = profile.variety.size, profile.counted(most)
+    variety = partial(_mean_variety, seeds, given, ends, counted)
+    moved = np.zeros(size) if bootstrap is None else profile.scales[1] * laplace(bootstrap, "settling/distinct", size)
+    steps = float(goal @ np.minimum(np.arange(most + 1), counted)) - 1.0
     aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(NEVER, 0.0), steps)
-    novelty, repeats, alone = NEVER, 0.0, tree.nodes == 1
+    novelty, repeats = NEVER, 0.0
     # In turn, as each depends on the other. Longer contexts determine how often a symbol is repeated.
-    for _ in range(ROUNDS_OF_COPIES if alone else 1):
-        if alone:
-            repeats = _crossing(partial(_repeated, variety, novelty), float(aims[1]), (0.0, MOST_REPEATS))
-        between = log(LEAST_NOVELTY), log(NEVER)
-        novelty = exp(_crossing(partial(_distinct, variety, repeats), float(aims[0]), between))
-    fit_ends(seeds.copy(), *given, (novelty, repeats), wanted, ends)
+    for _ in range(ROUNDS_OF_COPIES if size == 2 else 1):
+        if size == 2:
+            repeats = _fitted_repeats(partial(_repeated, variety, novelty), float(aims[1]))
+        novelty = _fitted_novelty(partial(_distinct, variety, repeats), float(aims[0]))
+    if (novelty, repeats) != (NEVER, 0.0):
+        fit_ends(seeds.copy(), *given, (novelty, repeats), wanted, ends)
     return Fitted(ends, novelty, repeats, number)
 
 
@@ -156,25 +165,31 @@ def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats
     """Return the numbers that drawn sequences shall have: the released and the usual ones, weighted by precision.
 
     Args:
-        released: float64 (2), distinct and repeated symbols of a sequence.
+        released: float64 (1 or 2), distinct and repeated symbols of a sequence.
         scale: of the noise on each.
-        plain: those of a chain of contexts.
+        plain: float64 (2), those of a chain of contexts.
         steps: symbols after the first that are counted.
     """
     share, spread = USUAL_DISTINCT
     usual, doubt = plain * [share, 1.0], np.array([spread * plain[0], UNSURE_OF_REPEATED * steps])
-    noise = 2.0 * scale**2
-    found: Floats = (released * doubt**2 + usual * noise) / (doubt**2 + noise)
+    noise, spreads = 2.0 * scale**2, doubt[: released.size] ** 2
+    found: Floats = (released * spreads + usual[: released.size] * noise) / (spreads + noise)
     return found
 
 
-def _crossing(mean: Callable[[float], float], aim: float, between: tuple[float, float]) -> float:
-    """Return where a rising mean reaches the aim, by bisection; the low or the high end if it does not."""
-    low, high = between
-    if mean(low) >= aim:
-        return low
-    if mean(high) <= aim:
-        return high
+def _fitted_repeats(repeated: Callable[[float], float], aim: float) -> float:
+    return 0.0 if repeated(0.0) >= aim else _crossing(repeated, aim, 0.0, MOST_REPEATS)
+
+
+def _fitted_novelty(distinct: Callable[[float], float], aim: float) -> float:
+    if distinct(NEVER) <= aim:
+        return NEVER
+    low, high = float(np.log(LEAST_NOVELTY)), float(np.log(NEVER))
+    return float(np.exp(_crossing(lambda each: distinct(float(np.exp(each))), aim, low, high)))
+
+
+def _crossing(mean: Callable[[float], float], aim: float, low: float, high: float) -> float:
+    """Return where a rising mean reaches the aim, by bisection."""
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if mean(middle) < aim else (low, middle)
@@ -185,19 +200,23 @@ def _repeated(variety: Callable[[float, float], Floats], novelty: float, repeats
     return float(variety(novelty, repeats)[1])
 
 
-def _distinct(variety: Callable[[float, float], Floats], repeats: float, logarithm: float) -> float:
-    """Return the mean number of distinct symbols at the novelty of a natural logarithm."""
-    return float(variety(exp(logarithm), repeats)[0])
+def _distinct(variety: Callable[[float, float], Floats], repeats: float, novelty: float) -> float:
+    return float(variety(novelty, repeats)[0])
 
 
 def _mean_variety(
-    seeds: Uint64s, given: tuple[int, Floats, tuple[Int32s, Int32s]], ends: Floats, novelty: float, repeats: float
+    seeds: Uint64s,
+    given: tuple[int, Floats, tuple[Int32s, Int32s]],
+    ends: Floats,
+    counted: int,
+    novelty: float,
+    repeats: float,
 ) -> Floats:
     """Return the mean numbers of distinct and of repeated symbols of drawn sequences."""
     symbols, sizes = np.empty(seeds.size * ends.size, np.int32), np.empty(seeds.size, np.int64)
     size = draw_contexts(seeds.copy(), *given, (novelty, repeats), ends, symbols, sizes)
     stops = np.cumsum(sizes)
-    found: Floats = count_variety(symbols[:size], stops - sizes, stops, given[0], FIRST_SYMBOLS) / seeds.size
+    found: Floats = count_variety(symbols[:size], stops - sizes, stops, given[0], counted) / seeds.size
     return found
 
 

@@ -29,7 +29,7 @@ from voxpop.mechanisms.sequences.constants import (
 )
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
-from voxpop.mechanisms.sequences.profile import Profile, length_classes
+from voxpop.mechanisms.sequences.profile import Profile, length_classes, steps_of
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.reading.progress import track
 
@@ -138,8 +138,7 @@ def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[
     """Yield the tree after each level, and the profile."""
     width = limits.alphabet + 1
     paths = PathBudget(limits)
-    profile, spent = _released_profile(paths, counting, secret)
-    part = _part_of_root(limits, profile)
+    profile, spent, part = _released_profile(paths, counting, secret)
     root = paths.spend(spent, part)
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([part < 1]))
     none = np.empty(0, np.int32)
@@ -161,21 +160,27 @@ def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[
         level = opened
 
 
-def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source") -> tuple[Profile, int]:
-    """Return the noisy statistics of users, and the number of the share that all paths have spent on them."""
+def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source") -> tuple[Profile, int, Fraction]:
+    """Return the noisy statistics of users, the number of the share that all paths have spent, and the root's part."""
     limits = paths.limits
     first = length_classes(limits.max_length)
     # A user is in one class of length.
     mine, share = paths.of_users(first.size, 1), paths.spend(0, part_of_lengths(limits.epsilon))
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES, secret)
     lengths, scale = counting.released("lengths", noise, first)[0], mine.scale(share)
-    # Each of the first symbols of a user is distinct from all before it, or equals the one before it, or neither.
-    counted = min(limits.max_length, FIRST_SYMBOLS)
-    mine = paths.of_users(2, counted)
+    part = _part_of_root(limits, steps_of(lengths, limits.max_length))
+    # A user has at most as many distinct symbols as there are.
+    bins, counted, sensitivity = 1, limits.max_length, min(limits.alphabet, limits.max_length)
+    if part == 1:
+        # No context will determine how often a symbol is repeated. Each of the first symbols of a user is distinct from
+        # all before it, or equals the one before it, or neither.
+        bins, counted = 2, min(limits.max_length, FIRST_SYMBOLS)
+        sensitivity = counted
+    mine = paths.of_users(bins, sensitivity)
     share = paths.spend(share, part_of_variety(limits.epsilon, int(lengths.sum())))
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES + 1, secret)
-    variety = counting.released("variety", noise, np.array([counted]))[0]
-    return Profile(lengths, variety, (scale, mine.scale(share))), share
+    variety = counting.released("variety", noise, np.array([counted, bins]))[0]
+    return Profile(lengths, variety, (scale, mine.scale(share))), share, part
 
 
 def part_of_lengths(epsilon: Fraction) -> Fraction:
@@ -185,7 +190,7 @@ def part_of_lengths(epsilon: Fraction) -> Fraction:
 
 def part_of_variety(epsilon: Fraction, sequences: int) -> Fraction:
     """Return the part of the rest that distinct and repeated symbols spend, from a noisy number of sequences."""
-    return Fraction(min(max(ceil(FOR_VARIETY / (epsilon * max(sequences, 1))), 1), 8), 40)
+    return Fraction(min(max(ceil(FOR_VARIETY / (epsilon * max(sequences, 1))), 1), 6), 40)
 
 
 def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
@@ -193,10 +198,10 @@ def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
     return (1 - part_of_lengths(epsilon)) * (1 - part_of_variety(epsilon, sequences))
 
 
-def _part_of_root(limits: Limits, profile: Profile) -> Fraction:
-    """Return the part of the rest of epsilon that the root spends, from noisy lengths; 1 if it is not split."""
+def _part_of_root(limits: Limits, steps: float) -> Fraction:
+    """Return the part of the rest of epsilon that the root spends, from a noisy number of steps; 1 if not split."""
     # The noise of all of epsilon as a part of the mean count of a symbol.
-    noise = limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / profile.steps(limits.max_length)
+    noise = limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
     if noise > TOO_NOISY or limits.max_gram == 1:
         return Fraction(1)
     return max(PARTS[0], min(Fraction(round(1000 * ROOT_PER_NOISE * noise), 1000), MOST_FOR_ROOT))
