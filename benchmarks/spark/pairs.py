@@ -86,7 +86,7 @@ class Costs(NamedTuple):
 
 
 COSTS = {
-    WEIGHTED_SIDE: Costs(start=14, parallel=1.2, serial=0, base=3.45e8, worker=5.4),
+    WEIGHTED_SIDE: Costs(start=11, parallel=1.2, serial=0, base=3.45e8, worker=5.4),
     ADAPTIVE_SIDE: Costs(start=15, parallel=1.0, serial=0.12, base=3.9e8, worker=6.2),
 }
 
