@@ -35,7 +35,7 @@ from support.look import read_engine
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off
 from voxpop.engine.local import corpus as corpus_module
-from voxpop.engine.local import corpus as counting
+from voxpop.engine.local import tree_walk as counting
 from voxpop.engine.local import weigh
 from voxpop.engine.local import weigh as bound
 from voxpop.mechanisms.heavy_hitters import protocol as simulation
