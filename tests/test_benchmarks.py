@@ -90,8 +90,7 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
 
 def test_parts_that_only_sequences_use_decide_no_other_result(repository):
     """Their files lie in folders that all mechanisms share."""
-    changed = {"src/voxpop/kernels/sequences.py": "STEPS = 1\n"}
-    repository.commit(**changed)
+    repository.commit(**{"src/voxpop/kernels/sequences.py": "STEPS = 1\n"})
     assert repository.reasons() == []
     declared = Benchmark(repository.declared.file, ("some",), ("kernels", "mechanisms/sequences"), 1)
     repository.commit(**{"src/voxpop/mechanisms/sequences/plan.py": ""})

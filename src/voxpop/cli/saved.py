@@ -14,7 +14,7 @@ from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 from voxpop.privacy.budget import printable, words_first
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.saving import BESIDE, COUNTS, PROFILE, RANKINGS, RELEASE
+from voxpop.release.saving import BESIDE, COUNTS, PROFILE, RANKINGS, RELEASE, Kind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,14 +34,13 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
 
     Example: `voxpop show words`
     """
-    from voxpop.privacy.composition import compose
     from voxpop.release.result import load
 
     saved = load(folder)
     title, rows, lines = first_of(saved, first)
-    tally, ranking = (each.load(folder) if each.is_in(folder) else None for each in (COUNTS, RANKINGS))
-    added = [each for each in (tally, ranking) if each is not None]
-    whole = compose([saved.guarantee, *(each.guarantee for each in added)])
+    added = _additions(folder)
+    tally, ranking = added.get(COUNTS), added.get(RANKINGS)
+    whole = _together(saved, added)
     if json:
         extra: dict[str, Any] = {"together": releasing.stated(whole)} if added else {}
         extra |= {} if tally is None else {"counts": _counted(tally, first)}
@@ -61,6 +60,17 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
     if added:
         print(f"\nAll results of this folder together: {whole}")
     print(f"\nPlan\n{releasing.indented(str(saved.plan))}")
+
+
+def _additions(folder: Path) -> dict[Kind, Any]:
+    """Return the counts and the ranking that are saved to the folder of a release, by kind."""
+    return {kind: kind.load(folder) for kind in BESIDE if kind.is_in(folder)}
+
+
+def _together(result: "Result", added: dict[Kind, Any]) -> Guarantee:
+    from voxpop.privacy.composition import compose
+
+    return compose([result.guarantee, *(each.guarantee for each in added.values())])
 
 
 def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
@@ -159,15 +169,13 @@ def export(
     Example: `voxpop export words -o words.txt`
     """
     from voxpop.exports.files import export_for, write
-    from voxpop.privacy.composition import compose
     from voxpop.release.result import load
 
     chosen = export_for(output, format)
     general = chosen.general or PROFILE.is_in(folder)
     result: Any = load(folder) if general else (COUNTS if chosen.counted else RELEASE).load(folder)
-    added = [each.load(folder).guarantee for each in BESIDE if chosen.general and each.is_in(folder)]
-    if added:  # a document is about the whole folder
-        result = replace(result, guarantee=compose([result.guarantee, *added]))
+    if chosen.general and (added := _additions(folder)):  # a document is about the whole folder
+        result = replace(result, guarantee=_together(result, added))
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
     print(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")

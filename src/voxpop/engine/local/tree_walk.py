@@ -4,12 +4,7 @@ import numpy as np
 
 from voxpop.engine.contract import Counted, TreeNoise
 from voxpop.kernels.arrays import Int32s, Int64s
-from voxpop.kernels.sequences import (
-    count_following,
-    count_variety,
-    lengthen_contexts,
-    open_steps,
-)
+from voxpop.kernels.sequences import count_following, count_variety, lengthen_contexts, open_steps
 
 
 class MemoryTreeWalk:
