@@ -35,6 +35,7 @@ from tools.reference import public_names, with_public_names
 import voxpop
 from voxpop.cli import main
 from voxpop.mechanisms.ngrams.describe import single_user
+from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS
 from voxpop.privacy.guarantee import odds_after
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -270,6 +271,7 @@ VALUES = {
     "plan": planned,
     "cell": cell,
     "costs": COSTS,
+    "FIRST_SYMBOLS": FIRST_SYMBOLS,
     "single": lambda epsilon: float(single_user(planned(voxpop.NGrams(), epsilon).to_dict()).split()[0]),
     "belief": lambda epsilon: 100 * odds_after(epsilon, 1e-7, 0.5),
     "exp": math.exp,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive.sequences import draw_together
 from voxpop.kernels.uniform import uniform
 from voxpop.mechanisms.sequences import drawing
-from voxpop.mechanisms.sequences.constants import NEVER
+from voxpop.mechanisms.sequences.constants import LEAST_NOVELTY, NEVER
 
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
 
@@ -31,7 +31,7 @@ def listed(drawn):
     st.booleans(),
     st.integers(1, 60),
     st.integers(0, 2**64 - 1),
-    st.tuples(st.sampled_from([1.0, 4.0, NEVER]), st.sampled_from([0.0, 0.3, 0.98])),
+    st.tuples(st.sampled_from([LEAST_NOVELTY, 1.0, 4.0, NEVER]), st.sampled_from([0.0, 0.3, 0.98])),
 )
 def test_drawn_as_by_loops(model, symbols_alone, alone, number, seed, copies):
     """Every symbol is that of the reference implementation."""

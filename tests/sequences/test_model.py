@@ -14,6 +14,7 @@ import pytest
 
 import voxpop as vp
 from support.look import read_engine
+from voxpop.mechanisms.sequences.constants import LEAST_NOVELTY
 from voxpop.privacy.secret import Secret
 from voxpop.release.saving import checksum
 
@@ -43,6 +44,16 @@ def test_probabilities_of_all_sequences_add_up_to_one(visits):
     assert short.probability([]) == 0
     assert short.probability(["home"] * 4) == 0
     assert short.probability(["nowhere"]) == 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("novelty", [LEAST_NOVELTY, 1.0])
+def test_probabilities_add_up_to_one_with_as_many_copies_as_there_can_be(visits, novelty):
+    """With single symbols only, where the latest place is left out of the urn."""
+    sampler = vp.Sequences(max_length=3, max_gram=1, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)._sampler
+    sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
+    every = itertools.chain.from_iterable(itertools.product(range(len(PAGES)), repeat=n) for n in range(1, 4))
+    assert sum(sampler.probability(list(each)) for each in every) == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.jit

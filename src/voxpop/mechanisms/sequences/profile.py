@@ -53,9 +53,10 @@ class Profile:
     variety: Int64s
     scales: tuple[float, float]
 
-    def counted(self, max_length: int) -> int:
-        """Return among how many first symbols of a sequence symbols are counted."""
-        return max_length if self.variety.size == 1 else min(max_length, FIRST_SYMBOLS)
+
+def symbols_counted(max_length: int, numbers: int) -> int:
+    """Return among how many first symbols of a sequence the one or two numbers of a profile are counted."""
+    return max_length if numbers == 1 else min(max_length, FIRST_SYMBOLS)
 
 
 def steps_of(lengths: Int64s, max_length: int) -> float:
@@ -145,7 +146,8 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
     wanted[0] = -1.0
     fit_ends(seeds.copy(), *given, (NEVER, 0.0), wanted, ends)
-    size, counted = profile.variety.size, profile.counted(most)
+    size = profile.variety.size
+    counted = symbols_counted(most, size)
     variety = partial(_mean_variety, seeds, given, ends, counted)
     moved = np.zeros(size) if bootstrap is None else profile.scales[1] * laplace(bootstrap, "settling/distinct", size)
     steps = float(goal @ np.minimum(np.arange(most + 1), counted)) - 1.0

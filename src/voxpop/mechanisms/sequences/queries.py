@@ -83,7 +83,7 @@ class ContextSampler:
         *symbols, end = self.smoothed.chances[nodes[-1]]
         stay = 1.0 - end
         # float64 by earlier place: the probability of a copy (see `draw_contexts`), 0 if its context is another one.
-        places = length - (nodes[-1] == 0)
+        places = max(length - int(nodes[-1] == 0), 0)
         urn = np.where(np.arange(length) < places, (1.0 - self.fit.repeats) / (self.fit.novelty + places), 0.0)
         urn[length - 1 :] += self.fit.repeats
         urn[nodes[:-1] != nodes[-1]] = 0.0

@@ -16,7 +16,6 @@ import numpy as np
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences.constants import (
-    FIRST_SYMBOLS,
     FOR_LENGTHS,
     FOR_VARIETY,
     GROWTH,
@@ -29,7 +28,7 @@ from voxpop.mechanisms.sequences.constants import (
 )
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
-from voxpop.mechanisms.sequences.profile import Profile, length_classes, steps_of
+from voxpop.mechanisms.sequences.profile import Profile, length_classes, steps_of, symbols_counted
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.reading.progress import track
 
@@ -169,14 +168,11 @@ def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source")
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES, secret)
     lengths, scale = counting.released("lengths", noise, first)[0], mine.scale(share)
     part = _part_of_root(limits, steps_of(lengths, limits.max_length))
-    # A user has at most as many distinct symbols as there are.
-    bins, counted, sensitivity = 1, limits.max_length, min(limits.alphabet, limits.max_length)
-    if part == 1:
-        # No context will determine how often a symbol is repeated. Each of the first symbols of a user is distinct from
-        # all before it, or equals the one before it, or neither.
-        bins, counted = 2, min(limits.max_length, FIRST_SYMBOLS)
-        sensitivity = counted
-    mine = paths.of_users(bins, sensitivity)
+    # With two numbers, each symbol of a user that counts is distinct from all before it, or equals the one before it,
+    # or neither. With one, a user has at most as many distinct symbols as there are.
+    bins = 2 if part == 1 else 1
+    counted = symbols_counted(limits.max_length, bins)
+    mine = paths.of_users(bins, counted if bins == 2 else min(limits.alphabet, counted))
     share = paths.spend(share, part_of_variety(limits.epsilon, int(lengths.sum())))
     noise = ContextNoise(mine, np.array([share]), PROFILE_NODES + 1, secret)
     variety = counting.released("variety", noise, np.array([counted, bins]))[0]
