@@ -62,7 +62,7 @@ random queries and degraded held queries by the same amount."""
 FITTED, MOST_STEPS = 4_000, 80_000
 """Number of sequences that are simulated to fit ends and novelty, and most steps of them. A bootstrap model has an
 eighth."""
-NEVER, LEAST_NOVELTY, MOST_REPEATS, BISECTIONS, ROUNDS_OF_COPIES = 1e4, 0.25, 0.98, 6, 3
+NEVER, LEAST_NOVELTY, MOST_REPEATS, BISECTIONS, ROUNDS_OF_COPIES = 1e4, 0.25, 0.98, 7, 3
 """No symbol is a copy from `NEVER` on; the least novelty; the largest probability of a copy of the latest symbol;
 bisections between the least and the largest value; rounds in which both are fitted in turn."""
 USUAL_DISTINCT = 0.9, 0.2
