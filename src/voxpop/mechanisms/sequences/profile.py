@@ -157,7 +157,7 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     for _ in range(ROUNDS_OF_COPIES if size == 2 else 1):
         if size == 2:
             repeats = _fitted_repeats(partial(_repeated, variety, novelty), float(aims[1]))
-        novelty = _fitted_novelty(partial(_distinct, variety, repeats), float(aims[0]))
+        novelty = _fitted_novelty(partial(_distinct, variety, repeats), float(aims[0]), LEAST_NOVELTY[size - 1])
     if (novelty, repeats) != (NEVER, 0.0):
         fit_ends(seeds.copy(), *given, (novelty, repeats), wanted, ends)
     return Fitted(ends, novelty, repeats, number)
@@ -183,10 +183,10 @@ def _fitted_repeats(repeated: Callable[[float], float], aim: float) -> float:
     return 0.0 if repeated(0.0) >= aim else _crossing(repeated, aim, 0.0, MOST_REPEATS)
 
 
-def _fitted_novelty(distinct: Callable[[float], float], aim: float) -> float:
+def _fitted_novelty(distinct: Callable[[float], float], aim: float, least: float) -> float:
     if distinct(NEVER) <= aim:
         return NEVER
-    low, high = float(np.log(LEAST_NOVELTY)), float(np.log(NEVER))
+    low, high = float(np.log(least)), float(np.log(NEVER))
     return float(np.exp(_crossing(lambda each: distinct(float(np.exp(each))), aim, low, high)))
 
 
