@@ -1,5 +1,7 @@
 """Run all benchmarks with old results, oldest first. A repeated command continues an interrupted run.
 
+Benchmarks that measure time run first, one at a time; two others run at a time. What they print is in `out/benchmarks`.
+
     python -m benchmarks.all                 # `make bench-all`
     python -m benchmarks.all NAME ...        # benchmarks whose name contains one of these
     python -m benchmarks.all --check         # only list old results; `make bench-stale`
@@ -16,14 +18,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.support.age import changed_since
 from benchmarks.support.benchmark import Benchmark, stamp_of
-from benchmarks.support.common import RESULTS, ROOT
+from benchmarks.support.common import OUT, RESULTS, ROOT
 
 FOLDERS = ("papers", "comparisons", "speed", "spark")
-MOST_MINUTES = 240
+LOGS = OUT / "benchmarks"
+MOST_HOURS = 4
+AT_A_TIME = 2
 NAMED = re.compile(r"\b(\w+)\.md\b")
 QUOTED = re.compile(r'"(\w+)"')
 
@@ -106,20 +111,32 @@ def main() -> int:
     waiting = sorted((each for each in chosen if ages[each][1]), key=lambda each: (ages[each][0], each.minutes))
     for each in waiting:
         print(f"{each.module}, about {each.minutes:g} min", *ages[each][1], sep="\n    ")
-    left = sum(each.minutes for each in waiting)
-    print(f"{len(waiting)} of {len(chosen)} benchmarks are old: about {left / 60:.1f} hours.", flush=True)
+    print(f"{len(waiting)} of {len(chosen)} benchmarks are old: about {hours(waiting):.1f} hours.", flush=True)
     if given.check:
         return len(waiting)
-    failed = []
-    for number, each in enumerate(waiting, 1):
-        print(f"\n== {number} of {len(waiting)}: {each.module}, {left / 60:.1f} hours left", flush=True)
-        begun = time.monotonic()
-        if why := run(each):
-            failed.append(f"{each.module}: {why}")
-        left -= each.minutes
-        print(f"== {(time.monotonic() - begun) / 60:.1f} min, planned {each.minutes:g}", *failed[-1:], flush=True)
+    failed, left = [], waiting
+    for alone, workers in ((True, 1), (False, AT_A_TIME)):
+        group = [each for each in waiting if each.alone == alone]
+        with ThreadPoolExecutor(workers) as threads:
+            for each, (minutes, why) in zip(group, threads.map(timed_run, group), strict=True):
+                left = [other for other in left if other is not each]
+                failed += [f"{each.module}: {why}"] if why else []
+                taken = f"{each.module}: {minutes:.1f} min, planned {each.minutes:g}"
+                print(f"{taken}; {len(left)} left, {hours(left):.1f} hours", *failed[-1:] * bool(why), flush=True)
     print("\n".join(failed) or "All results are up to date.")
     return len(failed)
+
+
+def hours(waiting: list[Benchmark]) -> float:
+    """Return the planned duration of benchmarks."""
+    return sum(each.minutes / (1 if each.alone else AT_A_TIME) for each in waiting) / 60
+
+
+def timed_run(benchmark: Benchmark) -> tuple[float, str]:
+    """Return the minutes of `run`, and what it returns."""
+    begun = time.monotonic()
+    why = run(benchmark)
+    return (time.monotonic() - begun) / 60, why
 
 
 def run(benchmark: Benchmark) -> str:
@@ -127,10 +144,14 @@ def run(benchmark: Benchmark) -> str:
     python = ROOT / benchmark.environment / "bin" / "python"
     if not python.exists():
         return f"not run: {benchmark.environment} is not here; see the Makefile"
-    for arguments in benchmark.commands:
-        done = subprocess.run([str(python), "-m", benchmark.module, *shlex.split(arguments)], cwd=ROOT, check=False)
-        if done.returncode:
-            return f"`python -m {benchmark.module} {arguments}` failed with {done.returncode}"
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{benchmark.module}.log"
+    with log.open("w") as said:
+        for arguments in benchmark.commands:
+            command = [str(python), "-m", benchmark.module, *shlex.split(arguments)]
+            done = subprocess.run(command, cwd=ROOT, check=False, stdout=said, stderr=subprocess.STDOUT)
+            if done.returncode:
+                return f"`python -m {benchmark.module} {arguments}` failed with {done.returncode}; see {log}"
     missing = [name for name in benchmark.results if not (RESULTS / f"{name}.md").exists()]
     return f"did not write {_listed(missing)}" if missing else ""
 

@@ -14,7 +14,9 @@ from benchmarks.evaluation import private_missing_grams, private_spurious_share
 from benchmarks.support.benchmark import NGRAMS, Benchmark
 from benchmarks.support.common import COLLECTIONS, by_length, seconds
 
-BENCHMARK = Benchmark(__file__, ("lengths_reddit_posts", "lengths_ubuntu_irc", "lengths_MSNBC"), NGRAMS, minutes=5)
+BENCHMARK = Benchmark(
+    __file__, ("lengths_reddit_posts", "lengths_ubuntu_irc", "lengths_MSNBC"), NGRAMS, minutes=5, timed=True
+)
 
 RUNS = 5
 RATIOS = {"reddit_posts": 1.2, "ubuntu_irc": 1.2, "MSNBC": 0.8}

@@ -33,6 +33,7 @@ BENCHMARK = Benchmark(
     ("profiles", "profiles_wide"),
     (*NGRAMS, "mechanisms/counts", "mechanisms/profile", "reading/typed_keys"),
     minutes=4,
+    timed=True,
     seeds="0 to 4",
     commands=("", "wide"),
 )

@@ -42,6 +42,7 @@ BENCHMARK = Benchmark(
     ("series_posts_30", "series_posts_365", "series_chat_30", "series_phrases_chat_30"),
     (*SET_UNION, "mechanisms/series"),
     minutes=8,
+    timed=True,
     seeds="1 and 2",
     commands=("posts 30 posts 365 chat 30", "phrases chat 30"),
 )

@@ -25,7 +25,9 @@ def pairs_file(pairs: int) -> Path:
     path = OUT / f"pairs-{pairs}.parquet"
     if not path.exists():
         OUT.mkdir(exist_ok=True)
-        write_pairs(path, users=round(pairs / EACH))
+        unfinished = path.with_suffix(".part")
+        write_pairs(unfinished, users=round(pairs / EACH))
+        unfinished.replace(path)
     return path
 
 

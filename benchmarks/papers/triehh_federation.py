@@ -19,7 +19,7 @@ import polars as pl
 from benchmarks.support.benchmark import HITTERS, Benchmark
 from benchmarks.support.federation import Federation, app_with
 
-BENCHMARK = Benchmark(__file__, ("triehh_federation",), HITTERS, minutes=4, environment=".venv-flower")
+BENCHMARK = Benchmark(__file__, ("triehh_federation",), HITTERS, minutes=4, timed=True, environment=".venv-flower")
 
 NODES = (3, 10, 30)
 USERS = 300

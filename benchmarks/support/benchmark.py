@@ -45,6 +45,7 @@ class Benchmark:
         seeds: the seeds of its runs.
         commands: the arguments of each of its commands, in order.
         environment: folder of its Python environment.
+        timed: whether results contain seconds or memory; always so in `benchmarks/speed` and `benchmarks/spark`.
     """
 
     file: str
@@ -54,6 +55,12 @@ class Benchmark:
     seeds: str = FRESH
     commands: tuple[str, ...] = ("",)
     environment: str = ".venv"
+    timed: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else may run beside it."""
+        return self.timed or self.module.split(".")[1] in ("speed", "spark")
 
     @property
     def module(self) -> str:

@@ -108,7 +108,7 @@ def by_bits(low, keys, secret, pass_name):
 
 def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
     """The same users, the same search: beyond 1."""
-    monkeypatch.setattr("voxpop.engine.local.weigh.weighing_order", by_the_bits_that_users_leave)
+    monkeypatch.setattr("voxpop.engine.local.corpus.weighing_order", by_the_bits_that_users_leave)
     with pytest.raises(AssertionError, match=r"1\.1"):
         test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh_in_memory)
 

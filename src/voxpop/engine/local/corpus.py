@@ -18,7 +18,15 @@ from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
 from voxpop.engine.local.row_shares import add_row_shares
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
-from voxpop.engine.local.weigh import TOKENS_AT_ONCE, Histogram, Holdings, in_weighing_order, user_spans, weigh
+from voxpop.engine.local.weigh import (
+    TOKENS_AT_ONCE,
+    Histogram,
+    Holdings,
+    in_weighing_order,
+    user_spans,
+    weigh,
+    weighing_order,
+)
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, cut_sequences
@@ -72,10 +80,13 @@ class LocalCorpus:
 
     def holdings(self, secret: Draws, pass_name: str, *, ordered: bool) -> Holdings:
         """Return the users' items, in the order of weighing in a pass where that matters."""
-        users = self.tokens, self.user_start, self.user_key
-        if ordered:
+        users, order = (self.tokens, self.user_start, self.user_key), None
+        if ordered and self.limit is None:
+            # For a single pass: it reads users where they lie, because moving them would take longer.
+            order = weighing_order(self.user_key, secret, pass_name)
+        elif ordered:
             users = in_weighing_order(*users, self.limit, secret, pass_name)
-        return Holdings(*users, len(self.vocabulary), limit=self.limit, words=self.vocabulary)
+        return Holdings(*users, len(self.vocabulary), limit=self.limit, words=self.vocabulary, order=order)
 
     def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Draws) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `voxpop.engine.local.corpus`."""

@@ -334,8 +334,15 @@ class MemoryLengthWalk:
         # Memory of earlier rounds is free, but allocators keep it: gigabytes beside the array that comes now.
         release_unused()
         # Where users were put in order, the tokens are a copy already.
-        ids = self._tokens if self._in_order else np.array(self._tokens)
-        self._each_range(lambda begin, end: rename(ids[begin:end], ranks, ids[begin:end]))
+        ids = self._tokens if self._in_order else np.empty(self._tokens.size, np.int32)
+
+        def start(begin: int) -> None:
+            end = min(begin + NAMES_AT_ONCE, ids.size)
+            rename(self._tokens[begin:end], ranks, ids[begin:end])
+            forget_pages(self._tokens, begin, end)
+
+        for _ in in_order(start, range(0, ids.size, NAMES_AT_ONCE)):
+            pass
         self._ids = ids
 
     def _each_range(self, work: Callable[[int, int], None]) -> None:

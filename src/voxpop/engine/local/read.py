@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final, final
@@ -231,7 +232,8 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
             return encode_by_text(stretch, as_lists, keyed.content, sentences=wanted.sentences, html=wanted.html)
         return encode_lists(stretch, stretch, keyed.content, kind)
 
-    corpus = read_rows(limit, rows, encode, kind)
+    with _memory_of_the_system() if limit is None else nullcontext():
+        corpus = read_rows(limit, rows, encode, kind)
     if keyed.dropped:
         tell(f"{rounded(keyed.dropped, exact=options.exact)} rows have no user and were left out.", options.progress)
     if keyed.doubtful:
@@ -253,6 +255,21 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
         count = rounded(left_out, exact=options.exact)
         tell(f'{count} of the values in "{keyed.content}" are null and were left out.', options.progress)
     return replace(corpus, reading=wanted.reading, keys=keyed.keys)
+
+
+@contextmanager
+def _memory_of_the_system() -> Iterator[None]:
+    """Let Arrow allocate from the C library, which reuses the memory of one batch for the next.
+
+    Arrow's own allocator gives it back to the system in between. Where the system is a virtual machine whose memory
+    others use too, pairs were then read and released in up to 1.2 times the seconds.
+    """
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
 
 
 def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:

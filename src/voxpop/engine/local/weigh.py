@@ -31,13 +31,14 @@ class Holdings:
 
     Attributes:
         ids: int32, the item or gram at each position; negative if no item is there.
-        user_start: int64 (users + 1), where each user's positions begin; users lie in the order in which they weigh.
+        user_start: int64 (users + 1), where each user's positions begin.
         user_key: uint64 (users), a function of the user's id only.
         size: ids are below it.
         names: int64 (size), the name of each id in draws, the same on every engine; None where ids themselves are.
         limit: memory limit of weighing them; None for as much as it needs.
         words: large_string (size), the items themselves at length 1: draws name them by their bytes, because ids depend
             on the other items; None elsewhere.
+        order: int64 (users), the users in the order in which they weigh; None if they lie in this order.
     """
 
     ids: Int32s
@@ -47,6 +48,7 @@ class Holdings:
     names: Int64s | None = None
     limit: MemoryLimit | None = None
     words: pa.LargeStringArray | None = None
+    order: Int64s | None = None
 
     def draw_names(self, secret: Draws) -> Uint64s | None:
         """Return the names in draws by id, None where ids are their own names.
@@ -160,7 +162,8 @@ def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch)
             forget_pages(ids, place, int(span[1]))
         items = np.concatenate(parts)
         starts = np.array([0, items.size], np.int64)
-    forget_pages(ids, begin, end)
+    if holdings.order is None:
+        forget_pages(ids, begin, end)
     return items, starts
 
 
@@ -187,12 +190,21 @@ def cut_to_limit(
 
 
 def _batches(holdings: Holdings) -> Iterator[Int64s]:
-    """Yield the users in stored order, about that number of tokens and at most that number of users at a time."""
+    """Yield the users in their order, about that number of tokens and at most that number of users at a time."""
     most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE
+    if holdings.order is not None:
+        for first, stop in user_spans(_starts_in(holdings.order, holdings.user_start), most):
+            yield holdings.order[first:stop]
+        return
     for first, stop in user_spans(holdings.user_start, most):
         yield np.arange(first, stop)
         forget_pages(holdings.user_start, 0, first)
         forget_pages(holdings.user_key, 0, first)
+
+
+def _starts_in(order: Int64s, user_start: Int64s) -> Int64s:
+    """Return where each user's positions would begin if users lay in an order."""
+    return np.concatenate([[0], np.cumsum(np.diff(user_start)[order])]).astype(np.int64)
 
 
 def user_spans(user_start: Int64s, most: int) -> Iterator[tuple[int, int]]:
@@ -390,6 +402,10 @@ def weighing_order(keys: Uint64s, secret: Draws, pass_name: str) -> Int64s:
     return order
 
 
+POSITIONS_AT_ONCE = 1 << 22
+"""Positions that a thread moves before the pages of a mapped corpus are given back."""
+
+
 def in_weighing_order(
     tokens: Int32s, user_start: Int64s, user_key: Uint64s, limit: MemoryLimit | None, secret: Draws, pass_name: str
 ) -> Mapped:
@@ -399,9 +415,15 @@ def in_weighing_order(
     """
     if limit is None:
         order = weighing_order(user_key, secret, pass_name)
-        starts = np.concatenate([[0], np.cumsum(np.diff(user_start)[order])]).astype(np.int64)
+        starts = _starts_in(order, user_start)
         moved = np.empty(tokens.size, np.int32)
-        gather_slices(tokens, user_start, order, moved)
+
+        def gather(span: tuple[int, int]) -> None:
+            first, stop = span
+            gather_slices(tokens, user_start, order[first:stop], moved[starts[first] : starts[stop]])
+
+        for _ in in_order(gather, user_spans(starts, POSITIONS_AT_ONCE)):
+            forget_pages(tokens)
         return moved, starts, user_key[order]
     # Bytes; a sixteenth of it at a time goes in.
     most = limit.room // SHARE_OF_SORTER

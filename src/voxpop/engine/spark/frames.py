@@ -257,7 +257,7 @@ class Holder:
         self._most = most
         self._held: list[DataFrame] = []
         _start_to_let_go()
-        weakref.finalize(self, _enqueue, self._held)
+        weakref.finalize(self, _UNUSED.put, self._held)
 
     def hold(self, state: "DataFrame", *, theirs: bool = False) -> "DataFrame":
         """Keep a new state, and let go of the one before the last, or of none.
@@ -276,15 +276,15 @@ class Holder:
         return state
 
 
-_UNUSED: "SimpleQueue[DataFrame]" = SimpleQueue()
+_UNUSED: "SimpleQueue[list[DataFrame]]" = SimpleQueue()
 """States of holders that are gone. A finalizer may only put them here, and `put` of this queue permits that."""
 
 
 def _let_go_of_unused() -> None:
     while True:
-        state = _UNUSED.get()
-        with suppress(Exception):  # the session may have ended before
-            state.unpersist()
+        for state in _UNUSED.get():
+            with suppress(Exception):  # the session may have ended before
+                state.unpersist()
 
 
 @cache
@@ -297,8 +297,3 @@ def _start_to_let_go() -> Thread:
     thread = Thread(target=_let_go_of_unused, name="voxpop-unpersist", daemon=True)
     thread.start()
     return thread
-
-
-def _enqueue(held: "list[DataFrame]") -> None:
-    for state in held:
-        _UNUSED.put(state)
