@@ -1,6 +1,7 @@
 """The architecture, checked: packages, imports, sizes and public names."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,7 @@ FORBIDDEN = {
 """Packages that a package must not import: data stays apart from noise, and results from mechanisms."""
 RANDOMNESS = {"cryptography", "secrets", "random"}
 RANDOM_FILES = ("privacy/secret.py", "mechanisms/heavy_hitters/masking.py")
+PYTHON_FILE = re.compile(r"`((?:[\w-]+/)*\w+\.py)`")
 VAGUE = ("partition", "bucket", "util", "helper", "manager", "processor")
 
 
@@ -193,6 +195,23 @@ def test_names_are_specific():
 def test_every_module_has_a_docstring():
     """Of at least a word."""
     assert [ident(path) for path in MODULES if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
+
+
+def test_files_named_in_text_exist():
+    """In docstrings, comments and pages: by their name, or by the end of their path."""
+    root = SOURCE.parents[1]
+    folders = ("src", "tests", "benchmarks", "docs", "tools", "examples")
+    python = [path for folder in folders for path in (root / folder).rglob("*.py")]
+    there = {part for path in python for part in ends_of(path.relative_to(root))}
+    texts = [*MODULES, *(path for path in python if path.is_relative_to(root / "benchmarks"))]
+    texts += [*(root / "docs").rglob("*.md"), root / "CONTRIBUTING.md"]
+    named = {(path.name, name) for path in texts for name in PYTHON_FILE.findall(path.read_text())}
+    assert [(path, name) for path, name in sorted(named) if name not in there] == []
+
+
+def ends_of(path: Path) -> set[str]:
+    """Return the ends of a path, from its name to the whole."""
+    return {"/".join(path.parts[place:]) for place in range(len(path.parts))}
 
 
 def test_public_names_are_sorted_documented_and_present():

@@ -1,7 +1,7 @@
 """GW, greedy updates without sampling: the published algorithm that names most words, and a sound form of it.
 
 Source: Carvalho, Wang, Gondara, "Incorporating Item Frequency for Differentially Private Set Union" (AAAI 2022), as
-its authors' code (`dpsu_gw.py`, read) has it. Users come in random order. Each pours an l1 budget of 1 into its items
+its authors' code has it. Users come in random order. Each pours an l1 budget of 1 into its items
 that are below the cutoff, filling one after the other, its most frequent item first. Laplace noise of scale b = 1 /
 epsilon for every item that somebody holds; released is what exceeds rho = 1 - b ln(2 delta); the cutoff is rho +
 alpha b.

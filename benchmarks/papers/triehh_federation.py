@@ -3,8 +3,7 @@
 python -m benchmarks.papers.triehh_federation
 
 Every node, and every answer of it, is a process that talks HTTP; the processes are forks of one that has imported
-everything (`benchmarks/support/forks.py`), so what Python's start costs is left out. What the masks alone cost, without
-Flower, is in `triehh_secure.py`.
+everything (`benchmarks/support/forks.py`), so what Python's start costs is left out.
 """
 
 import argparse
@@ -110,7 +109,7 @@ def main() -> None:
         f"{USERS} users a node; words of at most four letters, all four in the first round. Seconds by the clock, with "
         f"{os.cpu_count()} cores for all processes. SuperNodes look for messages every three "
         "seconds and a round has four stages, so up to twelve seconds are waiting. Bytes are contents of messages, "
-        "without HTTP's own. What the masks cost without Flower: triehh_secure.md."
+        "without HTTP's own."
     )
     BENCHMARK.table("Rounds of a real federation on loopback", rows, "triehh_federation", note)
 

@@ -13,7 +13,7 @@ d; on the others compare (1 - d) times a Gaussian with e^epsilon times its shift
 expressions grow with d and with m, hence a cell of cases is covered by its largest d and its largest m.
 
 The bound needs novel items to weigh the same (unequal weights can cost more), a floor on their weight (the supremum
-starts at s = t least^2), and the release to be the only one with unknown items (`round_composition.py` is for several).
+starts at s = t least^2), and the release to be the only one with unknown items (docs/privacy/rounds.md is for several).
 Known items may be released before or after by Gaussian mechanisms, chosen adaptively, whose mu^2 add up to `mu_rest`^2.
 """
 

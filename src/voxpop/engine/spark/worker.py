@@ -77,7 +77,7 @@ Task = TypeVar("Task", bound=Callable[..., "Iterator[pa.RecordBatch]"])
 def task(work: Task) -> Task:
     """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
-    That cache, shared by many processes, has crashed schedulers (docs/design/0005-spark.md): `machine_code` keeps
+    That cache, shared by many processes, has crashed schedulers (docs/design/0005-spark.md): `keep_machine_code` keeps
     kernels instead. Messages of other code may quote data, so only the type of its exceptions is passed on.
     """
 

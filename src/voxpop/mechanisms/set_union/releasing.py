@@ -1,6 +1,6 @@
 """The privacy boundary of set union: the only code that turns private weights into public sets.
 
-`rounds/running.py` is the boundary of adaptive rounds.
+`rounds/adaptive.py` is the boundary of adaptive rounds.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 **One vote each.** For each threshold the largest sampling rate that keeps to the budget is best: more votes, nothing
 else changes. So there is one curve of holders by threshold, with one valley, and its bottom is the plan. Where users
-may vote several times, `several.py` goes on from there.
+may vote several times, `several_votes` goes on from there.
 """
 
 import math
