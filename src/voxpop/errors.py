@@ -1,4 +1,4 @@
-"""Every exception voxpop raises on purpose.
+"""The exceptions that voxpop raises.
 
 ```
 VoxpopError

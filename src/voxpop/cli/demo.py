@@ -153,7 +153,7 @@ def _source(path: Path) -> str:
 
 
 def _texts(source: str) -> Iterator[str]:
-    """Yield the docstrings and comments of one module, in the order they stand in."""
+    """Yield the docstrings and comments of one module, in the order of the source."""
     for found in _COMMENT_OR_STRING.finditer(source):
         literal = found.group()
         if literal.startswith("#"):
@@ -163,7 +163,7 @@ def _texts(source: str) -> Iterator[str]:
 
 
 def _is_docstring(source: str, start: int) -> bool:
-    """Say whether nothing but white space and comments lie between this string and the start of a body."""
+    """Check whether only white space and comments lie between this string and the start of a body."""
     line = source.rfind("\n", 0, start) + 1
     if source[line:start].strip(" \trRuU"):
         return False

@@ -147,7 +147,7 @@ def _place(context: Any, rate: Any, offset: Any, value: int, bits: int) -> Any:
 # Integer noise: P(X = k) proportional to exp(-|k| rate), exactly.
 #
 # Adding it to integer counts of l1 sensitivity s is epsilon-private with rate = epsilon / s. Integers have no low-order
-# bits that leak information, and the tails are right at any distance (see `inversion`).
+# bits that leak information, and the tails are right at any distance (see `invert`).
 
 _SIGN = np.uint64(1 << 63)
 
