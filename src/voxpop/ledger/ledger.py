@@ -414,7 +414,7 @@ class Ledger:
         if len(found) > 1:
             listed = ", ".join(map(repr, found))
             raise LedgerError(
-                f"{self._path} has several data sets of that name: {listed}. Give the name exactly as it is spelled there. "
+                f"{self._path} has several data sets of that name: {listed}. Give one of these names exactly. "
                 "If they are about the same people, use one of them only."
             )
         if not found:
