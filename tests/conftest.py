@@ -24,7 +24,7 @@ if numba.config.DISABLE_JIT:
     np.seterr(over="ignore")
     threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
 
-EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 settings.register_profile("voxpop", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("voxpop")
 
