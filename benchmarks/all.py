@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -108,23 +109,29 @@ def main() -> int:
     given = parser.parse_args()
     chosen = [each for each in benchmarks() if not given.names or any(name in each.module for name in given.names)]
     ages = {each: age(each) for each in chosen}
-    waiting = sorted((each for each in chosen if ages[each][1]), key=lambda each: (ages[each][0], each.minutes))
+    old = [each for each in chosen if ages[each][1]]
+    waiting = sorted(old, key=lambda each: (not each.alone, ages[each][0], each.minutes))
     for each in waiting:
         print(f"{each.module}, about {each.minutes:g} min", *ages[each][1], sep="\n    ")
     print(f"{len(waiting)} of {len(chosen)} benchmarks are old: about {hours(waiting):.1f} hours.", flush=True)
     if given.check:
         return len(waiting)
-    failed, left = [], waiting
-    for alone, workers in ((True, 1), (False, AT_A_TIME)):
-        group = [each for each in waiting if each.alone == alone]
-        with ThreadPoolExecutor(workers) as threads:
-            for each, (minutes, why) in zip(group, threads.map(timed_run, group), strict=True):
-                left = [other for other in left if other is not each]
-                failed += [f"{each.module}: {why}"] if why else []
-                taken = f"{each.module}: {minutes:.1f} min, planned {each.minutes:g}"
-                print(f"{taken}; {len(left)} left, {hours(left):.1f} hours", *failed[-1:] * bool(why), flush=True)
+    failed = []
+    for number, (each, (minutes, why)) in enumerate(zip(waiting, _run_all(waiting), strict=True), 1):
+        left = waiting[number:]
+        taken = f"{each.module}: {minutes:.1f} min, planned {each.minutes:g}"
+        print(f"{taken}; {len(left)} left, {hours(left):.1f} hours {why}", flush=True)
+        failed += [f"{each.module}: {why}"] if why else []
     print("\n".join(failed) or "All results are up to date.")
     return len(failed)
+
+
+def _run_all(waiting: list[Benchmark]) -> Iterator[tuple[float, str]]:
+    """Yield the result of each `timed_run`, those that run alone first."""
+    alone = [each for each in waiting if each.alone]
+    yield from map(timed_run, alone)
+    with ThreadPoolExecutor(AT_A_TIME) as threads:
+        yield from threads.map(timed_run, waiting[len(alone) :])
 
 
 def hours(waiting: list[Benchmark]) -> float:
