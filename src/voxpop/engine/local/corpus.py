@@ -89,7 +89,7 @@ class LocalCorpus:
         return Holdings(*users, len(self.vocabulary), limit=self.limit, words=self.vocabulary, order=order)
 
     def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Draws) -> "MemoryTreeWalk":
-        """Return every user's one sequence, to be counted; see `voxpop.engine.local.corpus`."""
+        """Return every user's one sequence, to be counted; see `MemoryTreeWalk`."""
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
         return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, secret), len(alphabet), max_length)
 

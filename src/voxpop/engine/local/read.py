@@ -261,8 +261,8 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
 def _memory_of_the_system() -> Iterator[None]:
     """Let Arrow allocate from the C library, which reuses the memory of one batch for the next.
 
-    Arrow's own allocator gives it back to the system in between. Where the system is a virtual machine whose memory
-    others use too, pairs were then read and released in up to 1.2 times the seconds.
+    Arrow's own allocator returns it to the system in between. On a virtual machine, reading and releasing pairs took up
+    to 1.2 times as long with it.
     """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())

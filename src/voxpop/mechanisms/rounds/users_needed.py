@@ -104,7 +104,7 @@ STEPS = 40
 REACH = 8.0
 
 
-@lru_cache(maxsize=256)  # of the same plan for the report, the guide for few users, and the estimate of missing items
+@lru_cache(maxsize=256)  # descriptions, the report and `adaptive_missing` need the same numbers
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
     """Return the least number of users who reach the probability in adaptive rounds, or None."""
     return least_whole(lambda users: released(plan, users, items) >= probability, 0, 1, MOST_USERS)
