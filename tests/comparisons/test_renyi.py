@@ -22,7 +22,7 @@ from support.strategies import as_arrays
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
 
 BUDGET = Budget(3, exp(-10))
 

@@ -30,7 +30,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import examine
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TRIALS, FEW = 20_000, 10_000
 UNION = vp.SetUnion(limit=LIMIT)
 

@@ -21,7 +21,7 @@ from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, IndividualFilter
 from voxpop.privacy.secret import Secret
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
 BITS, LENGTHS, CAP, PAIRS = 40, 4, 0.5, 120
 TOLERANCE = 1e-9
 WORDS = "abcde"

@@ -34,7 +34,7 @@ from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 from voxpop.testing.auditing import examine
 from voxpop.testing.cases import ngrams
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TRIALS = 20_000
 
 

@@ -19,7 +19,7 @@ from voxpop.mechanisms.rounds.capped import CappedDescent
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TOLERANCE = 1e-9
 PAIRS = 24
 

@@ -12,7 +12,7 @@ import pytest
 
 import voxpop as vp
 
-pytestmark = pytest.mark.jit  # other processes
+pytestmark = [pytest.mark.jit, pytest.mark.slow]  # other processes
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "nightly"
 DAY = "2026-11-24"
 KILLED = """

@@ -53,6 +53,7 @@ def outcomes(tmp_path, *variants):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", ["none", "not saved"])
@@ -70,6 +71,7 @@ def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
     record_property("figure", f"{len(found)} steps at which a run is killed")
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_broken_orders_are_detected(tmp_path):
@@ -324,6 +326,7 @@ def test_a_folder_that_cannot_be_written_is_refused_first(account):
     assert account.entries == []
 
 
+@pytest.mark.slow
 def test_the_largest_epsilon_fits_and_a_larger_one_does_not(account):
     """For every mechanism, before and after charges."""
     for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(max_length=2), vp.Sequences(alphabet=["a"])):

@@ -38,6 +38,7 @@ def test_msnbc_as_published(clicks):
     assert mean.sum() == pytest.approx(sum(PAPER), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_msnbc_by_default_releases_half_as_much_again(clicks):
     """1.6 times the paper's total; ours is near 1.78 with a deviation of 0.01."""
@@ -63,6 +64,7 @@ def test_guided_extraction_from_text_releases_three_times_the_published(posts):
     assert spurious < 0.01 * (len(guided) - longer)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_values_release_more_of_what_counts(data_dir):
     """Phrases of four words, and they alone: twice as many as where all count; 1,315 and 672."""

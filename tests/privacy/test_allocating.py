@@ -22,6 +22,7 @@ def parts():
     return vp.allocate(BUDGET, AIMS)
 
 
+@pytest.mark.slow
 def test_all_aims_are_reached_within_the_budget(parts):
     """By the guarantees of the plans that will run; the budget is used up to two percent."""
     assert set(parts) == set(AIMS)

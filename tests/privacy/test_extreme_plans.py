@@ -221,6 +221,7 @@ def survival_of(ballot, wanted):
     return survives
 
 
+@pytest.mark.slow
 @settings(max_examples=4, phases=UNSHRUNK)
 @given(
     st.floats(math.log(0.05), math.log(50)).map(math.exp),

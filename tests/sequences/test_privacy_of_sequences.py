@@ -87,6 +87,7 @@ def test_the_audit_finds_no_violation():
     assert 0.5 < epsilon_shown(all_present, 1.0, [], [0], LIMITS) <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
     """The broken variant shows more than its epsilon: 1.45 with a deviation of 0.06."""

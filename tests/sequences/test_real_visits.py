@@ -11,6 +11,7 @@ from support.look import read_engine
 PAGES = [str(page) for page in range(1, 18)]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.jit
 def test_a_model_of_msnbc(data_dir):

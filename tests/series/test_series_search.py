@@ -20,7 +20,7 @@ from voxpop.mechanisms.series.plan import NEVER
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
 STREAMS = 120
 WRONG = {"others pay differently", "results differ", "above M"}
 

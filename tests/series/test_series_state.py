@@ -37,6 +37,7 @@ def account(tmp_path):
     return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(7, 1e-4), create=True)
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):

@@ -87,6 +87,7 @@ def test_items_of_enough_users_still_come_out(name):
     assert plan.missing() < 1e-6
 
 
+@pytest.mark.slow
 @given(
     epsilon=st.floats(0.05, 8),
     delta=st.floats(-12, -2).map(lambda power: 10**power),
