@@ -120,7 +120,7 @@ class Batches:
 
 Result = TypeVar("Result")
 
-ITEMS_BEFORE_FORGETTING = 1 << 24
+ITEMS_BEFORE_FORGETTING = 1 << 22
 
 ORDER = "adaptive rounds/length 1"
 """The name of the one order in which users weigh in all rounds."""
