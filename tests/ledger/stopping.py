@@ -32,19 +32,19 @@ def release(_: object = None) -> vp.Release:
 
 
 def finish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
-    """Finish the entry before the result is written, a planted fault."""
+    """Finish the entry before the result is written (planted fault)."""
     run.account.finish(entry, result)
     runs.publish(runs.keep(result.save, run.folder, "broken"), run.folder)
 
 
 def publish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
-    """Publish the result before the entry is finished, a planted fault."""
+    """Publish the result before the entry is finished (planted fault)."""
     runs.publish(runs.keep(result.save, run.folder, f"broken{entry.attempt}"), run.folder, overwrite=True)
     run.account.finish(entry, result)
 
 
 def repeat_finished(account: ledger.LedgerAccount, earlier: ledger.Entry, *_: object) -> ledger.Entry:
-    """Run a finished run again without a charge, a planted fault."""
+    """Run a finished run again without a charge (planted fault)."""
     return replace(earlier, attempt=earlier.attempt + 1, state="charged")
 
 
