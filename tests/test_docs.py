@@ -256,9 +256,9 @@ def cell(file: str, row: str, column: str) -> float:
     """Return a number from a table of benchmarks/results, without deviation and unit.
 
     Args:
-    file: the file.
-    row: the first cell of the row; the first such row counts.
-    column: the heading of the column.
+        file: the file.
+        row: the first cell of the row; the first such row counts.
+        column: the heading of the column.
     """
     rows = [
         [part.strip() for part in line.strip().strip("|").split("|")]

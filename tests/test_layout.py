@@ -139,7 +139,7 @@ def test_circles_through_types_are_pairs():
 
 
 def test_no_mechanism_imports_another():
-    """Code that several mechanisms need is in a package outside of theirs."""
+    """No mechanism package imports another, so the code that they share is in other packages."""
     own = {each.config.split(":")[0].rsplit(".", 1)[0] for each in MECHANISMS}
     for name, path in FILES.items():
         mine = {each for each in own if name.startswith(f"{each}.")}
@@ -149,7 +149,7 @@ def test_no_mechanism_imports_another():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_mechanism_packages_have_the_same_files(mechanism):
-    """All mechanism packages have the same files, so readers find their way in each."""
+    """All mechanism packages have the same files, so a reader who knows one package can find code in all of them."""
     folder = FILES[mechanism.config.split(":")[0]].parent
     assert {path.name for path in folder.glob("*.py")} >= SHARED
 

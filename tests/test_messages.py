@@ -1,4 +1,4 @@
-"""Every error message of the package has one form: the problem, what is required, and the next step.
+"""Every error message of the package has one form: the problem, the requirement, and the next step.
 
 CONTRIBUTING states the form. The messages are collected from the `raise` statements, so no new one is missed.
 """

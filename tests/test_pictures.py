@@ -35,7 +35,7 @@ def test_every_picture_can_be_drawn(name):
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_text_beside_a_picture_has_its_numbers(name):
-    """The alternative text of a picture contains its numbers, for readers who hear the page."""
+    """The alternative text contains numbers of the picture, for readers who use a screen reader."""
     page = (DOCS / SHOWN[name]).read_text()
     [said] = re.findall(rf"!\[([^\]]*)\]\([^)]*{name}\)", page)
     drawn = [text.get_text() for axes in draw.PICTURES[name]().axes for text in axes.texts]

@@ -253,7 +253,7 @@ ORPHANS = """() => [".cards", ".columns"].filter(name => {
 
 @pytest.mark.parametrize("name", ["phrases", "items", "sequences", "seeded", "empty", "signed"])
 def test_pages_fit_their_width(opened, name):
-    """No kind of report scrolls horizontally or has a row with a single card, at any width.
+    """At any width, no kind of report scrolls horizontally, and all rows of cards have the same number of cards.
 
     Every button and field has a name.
     """

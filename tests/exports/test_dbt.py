@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(DBT is None, reason="dbt is not installed: make 
 
 
 def test_the_example_keeps_released_keys_only(tmp_path):
-    """With the commands of the page, a shop with one customer is absent from one table and "other" in the second."""
+    """After the commands of the page, a shop with one customer is missing from one table and "other" in the second."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     project = tmp_path / "project"

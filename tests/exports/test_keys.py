@@ -50,7 +50,7 @@ KINDS = {
 @pytest.mark.parametrize("column", KEPT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_released_rows_are_kept(keys, kind, column):
-    """Rows of released strings, whole numbers and lists of both are kept, but not nulls, in the same kind of table."""
+    """Rows with released strings, whole numbers or lists of both are kept, but no nulls. The kind of table is kept."""
     table = KINDS[kind]()
     kept = vp.exports.filter(keys, table, column)
     assert type(kept) is type(table)

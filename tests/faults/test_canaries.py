@@ -176,7 +176,7 @@ def said_by(error: BaseException, log: str, output: str) -> bytes:
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", UNDECLARED)
 def test_no_source_quotes_what_it_holds(tmp_path, caplog, capfd, name, wrong):
-    """Every source of the registry, with every wrong call, raises an error without a mark."""
+    """For every source of the registry and every wrong call, errors, logs and output contain no mark."""
     caplog.set_level(0)
     source = UNDECLARED[name].make(PRIVATE, tmp_path)
     try:

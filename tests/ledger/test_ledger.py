@@ -29,7 +29,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def account(path):
-    """Return an account from which no budget is spent."""
+    """Return an account of which no budget is spent."""
     return vp.Ledger(path).open("posts", BUDGET, create=True)
 
 
@@ -165,7 +165,7 @@ print(done)
 
 
 def test_two_processes_never_spend_the_same(path):
-    """Two processes each request epsilon 0.1 of 4 up to 30 times: exactly 40 charges succeed, with distinct numbers."""
+    """Two processes request epsilon 0.1 thirty times each from a budget of 4: 40 charges succeed, numbered 1 to 40."""
     account = vp.Ledger(path).open("busy", vp.Budget(4, 0), create=True)
     call = [sys.executable, "-c", CHARGING, str(path), "30"]
     both = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(2)]

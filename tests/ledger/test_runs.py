@@ -1,4 +1,4 @@
-"""Runs are charged and published once, no matter the number of attempts, and saved where the disk has space."""
+"""Runs are charged and published once for any number of attempts, and saved where the disk has space."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ONCE = stopping.ONCE
 
 @pytest.fixture
 def account(tmp_path):
-    """Return an account from which no budget is spent."""
+    """Return an account of which no budget is spent."""
     return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
 
 
@@ -33,7 +33,7 @@ def home(tmp_path, monkeypatch):
 
 
 def interrupt(_):
-    """End a release like a signal."""
+    """Raise KeyboardInterrupt, like a signal that ends a release."""
     raise KeyboardInterrupt
 
 
@@ -58,7 +58,7 @@ def outcomes(tmp_path, *variants):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", ["none", "not saved"])
 def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
-    """A job killed before any file access and repeated has one charge and one visible release, and no other files."""
+    """A job killed before any file access and repeated has one charge, at most one visible release and no leftovers."""
     found = outcomes(tmp_path, variant)
     saving = variant == "none"
     assert len(found) > (40 if saving else 10)

@@ -142,7 +142,7 @@ def test_prompts_are_cut_as_the_texts_were(reading, prompt, tokens):
 
 
 def test_a_word_with_an_apostrophe_may_grow():
-    """The last word can be unfinished after either kind of apostrophe."""
+    """A last word with either kind of apostrophe can be unfinished; an apostrophe at its end ends the word."""
     for text in ("I don't", "I don\u2019t"):
         assert cut_prompt(text, "words", ()) == (["i", "don't"], True)
     assert cut_prompt("I don\u2019", "words", ()) == (["i", "don"], False)

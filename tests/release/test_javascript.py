@@ -79,7 +79,7 @@ def test_completions_are_alike():
 
 
 def test_composite_keys_have_a_column_each():
-    """The page and its CSV file have a column for each part of a key, although values contain bars and backslashes."""
+    """The page and its CSV file have a column for each part of a key, even if values contain bars and backslashes."""
     table = pl.DataFrame(
         {"a|b": ["x|y", "\\", "", "|\\|"] * 800, "day": ["7", "é", "\\|", ""] * 800, "who": range(3200)}
     )

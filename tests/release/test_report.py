@@ -96,7 +96,7 @@ UNIONS = [
 @pytest.mark.parametrize("union", UNIONS, ids=str)
 @pytest.mark.parametrize("size", [1, 10, 20])
 def test_chances_of_set_union_are_the_plans(union, size):
-    """The formula of the report needs as many users as the plan."""
+    """The formula of the report gives the same number of users as the plan."""
     plan = union.plan(BUDGET)
     numbers = plan.to_dict()
     last = numbers["round_plans"][-1]
@@ -106,14 +106,14 @@ def test_chances_of_set_union_are_the_plans(union, size):
 
 
 def test_chances_of_optimal_selection_are_the_plans():
-    """For one item per user, the optimal rule at the delta of the plan needs as many users as the plan."""
+    """For one item per user, the optimal rule at the plan's delta gives the same number of users as the plan."""
     plan = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.users_needed(p) for p in (0.01, 0.5, 0.999)]
 
 
 def test_chances_of_ngrams_are_the_plans():
-    """With the planned noise instead of the noise that was used, the report needs as many users as the plan."""
+    """With the planned noise instead of the noise of the run, the report gives the same number of users as the plan."""
     plan = vp.NGrams(max_length=4, limit=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
     for each in plan.lengths[1:]:
@@ -125,7 +125,7 @@ def test_chances_of_ngrams_are_the_plans():
 
 
 def test_chances_of_heavy_hitters_are_the_plans():
-    """The worst case that the plan states needs as many users as the plan."""
+    """For the worst case that the plan states, the report gives the same number of users as the plan."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
     chance = voting_chance(plan.to_dict())
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.users_needed(p) for p in (0.1, 0.5, 0.9)]
