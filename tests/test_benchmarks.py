@@ -64,7 +64,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_commits_that_change_no_dependency_keep_a_result_up_to_date(repository):
-    """Changes of comments, docstrings, descriptions of plans, pages and `support` do not count."""
+    """Changes of comments, docstrings, descriptions of plans, pages and `support` do not make a result old."""
     assert repository.reasons() == []
     repository.commit(
         **{
@@ -133,7 +133,7 @@ def test_a_result_of_uncommitted_code_is_old(repository):
 
 
 def test_a_file_without_a_stamp_and_a_commit_of_another_repository_are_old(repository):
-    """A missing file is old too."""
+    """A file without a stamp, a stamp with an unknown commit, and a missing file make a result old."""
     path = repository.root / "benchmarks/results/some.md"
     path.write_text(path.read_text().replace(str(source(repository.root)["commit"]), "0" * 40))
     assert "not in this repository" in repository.reasons()[0]

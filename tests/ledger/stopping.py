@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import filelock  # noqa: F401  so that a forked process imports nothing
-import pandas  # noqa: F401  which pyarrow imports for the first array of strings
+import filelock  # noqa: F401  imported here so that a forked process imports nothing
+import pandas  # noqa: F401  pyarrow imports pandas for the first array of strings
 import pyarrow as pa
 import pyarrow.parquet
 
