@@ -1,4 +1,4 @@
-"""Fixtures and the one hypothesis profile of the suite."""
+"""Fixtures and the hypothesis profile of the test suite."""
 
 import hashlib
 import itertools
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: more threads wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel, so more threads would wait for each other
 
 import numba
 import numpy as np
@@ -19,8 +19,8 @@ from voxpop.kernels import threads
 from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
-    # 64-bit hashes wrap on purpose. Where kernels run as Python each product would warn and look for the filter that
-    # ignores it, which takes three times as long as the rest. What numpy does is set by thread.
+    # 64-bit hashes overflow on purpose. If kernels run as Python, each product would warn and look up the filter that
+    # ignores the warning, which takes three times as long as the rest. numpy has this setting for each thread.
     np.seterr(over="ignore")
     threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Return the folder of real data, or skip."""
+    """Return the folder of real data, or skip the test."""
     folder = Path(os.environ.get("VOXPOP_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip("no real data: set VOXPOP_DATA to the folder that holds reddit_posts.parquet")
@@ -42,10 +42,10 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make secrets the same in every run, and another each time that a test asks for one.
+    """Replace fresh secrets with a sequence of distinct secrets, which is the same in every run.
 
-    For tests that name what a release without a seed contains: weights end three deviations above a threshold, so any
-    one frequent item is missing from one release in 700. All other tests draw fresh secrets.
+    Tests use this if they name items in a release without a seed: weights are three deviations above a threshold, so a
+    given frequent item is missing from one release in 700. All other tests draw fresh secrets.
     """
     numbers = itertools.count()
 
@@ -56,12 +56,12 @@ def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS_EACH": 100, "profile.FITTED": 1000}
-"""Questions to a model draw a million sessions, for intervals that tests/sequences checks."""
+"""Queries of a model draw a million sessions, for intervals that tests/sequences checks."""
 
 
 @pytest.fixture(scope="module")
 def few_sessions() -> Iterator[None]:
-    """Draw few sessions: for tests of how answers are printed, saved and exported, not of how good they are."""
+    """Draw few sessions, for tests that print, save and export answers and do not check their accuracy."""
     with pytest.MonkeyPatch.context() as patch:
         for name, number in FEW_SESSIONS.items():
             patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
@@ -70,7 +70,7 @@ def few_sessions() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def less_without_the_jit(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Draw few sessions, and choose cutpoints at few prices: a thousand are too many for kernels in Python."""
+    """Draw few sessions, and choose cutpoints from few `PRICES`: a thousand are too many for kernels in Python."""
     with pytest.MonkeyPatch.context() as patch:
         if numba.config.DISABLE_JIT:
             request.getfixturevalue("few_sessions")

@@ -64,7 +64,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_commits_that_change_no_dependency_keep_a_result_up_to_date(repository):
-    """Changes of comments, docstrings, descriptions of plans, pages and `support` do not count."""
+    """Changes of comments, docstrings, descriptions of plans, pages and `support` do not make a result old."""
     assert repository.reasons() == []
     repository.commit(
         **{
@@ -78,7 +78,7 @@ def test_commits_that_change_no_dependency_keep_a_result_up_to_date(repository):
 
 
 def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
-    """Where it goes to another file that decides the result; a change on the way counts."""
+    """Moved code does not count if its new file is also a dependency of the result; a change during the move counts."""
     function = "def half(number: int) -> float:\n    return number / 2\n"
     repository.commit(**{"src/voxpop/privacy.py": "DELTA = 2\nOTHER = 7\n" + function})
     repository.measure()
@@ -90,7 +90,7 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
 
 
 def test_parts_that_only_sequences_use_decide_no_other_result(repository):
-    """Their files lie in folders that all mechanisms share."""
+    """The files of sequences are in folders that all mechanisms share."""
     repository.commit(**{"src/voxpop/kernels/sequences.py": "STEPS = 1\n"})
     assert repository.reasons() == []
     declared = Benchmark(repository.declared.file, ("some",), ("kernels", "mechanisms/sequences"), 1)
@@ -109,7 +109,7 @@ def test_parts_that_only_sequences_use_decide_no_other_result(repository):
     ],
 )
 def test_a_change_of_a_dependency_makes_a_result_old(repository, path):
-    """A package, a module, the benchmark itself, and an imported benchmark module; committed or not."""
+    """Dependencies are packages, modules, the benchmark and imported benchmark modules, committed or not."""
     (repository.root / path).write_text(MODULE + "CHANGED = 9\n")
     assert repository.reasons() == [f"some.md: {path} changed since {source(repository.root)['commit']:.9}"]
     before = source(repository.root)["commit"]
@@ -120,7 +120,7 @@ def test_a_change_of_a_dependency_makes_a_result_old(repository, path):
 
 
 def test_a_result_of_uncommitted_code_is_old(repository):
-    """Also after the commit; uncommitted changes of other files do not count."""
+    """A result of uncommitted code is old even after the commit; uncommitted changes of other files do not count."""
     (repository.root / "src/voxpop/unrelated.py").write_text("")
     repository.measure()
     assert repository.reasons() == []
@@ -133,7 +133,7 @@ def test_a_result_of_uncommitted_code_is_old(repository):
 
 
 def test_a_file_without_a_stamp_and_a_commit_of_another_repository_are_old(repository):
-    """A missing file is old too."""
+    """A file without a stamp, a stamp with an unknown commit, and a missing file make a result old."""
     path = repository.root / "benchmarks/results/some.md"
     path.write_text(path.read_text().replace(str(source(repository.root)["commit"]), "0" * 40))
     assert "not in this repository" in repository.reasons()[0]
@@ -144,7 +144,7 @@ def test_a_file_without_a_stamp_and_a_commit_of_another_repository_are_old(repos
 
 
 def test_problems_of_declarations_are_found(repository):
-    """Two declarations, no declaration, an unused file, and a missing module."""
+    """The runner reports two declarations, no declaration, an unused file and a missing module."""
     declared = repository.declared
     assert runner.problems([declared], repository.root) == []
     assert runner.problems([declared, declared], repository.root) == ["some.md: 2 benchmarks declare it"]
@@ -156,7 +156,7 @@ def test_problems_of_declarations_are_found(repository):
 
 
 def test_imports_are_followed(repository):
-    """Through packages, without `support`."""
+    """Imports are followed through packages, without `support`."""
     repository.commit(
         **{
             "benchmarks/baselines/other.py": "from benchmarks.evaluation import truth\n",
@@ -169,7 +169,7 @@ def test_imports_are_followed(repository):
 
 
 def test_a_table_is_written_with_its_stamp_and_only_under_a_declared_name(tmp_path, monkeypatch, capsys):
-    """Commit, date, seeds, versions and machine."""
+    """The stamp contains commit, date, seeds, versions and machine."""
     monkeypatch.setattr(support, "RESULTS", tmp_path)
     mine = Benchmark(support.__file__, ("some",), (), 1, seeds="1 to 5")
     mine.table("Title", [["a", "b"], [1, 23]], "some", "A note.")
@@ -190,7 +190,7 @@ def kept(tmp_path):
 
 
 def test_a_cell_is_measured_once_and_outlives_the_run(kept):
-    """In the same run and in the next run, at each commit with the same code."""
+    """A cell is measured once in a run and is reused in later runs, at each commit with the same code."""
     calls = []
 
     def measure():
@@ -243,7 +243,7 @@ def test_the_runner_skips_results_that_are_up_to_date_and_prints_failures(tmp_pa
 
 
 def test_a_timed_benchmark_runs_alone(monkeypatch):
-    """Those that count run two at a time, after the timed ones."""
+    """Timed benchmarks run one at a time; other benchmarks run two at a time after them."""
     mine = [Benchmark(support.__file__, (name,), (), 1, timed=name < "c") for name in "abcd"]
     running, seen = set(), []
     both = Barrier(2)
@@ -267,7 +267,7 @@ def test_a_timed_benchmark_runs_alone(monkeypatch):
 
 
 def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
-    """The runner finds benchmarks by their declarations."""
+    """A module that can be run declares a benchmark, or the README names its command."""
     root = runner.ROOT / "benchmarks"
     runs = [path for path in root.rglob("*.py") if "__main__" in path.read_text() and "peers" not in path.parts]
     commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
@@ -277,7 +277,7 @@ def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
 
 
 def test_every_result_is_declared_once_and_used():
-    """By a page, the README, a picture or a claim."""
+    """Each result has one declaration and is used by a page, the README, a picture or a claim."""
     assert runner.problems(BENCHMARKS) == []
 
 
@@ -287,7 +287,7 @@ def test_all_benchmarks_fit_into_one_long_run():
 
 
 def test_no_result_is_older_than_its_code():
-    """Run `make bench-all`."""
+    """Every result is up to date with its code. If this test fails, run `make bench-all`."""
     if git(runner.ROOT, "rev-parse", "--is-shallow-repository") != "false":
         pytest.skip("the commits of the results are not here: this is no clone with its whole history")
     assert [reason for each in BENCHMARKS for reason in runner.age(each)[1]] == []

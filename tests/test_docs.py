@@ -1,16 +1,16 @@
-"""Every example runs, every link leads somewhere, and every figure is one that was measured.
+"""Every example runs, every link has a target, and every figure was measured.
 
-| block of a page | what happens to it |
+| block of a page | test |
 |---|---|
-| `python` | runs, in one namespace a page, in an empty folder |
-| `output` | is what the `python` block before it printed |
-| `console` | each `$ voxpop ...` runs; lines below it are what it prints; `...` stands for any text |
-| `sh` | commands of other programs, which do not run here; no `voxpop` among them |
+| `python` | runs, in one namespace for each page, in an empty folder |
+| `output` | equals the output of the `python` block before it |
+| `console` | each `$ voxpop ...` runs; the lines below it are its output; `...` matches any text |
+| `sh` | commands of other programs, which do not run here; none of them is `voxpop` |
 
 A number before `<!-- = source -->` is the value of its source. A block after `<!-- not run: reason -->` does not run. A
-page that says `<!-- needs: file -->` finds this file of the real data in its folder, or is skipped.
-`VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes the printed text into the pages, which are read before they are
-committed.
+page with `<!-- needs: file -->` has this file of the real data in its folder, or is skipped.
+`VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes the printed text into the pages. Read the pages before you
+commit them.
 """
 
 import contextlib
@@ -60,12 +60,12 @@ MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "vox
 
 
 def ident(page: Path) -> str:
-    """Name a page in test reports."""
+    """Return the name of a page in test reports."""
     return str(page.relative_to(ROOT))
 
 
 class DifferenceError(AssertionError):
-    """A page shows one thing, and another was printed."""
+    """The output shown by a page differs from the printed output."""
 
     def __init__(self, shown, printed):
         super().__init__(f"the page shows\n{shown}\nbut this was printed:\n{printed}")
@@ -74,14 +74,14 @@ class DifferenceError(AssertionError):
 
 @dataclass
 class Reader:
-    """Somebody who types what a page says, in one Python session and one folder."""
+    """Run the blocks of a page, in one Python session and one folder."""
 
     name: str
     namespace: dict[str, object] = field(default_factory=dict)
     printed: str = ""
 
     def follow(self, language: str, text: str) -> None:
-        """Run one block, or compare it with what was printed."""
+        """Run one block, or compare it with the printed output."""
         if language == "python":
             self.printed = printed_by(lambda: exec(compile(text, self.name, "exec"), self.namespace))[1]
         elif language == "output":
@@ -98,7 +98,7 @@ class Reader:
 
 
 def printed_by(run):
-    """Return the result of a call and what it printed."""
+    """Return the result of a call and its printed output."""
     sink = io.StringIO()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         result = run()
@@ -112,13 +112,16 @@ def calls(text):
 
 
 def matches(printed, shown):
-    """Say whether a text is the one shown, where `...` stands for anything."""
+    """Return whether a text matches the shown text, in which `...` matches any text."""
     lines = ["\n".join(line.rstrip() for line in text.strip("\n").splitlines()) for text in (printed, shown)]
     return re.fullmatch(".*?".join(map(re.escape, lines[1].split("..."))), lines[0], re.DOTALL) is not None
 
 
 def with_marks(page):
-    """Pages show the speed that people get, so they run with compiled kernels only; some need real data."""
+    """Return the parameter of a page with its marks.
+
+    Pages show the speed of compiled kernels, so they run only with these. Some pages need real data.
+    """
     data = [pytest.mark.data] if NEEDS.search(page.read_text()) else []
     return pytest.param(page, marks=[pytest.mark.jit, *data], id=ident(page))
 
@@ -140,7 +143,7 @@ def test_examples_run(page, tmp_path, monkeypatch, request):
 
 
 def follow_or_rewrite(reader, page, block):
-    """Follow one block; where somebody asked for it, put what was printed into the page."""
+    """Run one block; with VOXPOP_REWRITE_DOCS, write the printed output into the page."""
     try:
         reader.follow(block["language"], block["text"])
     except DifferenceError as found:
@@ -170,7 +173,7 @@ def test_a_wrong_page_is_caught(page, broken):
 
 
 def test_untagged_blocks_hide_no_command():
-    """A command that nobody runs may stop working: `voxpop` stands in console blocks only."""
+    """`voxpop` commands are in console blocks only, because a command that no test runs can stop working."""
     for page in PAGES:
         for block in BLOCK.finditer(page.read_text()):
             if block["language"] not in ("console", "python") and not block["reason"]:
@@ -179,7 +182,7 @@ def test_untagged_blocks_hide_no_command():
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)
 def test_links_lead_somewhere(page):
-    """Every relative link is a file of the repository, and every anchor a heading of it."""
+    """Every relative link names a file of the repository, and every anchor a heading of that file."""
     for target, anchor in LINK.findall(page.read_text()):
         path = (page.parent / target) if target else page
         assert path.exists(), target
@@ -200,19 +203,19 @@ def test_the_reference_has_every_public_name(module):
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)
 def test_files_that_are_named_exist(page):
-    """A page names tests, results and examples as paths from the root of the repository, or as kinds of files."""
+    """The paths of tests, results and examples in a page exist, as files or as patterns."""
     for path in re.findall(r"`((?:tests|benchmarks|examples|docs|src)/[\w./*-]*)`", page.read_text()):
         assert list(ROOT.glob(path.rstrip("/"))), path
 
 
 def anchors(page):
-    """Return the anchors of a page's headings, as code hosts and MyST make them."""
+    """Return the anchors of a page's headings, in the form of code hosts and MyST."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_every_page_is_within_reach_of_the_first():
-    """Following the tables of contents from docs/index.md leads to every page and notebook."""
+    """The tables of contents, starting with docs/index.md, list every page and notebook."""
     reached, waiting = set(), [DOCS / "index.md"]
     while waiting:
         page = waiting.pop()
@@ -223,7 +226,7 @@ def test_every_page_is_within_reach_of_the_first():
 
 
 def entries(page):
-    """Return the pages that the tables of contents of a page list."""
+    """Return the pages in the tables of contents of a page."""
     names = [
         line
         for contents in TOCTREE.findall(page.read_text() if page.suffix == ".md" else "")
@@ -235,7 +238,7 @@ def entries(page):
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *SITE], ids=ident)
 def test_figures_were_measured(page):
-    """Each number in a table that names a file of results stands in that file."""
+    """Each number in a table that names a file of results is in that file."""
     for sources, rows in FIGURES.findall(page.read_text()):
         texts = [(ROOT / source).read_text().partition(STAMP)[0] for source in sources.split(", ")]
         measured = {number for text in texts for number in numbers(text)}
@@ -250,7 +253,13 @@ def numbers(text):
 
 
 def cell(file: str, row: str, column: str) -> float:
-    """Return a number of a table of benchmarks/results, of the first row that begins so, without deviation and unit."""
+    """Return a number from a table of benchmarks/results, without deviation and unit.
+
+    Args:
+        file: the file.
+        row: the first cell of the row; the first such row counts.
+        column: the heading of the column.
+    """
     rows = [
         [part.strip() for part in line.strip().strip("|").split("|")]
         for line in (ROOT / "benchmarks" / "results" / file).read_text().splitlines()
@@ -262,7 +271,7 @@ def cell(file: str, row: str, column: str) -> float:
 
 
 def planned(mechanism, epsilon: float, delta: float = 1e-7):
-    """Return a plan."""
+    """Return the plan of a mechanism for a budget."""
     return mechanism.plan(voxpop.Budget(epsilon, delta))
 
 
@@ -281,7 +290,7 @@ VALUES = {
 
 
 def up_to_date(text: str) -> list[tuple[str, str]]:
-    """Return each number of a text that names its source, as it is shown and as it is computed."""
+    """Return each number with a source in a text, in its shown form and in its computed form."""
     found = []
     for shown, source in VALUE.findall(text):
         digits = len(shown.partition(".")[2])
@@ -297,13 +306,13 @@ def test_numbers_in_prose_are_computed(page):
 
 
 def test_an_old_number_in_prose_is_found():
-    """A number that is not the value of its source differs."""
+    """A number that differs from the value of its source is detected."""
     [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.SetUnion(), 1).users_needed(0.9, per_user=10) --> users")
     assert shown != computed
 
 
 def test_pictures_are_drawn_by_the_script():
-    """Each picture of the pages is one that docs/pictures/draw.py draws, and each that it draws is shown."""
+    """docs/pictures/draw.py draws exactly the pictures that the pages show."""
     shown = {Path(target).name for page in PAGES for target in re.findall(r"pictures/([\w-]+\.svg)", page.read_text())}
     drawn = set(re.findall(r'"([\w-]+\.svg)"', (DOCS / "pictures" / "draw.py").read_text()))
     assert shown == drawn == {path.name for path in (DOCS / "pictures").glob("*.svg")}
@@ -311,7 +320,7 @@ def test_pictures_are_drawn_by_the_script():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_run(name):
-    """The examples of one module give what they say."""
+    """The examples in the docstrings of a module print the shown results."""
     if name.startswith(FLOWER):
         pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
     if name == "voxpop.exports.sklearn":

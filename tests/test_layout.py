@@ -1,4 +1,4 @@
-"""The architecture, checked: packages, imports, sizes and public names."""
+"""The layout of the package: packages, imports, sizes and public names."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ FORBIDDEN = {
     "engine": {"release", "mechanisms"},
     "release": {"mechanisms"},
 }
-"""Packages that a package must not import: data stays apart from noise, and results from mechanisms."""
+"""Packages that a package must not import: data is independent of noise, and results are independent of mechanisms."""
 RANDOMNESS = {"cryptography", "secrets", "random"}
 RANDOM_FILES = ("privacy/secret.py", "mechanisms/heavy_hitters/masking.py")
 PYTHON_FILE = re.compile(r"`((?:[\w-]+/)*\w+\.py)`")
@@ -46,7 +46,7 @@ FILES = {dotted(path): path for path in MODULES}
 
 @cache
 def imported(path: Path, *, types: bool = True) -> frozenset[str]:
-    """Return the names that a file imports, also inside of functions; with `types`, also for type checkers."""
+    """Return the names that a file imports, also in functions; with `types`, also imports for type checkers."""
     skipped = set()
     if not types:
         for node in nodes(path):
@@ -102,14 +102,14 @@ def ident(path: Path) -> str:
 
 
 def test_the_package_is_small():
-    """At most 14 entries, 220 files, and 500 lines a file."""
+    """The package has at most 14 entries and 220 files, and each file has at most 500 lines."""
     assert len([each for each in SOURCE.iterdir() if each.name != "__pycache__"]) <= MOST_ENTRIES
     assert len(MODULES) <= MOST_FILES
     assert [ident(path) for path in MODULES if path.read_text().count("\n") > MOST_LINES] == []
 
 
 def test_packages_import_each_other_in_one_direction():
-    """No import circle between packages, imports for type checkers included."""
+    """Packages have no import cycle, including imports for type checkers."""
     graph: dict[str, set[str]] = {}
     for name, path in FILES.items():
         mine = package_of(name)
@@ -128,18 +128,18 @@ def test_packages_stay_apart(package):
 
 
 def test_no_file_imports_itself_through_others():
-    """No import circle of files at run time, imports inside of functions included."""
+    """Files have no import cycle at run time, including imports in functions."""
     assert circles({name: modules_imported(path, types=False) for name, path in FILES.items()}) == []
 
 
 def test_circles_through_types_are_pairs():
-    """Imports for type checkers make circles of at most two files."""
+    """Import cycles through imports for type checkers have at most two files."""
     found = circles({name: modules_imported(path, types=True) for name, path in FILES.items()})
     assert [circle for circle in found if len(circle) > 2] == []
 
 
 def test_no_mechanism_imports_another():
-    """Code that several mechanisms need is in a package beside them."""
+    """No mechanism package imports another, so the code that they share is in other packages."""
     own = {each.config.split(":")[0].rsplit(".", 1)[0] for each in MECHANISMS}
     for name, path in FILES.items():
         mine = {each for each in own if name.startswith(f"{each}.")}
@@ -149,13 +149,16 @@ def test_no_mechanism_imports_another():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_mechanism_packages_have_the_same_files(mechanism):
-    """A reader of one mechanism finds the way in all."""
+    """All mechanism packages have the same files, so a reader who knows one package can find code in all of them."""
     folder = FILES[mechanism.config.split(":")[0]].parent
     assert {path.name for path in folder.glob("*.py")} >= SHARED
 
 
 def test_numba_pyspark_and_randomness_come_in_at_one_place():
-    """Numba through kernels, Spark through engine/spark, random numbers of releases through privacy/secret.py."""
+    """Only kernels imports Numba, only engine/spark and exports import Spark, and few files draw random numbers.
+
+    These files are privacy/secret.py, the masks of heavy hitters and the files of `testing`.
+    """
     for path in MODULES:
         roots = {name.split(".")[0] for name in imported(path)}
         if not ident(path).startswith("kernels/_"):
@@ -169,7 +172,7 @@ def test_numba_pyspark_and_randomness_come_in_at_one_place():
 
 
 def test_functions_are_short():
-    """At most 60 lines a function without its docstring, and 90 a kernel."""
+    """A function has at most 60 lines without its docstring, and a kernel at most 90."""
     for path in MODULES:
         most = 90 if ident(path).startswith("kernels/") else 60
         for node in nodes(path):
@@ -180,12 +183,12 @@ def test_functions_are_short():
 
 
 def test_guards_are_errors_and_not_asserts():
-    """`python -O` omits asserts."""
+    """The package has no asserts, because `python -O` omits them."""
     assert [ident(path) for path in MODULES if any(isinstance(node, ast.Assert) for node in nodes(path))] == []
 
 
 def test_names_are_specific():
-    """No word that fits anything, in file names or definitions."""
+    """File names and definitions contain no vague word."""
     for path in MODULES:
         defined = [node.name for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         for name in [ident(path), *defined]:
@@ -193,12 +196,12 @@ def test_names_are_specific():
 
 
 def test_every_module_has_a_docstring():
-    """Of at least a word."""
+    """Every module has a docstring of at least five characters."""
     assert [ident(path) for path in MODULES if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
 
 
 def test_files_named_in_text_exist():
-    """In docstrings, comments and pages: by their name, or by the end of their path."""
+    """Files named in docstrings, comments and pages exist, by their name or by the end of their path."""
     root = SOURCE.parents[1]
     folders = ("src", "tests", "benchmarks", "docs", "tools", "examples")
     python = [path for folder in folders for path in (root / folder).rglob("*.py")]
@@ -210,12 +213,12 @@ def test_files_named_in_text_exist():
 
 
 def ends_of(path: Path) -> set[str]:
-    """Return the ends of a path, from its name to the whole."""
+    """Return all ends of a path, from its name to the whole path."""
     return {"/".join(path.parts[place:]) for place in range(len(path.parts))}
 
 
 def test_public_names_are_sorted_documented_and_present():
-    """`__all__` is sorted, `dir` shows the same names, and each class has a docstring of more than a line."""
+    """`__all__` is sorted, `dir` returns the same names, and each class has a docstring of more than one line."""
     names = list(voxpop.__all__)
     assert names == sorted(names) == dir(voxpop)
     for name in names:

@@ -1,4 +1,4 @@
-"""Every error message of the package has one form: the problem, what is required, and the next step.
+"""Every error message of the package has one form: the problem, the requirement, and the next step.
 
 CONTRIBUTING states the form. The messages are collected from the `raise` statements, so no new one is missed.
 """
@@ -23,12 +23,12 @@ STEP = re.compile(
     r"|execute|fill|give|install|leave|list|lower|make|name|open|pass|put|raise|read|remove|rename|repeat|request|restore|run"
     r"|save|set|start|state|try|use|wait|write)\b)"
 )
-"""What is required ("must"), or an instruction in the imperative."""
+"""The requirement ("must"), or an instruction in the imperative."""
 VAGUE = re.compile(r"\b(invalid|illegal|bad|wrong|oops|sorry|nobody|somebody|unfortunately)\b|!", re.IGNORECASE)
 
 
 def module_of(path):
-    """Return the module of a file, or None where it needs an optional library that is missing."""
+    """Return the module of a file, or None if it needs an optional library that is missing."""
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     try:
         return importlib.import_module(".".join(parts))
@@ -78,26 +78,26 @@ MESSAGES = messages()
 
 
 def test_messages_are_found():
-    """In every package that reads arguments."""
+    """Messages are found in every package that reads arguments."""
     assert len(MESSAGES) > 300
     assert {"reading", "engine", "mechanisms", "privacy", "cli", "ledger"} <= {m[0].split("/")[0] for m in MESSAGES}
 
 
 @pytest.mark.parametrize(("place", "kind", "text"), MESSAGES, ids=[place for place, _, _ in MESSAGES])
 def test_a_message_has_the_form(place, kind, text):
-    """It ends as a sentence, says what is required or what to do next, and is short and plain."""
+    """A message is short and plain, ends as a sentence, and states a requirement or a next step."""
     own = re.sub(r"\{[^{}\"]*\}", "x", text)
     assert len(own.split()) <= MOST_WORDS, own
     assert not VAGUE.search(own), own
     if kind == "InternalError":
         assert not own.endswith("."), "InternalError ends the sentence itself"
-    elif re.sub(r"x|\W", "", own):  # otherwise all of it comes from another message
+    elif re.sub(r"x|\W", "", own):  # otherwise the whole text comes from another message
         assert re.search(r"(\.|x)$", own), own
         assert STEP.search(own), own
 
 
 def test_internal_errors_ask_for_a_report():
-    """The next step of every fault of the package is the same."""
+    """The next step of every internal error is the same."""
     assert str(errors.InternalError("a round ran twice")) == "a round ran twice; please report the call."
 
 

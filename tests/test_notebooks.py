@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run from the first cell to the last, and print what they show."""
+"""The notebooks of the documentation run from the first cell to the last and print the saved output."""
 
 import importlib.util
 from pathlib import Path
@@ -11,7 +11,7 @@ MOST_BYTES = 250_000
 
 
 def outputs(notebook):
-    """Return what each cell shows as text; streams that were cut into pieces are one."""
+    """Return the text output of each cell; pieces of a stream are joined."""
     shown = []
     for cell in notebook.cells:
         texts = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in cell.get("outputs", [])]
@@ -24,7 +24,7 @@ def outputs(notebook):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_notebook_shows_what_it_gives(path, data_dir, monkeypatch):
-    """A fresh run, with a kernel of its own, raises nothing and prints what the saved one did."""
+    """A run with a new kernel raises no error and prints the saved output."""
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group docs")
     pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group docs")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install --group docs")
@@ -37,7 +37,7 @@ def test_the_notebook_shows_what_it_gives(path, data_dir, monkeypatch):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_notebook_is_small_and_was_run(path):
-    """It can be read on a code host without running it, and does not swell the repository."""
+    """A notebook can be read on a code host without running it, and is small enough for the repository."""
     text = path.read_text()
     assert '"output_type": "error"' not in text
     assert '"image/png"' in text

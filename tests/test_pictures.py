@@ -1,4 +1,4 @@
-"""The pictures of the documentation are drawn from results: every one can be drawn, and shows what its page says."""
+"""Every picture of the documentation can be drawn from the results, and agrees with the text of its page."""
 
 import importlib.util
 import re
@@ -21,7 +21,7 @@ SHOWN = {
 
 @pytest.fixture(autouse=True)
 def style():
-    """Draw without a window, and close what was drawn."""
+    """Draw without a window, and close all figures after the test."""
     draw.mpl.use("Agg")
     yield
     draw.plt.close("all")
@@ -29,18 +29,18 @@ def style():
 
 @pytest.mark.parametrize("name", draw.PICTURES)
 def test_every_picture_can_be_drawn(name):
-    """From the results as they are; a row that was renamed would be missed here."""
+    """A picture is drawn from the current results, so a renamed row would raise an error."""
     assert draw.PICTURES[name]().axes
 
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_text_beside_a_picture_has_its_numbers(name):
-    """Whoever hears the page instead of seeing it is told the numbers that stand in the picture."""
+    """The alternative text contains numbers of the picture, for readers who use a screen reader."""
     page = (DOCS / SHOWN[name]).read_text()
     [said] = re.findall(rf"!\[([^\]]*)\]\([^)]*{name}\)", page)
     drawn = [text.get_text() for axes in draw.PICTURES[name]().axes for text in axes.texts]
     numbers = {each for each in drawn if re.fullmatch(r"[\d,]{2,}", each)}
     told = set(re.findall(r"\d[\d,]*\d|\d", said))
     assert len(numbers & told) >= min(len(numbers), 3)
-    assert {each for each in told if "," in each} - {"500,000"} <= numbers  # the size of the collection is not drawn
+    assert {each for each in told if "," in each} - {"500,000"} <= numbers  # the collection's size is not drawn
     assert len(numbers) > 3

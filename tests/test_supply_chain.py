@@ -1,4 +1,4 @@
-"""Dependencies are few, bounded, locked, and of licences that fit."""
+"""Dependencies are few, bounded and locked, and have licences that fit."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^\s;\\]+)", re.MULTILINE)
 
 
 def test_every_dependency_is_bounded_on_both_sides_and_locked_within():
-    """A lowest version that is known to do, and a next one that nobody has tried yet."""
+    """Each dependency has a lowest version that is known to work, and an untested version as its upper bound."""
     locked: dict[str, list[str]] = {}
     for name, version in PIN.findall(LOCK):
         locked.setdefault(name, []).append(version)
@@ -30,7 +30,7 @@ def test_every_dependency_is_bounded_on_both_sides_and_locked_within():
 
 
 def test_every_locked_version_has_hashes():
-    """What is installed from the lock is what was locked, byte for byte."""
+    """With hashes, an installation from the lock file has exactly the locked bytes."""
     for block in re.split(r"\n(?=[a-z0-9])", LOCK):
         if PIN.match(block):
             assert "--hash=sha256:" in block, block.splitlines()[0]
@@ -38,7 +38,7 @@ def test_every_locked_version_has_hashes():
 
 
 def test_licences_are_listed_and_fit():
-    """Every package that is installed along is on the page, by a licence that asks nothing of those who use it."""
+    """Every installed dependency is on the page of licences, with a licence that requires nothing of users."""
     licences = required()
     listed = PAGE.read_text()
     assert set(licences) >= {"numpy", "polars", "pyarrow"}
@@ -49,7 +49,7 @@ def test_licences_are_listed_and_fit():
 
 @pytest.mark.parametrize("address", ["", "https://host.invalid/team/voxpop"])
 def test_the_long_description_needs_no_checkout(address):
-    """An index shows README.md with whole addresses, or with none where the project has none yet."""
+    """An index shows README.md with complete addresses, or with none if the project has no address yet."""
     readme = (ROOT / "README.md").read_text()
     text = described(readme, address)
     assert relative_links(readme)
@@ -62,7 +62,7 @@ def test_the_long_description_needs_no_checkout(address):
 
 
 def test_the_address_of_the_project_stands_once():
-    """One setting names the repository; all addresses follow from it, and none is shown before it is set."""
+    """One setting contains the address of the repository. All addresses follow from it; without it there are none."""
     text = (ROOT / "pyproject.toml").read_text()
     address = address_of(tomllib.loads(text))
     assert set(re.findall(r'^[^#\n]*"(https://[^"]+)"', text, re.MULTILINE)) == ({address} if address else set())
@@ -76,7 +76,7 @@ def test_the_address_of_the_project_stands_once():
 
 
 def test_every_export_has_an_extra():
-    """Each library that an export or an engine needs can be asked for by name."""
+    """Each library that an export or an engine needs has a named extra."""
     extras = PROJECT["optional-dependencies"]
     needed = {
         "spark",

@@ -10,7 +10,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_images_have_a_supported_python():
-    """One that the project's classifiers name."""
+    """Images have a Python version that the classifiers of the project list."""
     supported = {each.rpartition(" ")[2] for each in PROJECT["classifiers"] if "Python :: 3." in each}
     image = re.search(r"FROM \S+python:([\d.]+)-slim", (ROOT / "Containerfile").read_text())[1]
     devcontainer = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
@@ -18,7 +18,7 @@ def test_images_have_a_supported_python():
 
 
 def test_commands_exist():
-    """The entry point of the image, the target of the editor's container, and the programs and files of the hooks."""
+    """The entry point of the image, the target of the devcontainer, and the programs and files of the hooks exist."""
     entry = json.loads(re.search(r"ENTRYPOINT (.+)", (ROOT / "Containerfile").read_text())[1])
     assert entry[0] in PROJECT["scripts"]
     devcontainer = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())

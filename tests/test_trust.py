@@ -1,4 +1,4 @@
-"""The page of claims: complete, linked to tests and pages that exist, and nothing refers to a test that does not."""
+"""The page of claims is complete, and claims, pages and docstrings name tests and pages that exist."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ NAMED = re.compile(r"tests/[a-z_0-9/]+\.py")
 
 @pytest.mark.parametrize("claim", claims(), ids=lambda claim: claim["claim"][:40])
 def test_every_claim_names_tests_and_a_page_that_exist(claim):
-    """A test is a file, or a function in one."""
+    """A test is a file or a function in a file."""
     assert (ROOT / "docs" / claim["page"]).is_file()
     for test in claim["tests"]:
         path, _, name = test.partition("::")
@@ -24,7 +24,7 @@ def test_every_claim_names_tests_and_a_page_that_exist(claim):
 
 @pytest.mark.slow
 def test_every_test_of_a_claim_is_collected():
-    """Names of single cases of a test, too: one unknown name, and `make trust` would run nothing."""
+    """Single cases of a test are collected too: with one unknown name, `make trust` would run no test."""
     named = {test for claim in claims() for test in claim["tests"] if "[" in test}
     options = ["--collect-only", "-q", "-m", "", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, *sorted(named)]
@@ -33,7 +33,7 @@ def test_every_test_of_a_claim_is_collected():
 
 
 def test_the_page_states_every_claim_and_no_failure():
-    """Run `make trust` after a change of docs/trust.toml."""
+    """The page agrees with its source and outcomes. Run `make trust` after a change of docs/trust.toml."""
     outcomes = kept_outcomes()
     assert PAGE.read_text() == page(outcomes)
     assert [claim for claim, outcome in outcomes.items() if outcome.failed or not outcome.passed] == []
@@ -41,7 +41,7 @@ def test_the_page_states_every_claim_and_no_failure():
 
 
 def test_figures_and_outcomes_add_up():
-    """A failure is never lost among passes, and a claim without a run says so."""
+    """A failure is not hidden by passed tests, and a claim without a run is marked NOT RUN."""
     outcomes = {"tests/a.py::x[1]": Outcome(passed=1, figures=["7"]), "tests/a.py::xy": Outcome(failed=1)}
     assert str(outcome_of(["tests/a.py::x"], outcomes)) == "1 passed"
     assert str(outcome_of(["tests/a.py"], outcomes)) == "1 passed, 1 FAILED"
@@ -51,7 +51,7 @@ def test_figures_and_outcomes_add_up():
 
 @pytest.mark.parametrize("folder", ["docs", "src"])
 def test_every_test_that_is_referred_to_exists(folder):
-    """In pages and docstrings."""
+    """Tests that pages and docstrings name exist."""
     for path in [*Path(ROOT / folder).rglob("*.md"), *Path(ROOT / folder).rglob("*.py")]:
         for name in NAMED.findall(path.read_text()):
             assert (ROOT / name).is_file(), f"{path.name} refers to {name}"

@@ -1,4 +1,4 @@
-"""What type checkers say of a caller's code: nothing where it is right, and each wrong name by its line."""
+"""Type checkers accept correct code of callers, and report each wrong name in its line."""
 
 import re
 import shutil
@@ -51,7 +51,7 @@ words.save("words", owner="ann")
 
 
 def wrong_lines() -> set[int]:
-    """Return the lines of WRONG that hold a wrong name."""
+    """Return the lines of WRONG that contain a wrong name."""
     lines = WRONG.splitlines()
     right = ("import", "words =")
     return {
@@ -62,12 +62,12 @@ def wrong_lines() -> set[int]:
 
 
 def complaints(text: str) -> set[int]:
-    """Return the lines that a checker complains of."""
+    """Return the lines for which a checker reports an error."""
     return {int(number) for number in re.findall(r"use\.py:(\d+)(?::\d+)?(?: -)?:? error", text)}
 
 
 def checked(command: list[str], text: str, folder: Path) -> set[int]:
-    """Return the lines of a caller's file that a checker complains of."""
+    """Return the lines of a caller's file for which a checker reports an error."""
     (folder / "use.py").write_text(text)
     done = subprocess.run([*command, str(folder / "use.py")], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -75,13 +75,13 @@ def checked(command: list[str], text: str, folder: Path) -> set[int]:
 
 
 def mypy() -> list[str]:
-    """Return how mypy is called, with our settings."""
+    """Return the command of mypy with the settings of the project."""
     pytest.importorskip("mypy", reason="mypy is not installed: pip install --group lint")
     return [sys.executable, "-m", "mypy"]
 
 
 def pyright() -> list[str]:
-    """Return how pyright is called."""
+    """Return the command of pyright."""
     path = shutil.which("pyright")
     if path is None:
         pytest.skip("pyright is not installed: make types-of-callers")
@@ -92,17 +92,17 @@ def pyright() -> list[str]:
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_right_code_is_right(checker, tmp_path):
-    """No complaint about what the pages teach."""
+    """A checker reports no error in code that follows the pages."""
     assert checked(checker(), RIGHT, tmp_path) == set()
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_every_wrong_name_is_found(checker, tmp_path):
-    """A misspelt class, choice, format or argument is an error in its line, and no other line is."""
+    """A misspelt class, choice, format or argument is an error in its line, and no other line has an error."""
     assert checked(checker(), WRONG, tmp_path) == wrong_lines()
 
 
 def test_choices_are_those_that_run():
-    """What types offer is what there is."""
+    """The choices that types offer are the choices that exist."""
     assert get_args(choices.Format) == tuple(each.name for each in EXPORTS)
     assert tuple(each.name for each in EXPORTS if each.counted) == choices.SUBWORDS

@@ -1,4 +1,4 @@
-"""A headless Chromium, and reports to open in it. Skipped where there is no Playwright or no Chromium."""
+"""A headless Chromium, and reports to open in it. These tests are skipped without Playwright or Chromium."""
 
 import os
 import shutil
@@ -110,7 +110,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def _many() -> set[tuple[str, ...]]:
-    """Return 100,000 phrases and more."""
+    """Return more than 100,000 phrases."""
     tokens = [f"w{number * 2654435761 % 2**32:x}" for number in range(8000)]
     pairs = {(tokens[i % 8000], tokens[i * i * 31 % 8000]) for i in range(60_000)}
     threes = {(tokens[i % 8000], tokens[i * i * 31 % 8000], tokens[i * 7 % 8000]) for i in range(60_000)}
@@ -124,7 +124,7 @@ def _visits() -> Any:
 
 
 class Opened:
-    """A page, what it complained about, and what it asked for."""
+    """A page with its console messages, its errors and its requests."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -135,18 +135,18 @@ class Opened:
         page.on("request", lambda request: self.requests.append(request.url))
 
     def rows(self, box: str = "#list") -> list[str]:
-        """Return the phrases that can be seen, from the top."""
+        """Return the visible phrases, from the top."""
         script = "all => all.sort((a, b) => a.dataset.place - b.dataset.place).map(e => e.firstChild.textContent)"
         found: list[str] = self.page.eval_on_selector_all(f"{box} .item", script)
         return found
 
     def numbers(self, box: str = "#list") -> list[int]:
-        """Return the numbers beside the phrases that can be seen."""
+        """Return the numbers of the visible phrases."""
         script = "all => all.sort((a, b) => a.dataset.place - b.dataset.place).map(e => e.lastChild.textContent)"
         return [int(each.replace(",", "")) for each in self.page.eval_on_selector_all(f"{box} .item", script)]
 
     def offers(self) -> list[tuple[str, str, int]]:
-        """Return what the completions box offers: context, token, number."""
+        """Return the context, token and number of each completion shown."""
         parts = "['.before', '.token', '.number']"
         script = f"all => all.map(e => {parts}.map(part => e.querySelector(part)?.textContent || ''))"
         rows = self.page.eval_on_selector_all("#offers li[data-place]", script)
@@ -155,7 +155,10 @@ class Opened:
 
 @pytest.fixture
 def opened(chromium: Any, reports: dict[str, Path]) -> Iterator[Any]:
-    """Return how to open a report; afterwards nothing may have complained, and nothing been asked of the network."""
+    """Return a function that opens a report.
+
+    After the test, the fixture checks that the pages logged no message and sent no network request.
+    """
     contexts, pages = [], []
 
     def open_report(name: str, **options: Any) -> Opened:

@@ -1,6 +1,6 @@
 """The report in a real browser: search, order, downloads, keyboard, themes, completions, and no network.
 
-The fixture `opened` fails a test whose page logged anything or asked for anything but its own file.
+The fixture `opened` fails a test whose page logged a message or requested anything except its own file.
 """
 
 import csv
@@ -25,7 +25,7 @@ def count(opened):
 
 
 def test_everything_released_is_listed(opened, reports):
-    """The list holds the release in its order, and says how many there are."""
+    """The list contains the grams of the release in their order, and their number."""
     report = opened("phrases")
     release = vp.load(reports["phrases"].parent)
     assert count(report) == f"{len(release)} phrases"
@@ -44,7 +44,7 @@ def test_everything_released_is_listed(opened, reports):
     ],
 )
 def test_search(opened, reports, button, typed, fits):
-    """What is typed is found, as the chosen way of matching says, and the number of hits is told."""
+    """Search finds the typed text with the selected way of matching, and shows the number of hits."""
     report = opened("phrases")
     expected = [" ".join(gram) for gram in vp.load(reports["phrases"].parent) if fits(" ".join(gram))]
     report.page.click(f"text={button}")
@@ -57,7 +57,7 @@ def test_search(opened, reports, button, typed, fits):
 
 
 def test_lengths_and_first_tokens_filter(opened, reports):
-    """Chosen lengths and a first token narrow the list, and are taken back."""
+    """Selected lengths and a first token narrow the list, and can be removed again."""
     report = opened("phrases")
     grams = list(vp.load(reports["phrases"].parent))
     report.page.click("#lengths button:text-is('3')")
@@ -72,7 +72,10 @@ def test_lengths_and_first_tokens_filter(opened, reports):
 
 
 def test_sorting(opened, reports):
-    """A to Z is the order of tokens; again turns it round; phrases that begin most come first."""
+    """The order A to Z sorts by tokens, and a second click reverses it.
+
+    In the order by continuations, the phrase that begins the most other phrases comes first.
+    """
     report = opened("phrases")
     grams = list(vp.load(reports["phrases"].parent))
     ordered = [" ".join(gram) for gram in sorted(grams, key=lambda gram: [token.encode() for token in gram])]
@@ -86,7 +89,7 @@ def test_sorting(opened, reports):
 
 
 def test_downloads(opened, reports, tmp_path):
-    """What is shown is saved: CSV that spreadsheets do not compute, JSON and text to the letter."""
+    """The shown phrases are saved: as CSV that spreadsheets do not evaluate, and unchanged as JSON and text."""
     report = opened("items")
     items = [item for (item,) in words_first(vp.load(reports["items"].parent).each_gram())]
     saved = {}
@@ -111,7 +114,7 @@ def test_downloads(opened, reports, tmp_path):
 
 
 def test_nothing_hides_and_nothing_runs(opened):
-    """Markup is text, and marks that turn a line around are written out."""
+    """Markup is shown as text, and control characters for text direction are shown as escapes."""
     report = opened("items")
     assert "<img src=x onerror=alert(1)>" in report.rows()
     assert "evilU+202Etxt" in report.rows()
@@ -119,7 +122,10 @@ def test_nothing_hides_and_nothing_runs(opened):
 
 
 def test_keyboard(opened):
-    """The slash searches, arrows walk, Enter copies, Escape clears; the first stop of Tab skips to the report."""
+    """The slash key starts a search, arrows move the selection, Enter copies and Escape clears.
+
+    The first press of Tab selects the link that skips to the report.
+    """
     report = opened("phrases", permissions=["clipboard-read", "clipboard-write"])
     page = report.page
     page.keyboard.press("Tab")
@@ -146,7 +152,7 @@ def test_keyboard(opened):
 
 @pytest.mark.parametrize("system", ["light", "dark"])
 def test_themes(opened, system):
-    """Colours follow the system until somebody chooses, and the choice is kept."""
+    """Colours follow the system until the user chooses a theme, and the choice is kept."""
     page = opened("phrases", color_scheme=system).page
     ground = "getComputedStyle(document.body).backgroundColor"
     light, dark = "rgb(252, 251, 248)", "rgb(20, 23, 26)"
@@ -178,7 +184,7 @@ PROMPTS = [
 
 
 def test_completions_are_those_of_the_library(opened, reports):
-    """The box offers what `Release.complete` gives: tokens, contexts, numbers and order."""
+    """The completions box shows the tokens, contexts, numbers and order that `Release.complete` returns."""
     report = opened("phrases")
     release = vp.load(reports["phrases"].parent)
     for prompt in PROMPTS:
@@ -188,7 +194,7 @@ def test_completions_are_those_of_the_library(opened, reports):
 
 
 def test_completions_of_many_are_those_of_the_library(opened, reports):
-    """The same on a hundred thousand phrases."""
+    """Completions of 100,000 phrases also equal the results of `Release.complete`."""
     report = opened("many")
     release = vp.load(reports["many"].parent)
     grams = list(release)
@@ -211,12 +217,12 @@ TYPED = """() => {
 
 
 def test_apostrophes_of_phones(opened):
-    """What is typed is cut as texts are, and found, whichever apostrophe stands in it."""
+    """A prompt is tokenized like the texts, and a search finds a word with either apostrophe."""
     assert opened("phrases").page.evaluate(TYPED % scripts(("cutting", "rows"))) == [["so", "i", "don't"], True, 1]
 
 
 def test_completions_are_taken(opened):
-    """Enter takes the first, arrows choose another, Tab takes it, and a begun word is finished."""
+    """Enter takes the first completion, arrows select another, Tab takes it, and an unfinished word is completed."""
     page = opened("phrases").page
     page.fill("#prompt", "Thank y")
     page.press("#prompt", "Enter")
@@ -247,7 +253,10 @@ ORPHANS = """() => [".cards", ".columns"].filter(name => {
 
 @pytest.mark.parametrize("name", ["phrases", "items", "sequences", "seeded", "empty", "signed"])
 def test_pages_fit_their_width(opened, name):
-    """No kind of report scrolls sideways or leaves a card alone, at any width; every button and field has a name."""
+    """At any width, no kind of report scrolls horizontally, and all rows of cards have the same number of cards.
+
+    Every button and field has a name.
+    """
     page = opened(name).page
     for width in (1600, 1280, 1024, 900, 820, 768, 600, 480, 390, 360, 320):
         page.set_viewport_size({"width": width, "height": 800})
@@ -261,7 +270,7 @@ def test_pages_fit_their_width(opened, name):
 
 @pytest.mark.parametrize("name", ["phrases", "items", "sequences", "signed"])
 def test_no_column_is_cut_off_on_paper(opened, name):
-    """Tables that scroll on a screen fit between the margins of A4: paper does not scroll."""
+    """Tables that scroll on a screen fit between the margins of A4, because paper does not scroll."""
     page = opened(name).page
     page.set_viewport_size({"width": 680, "height": 960})  # A4 without its margins, in CSS pixels
     page.emulate_media(media="print")
@@ -271,7 +280,7 @@ def test_no_column_is_cut_off_on_paper(opened, name):
 
 
 def test_words_come_before_punctuation(opened):
-    """What begins with a letter stands first, then numbers, then the rest; blanks can be seen."""
+    """Items that begin with a letter come first, then numbers, then other items; blanks are visible."""
     report = opened("items")
     shown = report.rows()
     assert shown[0][0].isalpha()
@@ -282,7 +291,7 @@ def test_words_come_before_punctuation(opened):
 
 
 def test_a_search_keeps_what_it_finds_in_view(opened):
-    """From anywhere on the page, `/` and typing bring the search and five rows of its list into the window."""
+    """At any scroll position, `/` and typing bring the search field and five rows of its list into the window."""
     page = opened("phrases", viewport={"width": 1280, "height": 620}).page
     for scroll in (0, 100_000):
         page.evaluate(f"scrollTo(0, {scroll})")
@@ -297,7 +306,7 @@ def test_a_search_keeps_what_it_finds_in_view(opened):
 
 
 def test_search_and_lengths_apply_to_first_tokens(opened, reports):
-    """The list of first tokens counts what search and lengths leave, and leaves out what begins nothing."""
+    """The list of first tokens counts the phrases that match the search, and omits tokens that begin none of them."""
     report = opened("phrases")
     report.page.fill("#search", "you")
     fits = [gram for gram in vp.load(reports["phrases"].parent) if "you" in " ".join(gram)]
@@ -306,14 +315,14 @@ def test_search_and_lengths_apply_to_first_tokens(opened, reports):
 
 
 def test_a_legend_names_what_has_a_bar(opened):
-    """Every part of the budget in the legend has a bar, and the other way round."""
+    """Every part of the budget in the legend has a bar, and every bar is in the legend."""
     page = opened("phrases").page
     names = page.eval_on_selector_all(".legend .swatch", "all => all.map(e => e.className.replace('swatch ', ''))")
     assert sorted(names) == ["forecast", "vote"]
 
 
 def test_a_signed_report_says_what_is_signed(opened):
-    """The operator's words stand on top and above the signature; caution is amber."""
+    """The metadata of the operator is at the top and above the signature; the statement of a large epsilon is amber."""
     page = opened("signed").page
     assert page.inner_text("h1").startswith("Phrases of the forum")
     assert "Ann Example" in page.inner_text("dl.about")
@@ -325,7 +334,10 @@ def test_a_signed_report_says_what_is_signed(opened):
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 def test_on_paper(opened, tmp_path):
-    """A4, settings open, no heading alone at the foot of a page, and the signature with its table on one page."""
+    """The print has A4 pages and open settings, and the signature is on one page with its table.
+
+    No heading is the last line of a page.
+    """
     page = opened("signed").page
     page.wait_for_selector("#chart-curves svg", state="attached")
     page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
@@ -353,7 +365,7 @@ def test_on_paper(opened, tmp_path):
 
 
 def test_charts_are_drawn(opened):
-    """Bars for every length, parts of the budget, and one line for each length that one threshold decides."""
+    """There are bars for every length and part of the budget, and a line for each length with one threshold."""
     page = opened("phrases").page
     page.wait_for_selector("#chart-curves svg g[aria-label=line]", state="attached")
     assert page.locator("#chart-lengths svg g[aria-label=bar] > *").count() == 5
@@ -363,7 +375,7 @@ def test_charts_are_drawn(opened):
 
 
 def test_charts_without_the_rest(opened, reports, tmp_path):
-    """What `charts` returns shows the charts and their tables, and nothing else."""
+    """The page that `charts` returns shows only the charts and their tables."""
     model = vp.load(reports["sequences"].parent)
     model.charts().save(tmp_path / "charts.html")
     page = opened("sequences").page
@@ -374,14 +386,14 @@ def test_charts_without_the_rest(opened, reports, tmp_path):
 
 
 def test_a_seeded_release_cannot_be_overlooked(opened):
-    """The alarm stands on top, and in the title of the window."""
+    """The alert is at the top of the page, and the title of the window states NOT PRIVATE."""
     page = opened("seeded").page
     assert page.title().startswith("NOT PRIVATE")
     assert page.get_by_role("alert").bounding_box()["y"] < 100
 
 
 def test_sequences_show_noisy_counts(opened):
-    """A model's grams stand with their counts, and no completions are offered."""
+    """The grams of a model are shown with their counts, and there is no completions box."""
     page = opened("sequences").page
     page.click("[data-sort=count]")
     first = page.eval_on_selector("#list .item[data-place='0']", "e => [...e.children].map(c => c.textContent)")
@@ -391,7 +403,10 @@ def test_sequences_show_noisy_counts(opened):
 
 
 def test_how_sessions_go_is_drawn(opened):
-    """Bars with an interval each for beginnings, lengths and paths, and a table whose rows add up to about 100."""
+    """Charts of beginnings, lengths and paths have an interval for each bar.
+
+    The rows of the table add up to about 100.
+    """
     page = opened("sequences").page
     page.wait_for_selector("#chart-paths svg g[aria-label=bar]", state="attached")
     for name, bars in (("starts", 3), ("session-lengths", 5), ("paths", 12)):
@@ -408,7 +423,7 @@ def test_how_sessions_go_is_drawn(opened):
 
 
 def test_the_policy_holds(opened):
-    """A script that got into the page could send nothing, and none can be added."""
+    """A script that was added to the page cannot send data, and no script can be added."""
     report = opened("phrases")
     sent = report.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')")
     assert sent == "refused"
@@ -423,7 +438,10 @@ def test_the_policy_holds(opened):
 
 
 def test_a_hundred_thousand_open_and_answer_at_once(opened, reports):
-    """A report of 100,000 phrases opens in about a second, a search takes milliseconds; the alarm is ten times that."""
+    """A report of 100,000 phrases opens in about a second, and a search takes milliseconds.
+
+    The test fails if opening takes 20 s or a search takes 1000 ms.
+    """
     begun = time.perf_counter()
     report = opened("many")
     took = time.perf_counter() - begun

@@ -1,6 +1,6 @@
-"""The built documentation in a real browser: nothing cut at any width, and search that finds guides first.
+"""The built documentation in a real browser: no content is cut off at any width, and search finds guides first.
 
-Needs `make docs` before; VOXPOP_SITE names another folder.
+The tests need `make docs` before; VOXPOP_SITE names another folder.
 """
 
 import os
@@ -36,7 +36,7 @@ def site():
 
 @pytest.mark.parametrize("width", [360, 820, 1280])
 def test_nothing_is_cut(chromium, site, width):
-    """Pictures are whole, and tables, plans and blocks of code scroll by themselves, on every page."""
+    """Pictures are completely visible, and wide tables, plans and blocks of code scroll, on every page."""
     context = chromium.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()
     pages = [each for each in sorted(site.rglob("*.html")) if "_static" not in each.parts]
@@ -62,7 +62,7 @@ def test_nothing_is_cut(chromium, site, width):
     ],
 )
 def test_search_finds_the_guide_first(chromium, site, asked, first):
-    """What teaches stands above what lists."""
+    """Search lists guides before reference pages."""
     context = chromium.new_context()
     page = context.new_page()
     page.goto(f"{(site / 'search.html').as_uri()}?q={asked}")
@@ -72,7 +72,7 @@ def test_search_finds_the_guide_first(chromium, site, asked, first):
 
 
 def test_the_reference_links_the_proofs(site):
-    """Each mechanism's own text leads to its proof."""
+    """The reference page of the mechanisms links to the proof of each mechanism."""
     text = (site / "reference" / "README.html").read_text(encoding="utf-8")
     for proof in ("adaptive", "set-union", "ngrams", "heavy-hitters", "sequences"):
         assert f'href="../privacy/{proof}.html"' in text, proof

@@ -1,4 +1,4 @@
-"""Releases to export."""
+"""Fixtures that return releases to export."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,7 +12,7 @@ from voxpop.release.result import StoredPlan
 
 @pytest.fixture
 def released() -> Callable[[Iterable[tuple[str, ...]]], vp.Release]:
-    """Return a maker of releases of the given grams, in any order."""
+    """Return a function that makes a release of the given grams, in any order."""
 
     def make(grams: Iterable[tuple[str, ...]]) -> vp.Release:
         rows = sorted(set(grams), key=lambda gram: (len(gram), [token.encode() for token in gram]))
@@ -31,4 +31,4 @@ def phrases(released: Callable[..., vp.Release]) -> vp.Release:
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """Results are exported, whatever a model answers."""
+    """Draw few sessions: these tests export results and do not check the answers of a model."""

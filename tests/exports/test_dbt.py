@@ -1,4 +1,4 @@
-"""The example project of dbt, run on DuckDB with the commands of its page."""
+"""The dbt example project runs on DuckDB with the commands of its page."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(DBT is None, reason="dbt is not installed: make 
 
 
 def test_the_example_keeps_released_keys_only(tmp_path):
-    """The page's own commands; a shop of one customer is in no table, or among the others."""
+    """After the commands of the page, a shop with one customer is missing from one table and "other" in the second."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     project = tmp_path / "project"

@@ -1,4 +1,4 @@
-"""Files of a release, and `voxpop export`."""
+"""Files of a release, and the command `voxpop export`."""
 
 import csv
 import datetime as dt
@@ -16,13 +16,13 @@ import voxpop as vp
 
 
 def test_text(phrases, tmp_path):
-    """One gram per line, in canonical order, UTF-8."""
+    """A text file has one gram per line, in canonical order, in UTF-8."""
     vp.exports.write(phrases, tmp_path / "words.txt")
     assert (tmp_path / "words.txt").read_text(encoding="utf-8").splitlines() == [" ".join(gram) for gram in phrases]
 
 
 def test_json(phrases, tmp_path):
-    """Grams as lists, with what was promised."""
+    """A JSON file contains grams as lists, with the guarantee."""
     vp.exports.write(phrases, tmp_path / "words.json")
     content = json.loads((tmp_path / "words.json").read_text(encoding="utf-8"))
     assert [tuple(gram) for gram in content["grams"]] == list(phrases)
@@ -30,7 +30,7 @@ def test_json(phrases, tmp_path):
 
 
 def test_csv(released, tmp_path):
-    """Commas and quotes are quoted."""
+    """Grams with commas and quotes are quoted in CSV files."""
     release = released([('a,"b"',), ("c",), ("c", "c")])
     vp.exports.write(release, tmp_path / "words.csv")
     with open(tmp_path / "words.csv", newline="", encoding="utf-8") as file:
@@ -41,7 +41,7 @@ FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"
 
 
 def test_csv_is_no_formula(released, tmp_path):
-    """No cell begins like one, what did can be had back, and numbers stay numbers."""
+    """No cell of a CSV file begins like a formula, the original words can be recovered, and the length is a number."""
     words = sorted([*FORMULAS, "'tis", "'", "tea"], key=str.encode)
     vp.exports.write(released([(word,) for word in words]), tmp_path / "words.csv")
     with open(tmp_path / "words.csv", newline="", encoding="utf-8") as file:
@@ -51,7 +51,7 @@ def test_csv_is_no_formula(released, tmp_path):
 
 
 def test_files_of_keys_hold_their_columns(tmp_path):
-    """With types in Parquet and Arrow, and as they are spelled in CSV."""
+    """Files of keys have typed columns in Parquet and Arrow, and the spelling of the keys in CSV."""
     table = pl.DataFrame({"who": range(600), "shop": [-7, 8] * 300, "day": [dt.date(2026, 11, 22)] * 600})
     corpus = vp.read(table, user="who", items=["shop", "day"])
     keys = vp.SetUnion(limit=1).release(corpus, vp.Budget(20, 1e-3))
@@ -63,7 +63,7 @@ def test_files_of_keys_hold_their_columns(tmp_path):
 
 
 def test_files_are_not_replaced_unasked(phrases, tmp_path):
-    """Only where the call says so."""
+    """A file is replaced only with `overwrite=True`."""
     vp.exports.write(phrases, tmp_path / "words.txt")
     with pytest.raises(vp.errors.ReleaseError, match="is there already"):
         vp.exports.write(phrases, tmp_path / "words.txt")
@@ -76,7 +76,7 @@ MODULES = {"sql": "sqlglot"}
 
 @pytest.mark.parametrize("export", vp.exports.EXPORTS, ids=lambda export: export.name)
 def test_every_format_is_written_and_documented(export, released, tmp_path):
-    """The guide has the row of each format, and each format writes a file or names what it lacks."""
+    """The guide has the row of each format; each format writes a file or names the missing library or result."""
     assert f"| `{export.name}` | {export.contains} | {export.read_by} |" in GUIDE.read_text(encoding="utf-8")
     if export.needs:
         library = MODULES.get(export.needs, export.needs)
@@ -100,7 +100,7 @@ def test_every_format_is_written_and_documented(export, released, tmp_path):
 
 @pytest.mark.parametrize("name", ["words.arrow", "words.feather", "words.parquet"])
 def test_tables(phrases, tmp_path, name):
-    """Other libraries read them back."""
+    """Tables can be read back by polars and pyarrow."""
     vp.exports.write(phrases, tmp_path / name)
     frame = pl.read_parquet(tmp_path / name) if name.endswith("t") else pl.read_ipc(tmp_path / name)
     assert frame.equals(phrases.to_polars())
@@ -109,7 +109,7 @@ def test_tables(phrases, tmp_path, name):
 
 
 def test_a_vocabulary_for_scikit_learn(phrases, tmp_path):
-    """Numbers by gram, as `CountVectorizer(vocabulary=...)` takes them."""
+    """The vocabulary maps grams to numbers, in the form that `CountVectorizer(vocabulary=...)` accepts."""
     vp.exports.write(phrases, tmp_path / "vocabulary", format="vocabulary")
     assert json.loads((tmp_path / "vocabulary").read_text(encoding="utf-8"))["thank you very"] == len(phrases) - 1
 
@@ -124,14 +124,14 @@ def test_a_vocabulary_for_scikit_learn(phrases, tmp_path):
     ],
 )
 def test_what_a_file_cannot_hold_is_refused(released, tmp_path, grams, name, words):
-    """Nothing is written where reading back would give another set."""
+    """If a file would be read back as another set, or its format is unknown, no file is written."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.exports.write(released(grams), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written(phrases, tmp_path):
-    """A folder, and a folder that is a file."""
+    """A path that is a folder, or has a file as a parent, raises `ReleaseError`."""
     (tmp_path / "file").write_text("")
     with pytest.raises(vp.errors.ReleaseError, match="is a folder"):
         vp.exports.write(phrases, tmp_path, format="text")

@@ -1,4 +1,4 @@
-"""The guide's example with the real libraries, which the other documentation tests leave out."""
+"""The guide's examples run with the real libraries, which the other tests of the documentation do not use."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "expo
 
 
 def test_every_block_runs(tmp_path, monkeypatch):
-    """All blocks of the page, in order."""
+    """All code blocks of the page run in order."""
     for library in ("sklearn", "tokenizers", "spacy"):
         pytest.importorskip(library, reason=f"{library} is not installed: make exports")
     monkeypatch.chdir(tmp_path)

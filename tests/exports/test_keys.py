@@ -1,4 +1,4 @@
-"""The rows whose key was released, in every kind of table."""
+"""`exports.filter` keeps the rows whose key was released, in every kind of table."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ KEPT = {"word": [0, 3, 4, 5], "number": [0, 3, 4], "gram": [0, 1], "numbers": [0
 
 @pytest.fixture
 def keys(released):
-    """Items that look like numbers and words, and two pairs."""
+    """Return a release of items that look like numbers and words, and of two pairs."""
     return released([("-1",), ("7",), ("07",), ("New York",), ("tea",), ("New York", "tea"), ("7", "7")])
 
 
@@ -50,7 +50,7 @@ KINDS = {
 @pytest.mark.parametrize("column", KEPT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_released_rows_are_kept(keys, kind, column):
-    """Strings, whole numbers, lists of both; nulls never; the kind of table stays."""
+    """Rows with released strings, whole numbers or lists of both are kept, but no nulls. The kind of table is kept."""
     table = KINDS[kind]()
     kept = vp.exports.filter(keys, table, column)
     assert type(kept) is type(table)
@@ -58,7 +58,7 @@ def test_released_rows_are_kept(keys, kind, column):
 
 
 def test_duckdb_relations_take_the_condition():
-    """On the relation's own connection, which is not the default one."""
+    """The condition works on the connection of a DuckDB relation, which is not the default connection."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     release = vp.Release.from_items(pa.array(["New York", "tea"]), StoredPlan({}), vp.Guarantee(1, 1e-7))
@@ -69,7 +69,7 @@ def test_duckdb_relations_take_the_condition():
 
 
 def test_categories_and_slices(keys):
-    """Categories, enums and sliced tables are compared by what they stand for."""
+    """Categories, enums and sliced tables are compared by their values."""
     words = FRAME.select("row", word=pl.col("word").cast(pl.Categorical)).slice(1)
     assert rows_of(vp.exports.filter(keys, words, "word")) == [3, 4, 5]
     pandas = pd.DataFrame({"word": pd.Categorical(["tea", "milk", None]), "row": [0, 1, 2]}, index=[5, 6, 7])
@@ -78,7 +78,7 @@ def test_categories_and_slices(keys):
 
 
 def test_chunked_tables(keys):
-    """Several chunks are as good as one."""
+    """Tables of several chunks and of one chunk give the same rows."""
     table = pa.concat_tables([FRAME.to_arrow()] * 2)
     for column, rows in KEPT.items():
         assert rows_of(vp.exports.filter(keys, table, column)) == sorted(2 * rows)
@@ -86,7 +86,7 @@ def test_chunked_tables(keys):
 
 @pytest.mark.parametrize("column", ["half", "day", "truth"])
 def test_other_types_are_refused(keys, column):
-    """Fractions, dates and truth values are no keys; objects of pandas, such as its dates, are read as strings."""
+    """Fractions, dates and truth values are not keys; objects in pandas, such as its dates, are read as strings."""
     import datetime
 
     frame = pl.DataFrame({"half": [0.5], "day": [datetime.date(2026, 1, 1)], "truth": [True]})
@@ -97,7 +97,7 @@ def test_other_types_are_refused(keys, column):
 
 
 def test_missing_columns_and_other_things(keys):
-    """A column that is not there, and a table that is none."""
+    """A missing column and an object that is not a table raise errors."""
     for table in (FRAME, FRAME.lazy(), FRAME.to_arrow(), pd.DataFrame({"word": ["tea"]})):
         with pytest.raises(vp.errors.ColumnError, match='no column "wrod"'):
             vp.exports.filter(keys, table, "wrod")
@@ -106,7 +106,7 @@ def test_missing_columns_and_other_things(keys):
 
 
 def test_an_empty_release_keeps_nothing(released):
-    """And fails on nothing."""
+    """An empty release keeps no rows and raises no error."""
     for column in KEPT:
         assert rows_of(vp.exports.filter(released([]), FRAME, column)) == []
 
@@ -117,7 +117,7 @@ GRAM = st.lists(TOKEN, min_size=1, max_size=3)
 
 @given(grams=st.lists(GRAM, max_size=6), rows=st.lists(st.none() | st.lists(st.none() | TOKEN, max_size=3), max_size=8))
 def test_lists_are_compared_token_by_token(grams, rows):
-    """As Python compares tuples."""
+    """Lists of tokens are compared like tuples in Python."""
     from voxpop.release.cutting import SCHEMA
 
     distinct = sorted({tuple(gram) for gram in grams}, key=lambda gram: (len(gram), gram))
@@ -128,13 +128,13 @@ def test_lists_are_compared_token_by_token(grams, rows):
 
 
 def test_a_group_by_keeps_released_groups_only(keys):
-    """The use it is for."""
+    """Grouping the kept rows gives released groups only."""
     groups = vp.exports.filter(keys, FRAME, "word").group_by("word").len().sort("word")
     assert groups.rows() == [("7", 1), ("New York", 1), ("tea", 2)]
     assert np.isin(groups["word"].to_list(), [gram[0] for gram in keys if len(gram) == 1]).all()
 
 
 def test_half_of_a_surrogate_pair_is_refused(keys):
-    """Such a string is no Unicode text, and is not quoted."""
+    """A string with half of a surrogate pair is not Unicode text; the error does not quote it."""
     with pytest.raises(vp.errors.SourceError, match=r"row 2: .*not Unicode"):
         vp.exports.filter(keys, SURROGATE, "word")

@@ -1,4 +1,4 @@
-"""Everything else in one group, in every kind of table."""
+"""`exports.with_other` puts all other rows into one group, in every kind of table."""
 
 import datetime as dt
 
@@ -54,7 +54,7 @@ def column_of(table, name):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_unreleased_keys_become_other(words, kind):
-    """Nulls, too; every row stays, in its place, and so does the kind of table."""
+    """Unreleased keys and nulls become "other"; the rows, their order and the kind of table do not change."""
     table = KINDS[kind]()
     found = vp.exports.with_other(words, table, "word")
     assert type(found) is type(table)
@@ -64,7 +64,7 @@ def test_rows_of_unreleased_keys_become_other(words, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_columns_of_any_type(kind):
-    """A value for each column, or None for all."""
+    """`other` has a value for each column, of the type of the column or None."""
     found = vp.exports.with_other(pair_keys(), KINDS[kind](), other=(-1, None))
     assert column_of(found, "shop") == [7, -1, -1, -1]
     assert str(column_of(found, "day")[0])[:10] == "2026-11-22"
@@ -72,7 +72,7 @@ def test_several_columns_of_any_type(kind):
 
 
 def test_refusals(words):
-    """A released word as other, a value of another type, a table that is none."""
+    """A released word as `other`, a value of another type and an object that is not a table raise errors."""
     with pytest.raises(InputError, match="itself a released key"):
         vp.exports.with_other(words, FRAME, "word", "tea")
     with pytest.raises(ColumnError, match="does not fit"):

@@ -1,4 +1,4 @@
-"""The namespace of polars tables does what the functions do."""
+"""The methods of the polars namespace give the same results as the functions."""
 
 import polars as pl
 import pytest
@@ -11,7 +11,7 @@ TABLE = pl.DataFrame({"who": range(4000), "shop": [7, 8] * 1999 + [7, 4711]})
 
 @pytest.mark.parametrize("table", [TABLE, TABLE.lazy()], ids=["frame", "lazy"])
 def test_the_namespace(table):
-    """Read, filter and replace, of both kinds of tables."""
+    """Both kinds of tables can be read, filtered and replaced."""
     mechanism = vp.SetUnion(limit=1, weighting=vp.weightings.Count())
     keys = mechanism.release(table.voxpop.read(user="who", items="shop"), vp.Budget(1, 1e-8))
     assert keys.to_list() == [7, 8]

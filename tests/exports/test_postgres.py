@@ -1,4 +1,4 @@
-"""Released keys as SQL, run by a real PostgreSQL."""
+"""Released keys as SQL, run by a real PostgreSQL server."""
 
 import pyarrow as pa
 import pytest
@@ -12,7 +12,7 @@ adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="ADBC for Post
 
 @pytest.fixture(scope="module")
 def connection():
-    """Return a connection to a server of our own."""
+    """Return a connection to a server that only these tests use."""
     if postgres.binaries() is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     with postgres.server() as address, adbc.connect(address) as opened:
@@ -26,7 +26,7 @@ def rows_of(connection, query):
 
 
 def test_words(connection):
-    """A condition keeps just the released words, whatever they hold; a query gives them."""
+    """A condition keeps exactly the released words, with any characters; a query returns them."""
     with connection.cursor() as cursor:
         cursor.adbc_ingest("words", pa.table({"word": [*NASTY, "not released", None]}), mode="create")
     release = words_of(NASTY)
@@ -37,7 +37,7 @@ def test_words(connection):
 
 
 def test_keys_of_every_type(connection):
-    """Several columns together, and names that need quotes."""
+    """Conditions and queries work for several columns of any type, and for names that need quotes."""
     release = keys_of(TYPED)
     with connection.cursor() as cursor:
         cursor.adbc_ingest("shops", pa.concat_tables([TYPED, TYPED.slice(1)]), mode="create")

@@ -1,4 +1,4 @@
-"""The record for the deployments registry, checked against the fields of its schema, and the checklist."""
+"""The record for the deployments registry conforms to its schema, and the checklist contains the facts."""
 
 import copy
 
@@ -16,7 +16,7 @@ REGISTRY = jsonschema.Draft7Validator(SCHEMA, format_checker=jsonschema.Draft7Va
 
 @pytest.fixture(scope="module")
 def results():
-    """A result of each kind, with statements of the operator."""
+    """Return a result of each kind, with metadata of the operator."""
     table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})
     visits = pl.DataFrame({"who": range(3000), "to": [["a", "b"], ["a"], ["b", "a", "c"]] * 1000})
     posts = vp.read(table, user="who", text="what")
@@ -35,7 +35,7 @@ def results():
 
 
 def values(node):
-    """Return the values of a record, without the fields."""
+    """Return the values of a record, without the names of its fields."""
     if isinstance(node, dict | list):
         return [value for each in (node.values() if isinstance(node, dict) else node) for value in values(each)]
     return [node]
@@ -46,7 +46,7 @@ NAMES = ["words", "phrases", "hitters", "model", "counts", "top", "found"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_conforms_to_the_schema(results, name):
-    """Its fields, and the numbers of the guarantee, which of counts includes the release."""
+    """A record has valid fields and the numbers of the guarantee; for counts and rankings these include the release."""
     result = results[name]
     record = yaml.safe_load(vp.exports.registry_record(result))
     REGISTRY.validate(record)
@@ -64,7 +64,7 @@ def test_a_record_conforms_to_the_schema(results, name):
 
 
 def test_the_check_finds_other_records(results):
-    """A missing, an additional and a wrong field."""
+    """A missing, an additional and an invalid field do not conform to the schema."""
     record = yaml.safe_load(vp.exports.registry_record(results["words"]))
     for change in (
         lambda basic: basic.pop("name"),
@@ -79,7 +79,7 @@ def test_the_check_finds_other_records(results):
 
 
 def test_what_is_not_stated_is_marked(results):
-    """The operator must complete or confirm these lines."""
+    """A record marks fields without a statement, which the operator must complete or confirm."""
     bare = vp.SetUnion().plan(BUDGET)
     text = vp.exports.registry_record(
         vp.Release.from_items(results["words"].grams["gram"].combine_chunks().flatten(), bare, bare.guarantee)
@@ -90,7 +90,7 @@ def test_what_is_not_stated_is_marked(results):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_checklist_states_the_facts(results, name):
-    """The guarantee, the proof, the ledger and the conditions."""
+    """The checklist states the guarantee, the data set, the purpose and the ledger."""
     text = vp.exports.checklist(results[name])
     assert text.count("## ") == 10
     assert text.count("- [ ] ") == 14
@@ -102,7 +102,7 @@ def test_the_checklist_states_the_facts(results, name):
 
 
 def test_a_result_that_is_not_private_is_refused(results):
-    """There is nothing to sign."""
+    """A result that is not private has no record and no checklist."""
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000}), user="who", items="what")
     seeded = vp.SetUnion().release(posts, BUDGET, seed=1)
     for document in (vp.exports.registry_record, vp.exports.checklist):
@@ -111,7 +111,7 @@ def test_a_result_that_is_not_private_is_refused(results):
 
 
 def test_the_command_writes_both(results, tmp_path, capsys):
-    """Of a release and of a model."""
+    """The command writes the record and the checklist, of a release and of a model."""
     from voxpop.cli import main
 
     for name in ("words", "model"):

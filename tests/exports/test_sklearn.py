@@ -21,14 +21,14 @@ def by_hand(release, text):
 
 
 def test_counts_are_those_of_the_released_grams(phrases):
-    """Columns are grams in canonical order, and each counts as by hand."""
+    """Columns are grams in canonical order, and counts equal the counts computed by hand."""
     counted = vp.exports.to_count_vectorizer(phrases).transform(TEXTS).toarray()
     assert counted.tolist() == [by_hand(phrases, text) for text in TEXTS]
     assert counted.sum() > 10
 
 
 def test_a_real_release_counts_its_own_texts():
-    """From a table to a vectorizer, with every gram found where it was written."""
+    """A vectorizer of a real release counts every gram of the texts it was released from."""
     import polars as pl
 
     table = pl.DataFrame({"who": range(2000), "what": ["Thank you very much!", "See you soon, don't wait"] * 1000})
@@ -40,14 +40,14 @@ def test_a_real_release_counts_its_own_texts():
 
 
 def test_names_and_pickling(phrases):
-    """Names are grams with spaces; a vectorizer survives a pickle."""
+    """Names are grams with spaces; a vectorizer can be pickled."""
     vectorizer = pickle.loads(pickle.dumps(vp.exports.to_count_vectorizer(phrases)))
     assert vectorizer.get_feature_names_out().tolist() == [" ".join(gram) for gram in phrases]
     assert vectorizer.transform(["thank you"]).sum() == 3
 
 
 def test_items_with_spaces(released):
-    """Items of lists are counted whole, spaces and all."""
+    """Items of lists are counted as a whole, even if they contain spaces."""
     items = released([("New York",), ("tea, green",), ("York",)])
     counted = vp.exports.to_count_vectorizer(items, tokenizer=None).transform(
         [["New York", "York", "New York"], ["New"]]
@@ -56,7 +56,7 @@ def test_items_with_spaces(released):
 
 
 def test_grams_that_read_the_same_are_refused(released):
-    """("new york",) and ("new", "york") cannot be told apart as strings."""
+    """The grams ("new york",) and ("new", "york") have the same string, so a release of both is refused."""
     both = released([("new",), ("york",), ("new york",), ("new", "york")])
     with pytest.raises(vp.errors.InputError, match="two grams become one"):
         vp.exports.to_count_vectorizer(both)
@@ -78,7 +78,10 @@ def estimator(**arguments):
 
 
 def test_the_estimator_is_one_of_scikit_learn():
-    """The checks of scikit-learn that apply to transformers of texts: `check_estimator` skips all that fit numbers."""
+    """The estimator passes the checks of scikit-learn that apply to transformers of texts.
+
+    `check_estimator` skips all checks that fit numbers.
+    """
     from sklearn.base import clone
     from sklearn.utils import estimator_checks
 
@@ -91,7 +94,7 @@ def test_the_estimator_is_one_of_scikit_learn():
 
 
 def test_the_estimator_in_a_pipeline():
-    """It is fitted with the users of the documents, and its columns are the released phrases."""
+    """The estimator is fitted with the users of the documents, and its columns are the released phrases."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
@@ -107,7 +110,7 @@ def test_the_estimator_in_a_pipeline():
 
 
 def test_the_estimator_protects_users_and_not_documents():
-    """One user's many documents give the user one unit of weight; without users nothing is released."""
+    """A user has one unit of weight for many documents; without users, `fit` raises an error."""
     vocabulary = estimator().fit([*DOCUMENTS, *["kanarienvogel"] * 3000], users=[*AUTHORS, *["ann"] * 3000])
     assert "kanarienvogel" not in vocabulary.get_feature_names_out()
     with pytest.raises(vp.errors.InputError, match="users= must name the user"):
@@ -117,7 +120,7 @@ def test_the_estimator_protects_users_and_not_documents():
 
 
 def test_the_estimator_without_results_and_with_a_ledger(tmp_path):
-    """A vocabulary of nothing has no columns; the account is charged."""
+    """An empty vocabulary has no columns; the account is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("posts", vp.Budget(9, 1e-6), create=True)
     vocabulary = estimator().fit(["alone"], users=["ann"], ledger=account)
     assert vocabulary.transform(["alone", "tea"]).shape == (2, 0)

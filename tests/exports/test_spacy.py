@@ -1,4 +1,4 @@
-"""spaCy finds the released grams."""
+"""spaCy finds exactly the released grams."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ pytest.importorskip("spacy", reason="spaCy is not installed: make exports")
 
 
 def test_a_matcher_finds_phrases(phrases):
-    """Single words and phrases, whatever their case, also where spaCy cuts otherwise than voxpop."""
+    """Single words and phrases are found in any case, even if spaCy tokenizes differently from voxpop."""
     import spacy
 
     nlp = spacy.blank("en")
@@ -20,7 +20,7 @@ def test_a_matcher_finds_phrases(phrases):
 
 
 def test_apostrophes_of_phones(phrases):
-    """Words that were cut with one kind of apostrophe are found with either; tokens as they are, as they are."""
+    """Words of the tokenizer "words" match with either apostrophe; tokens separated by white space match exactly."""
     import spacy
 
     nlp = spacy.blank("en")
@@ -31,7 +31,7 @@ def test_apostrophes_of_phones(phrases):
 
 
 def test_a_label_and_exact_spelling(released):
-    """Matches carry the label; with ORTH case counts."""
+    """Matches have the label; with ORTH, case is significant."""
     import spacy
 
     nlp = spacy.blank("en")
@@ -41,7 +41,7 @@ def test_a_label_and_exact_spelling(released):
 
 
 def test_patterns_of_an_entity_ruler(phrases, tmp_path):
-    """The file is what an entity ruler loads."""
+    """An entity ruler loads the file of patterns."""
     import spacy
 
     vp.exports.write(phrases, tmp_path / "patterns.jsonl", format="spacy")

@@ -1,4 +1,4 @@
-"""Released keys as SQL, run by the databases that are here and parsed in the dialects of those that are not."""
+"""Released keys as SQL, run by DuckDB and parsed in the dialects of databases that are not installed."""
 
 import datetime as dt
 from decimal import Decimal
@@ -60,7 +60,7 @@ def words_of(words):
 @given(words=st.sets(st.sampled_from(NASTY) | st.text("'\\\"`;-\n $%{", max_size=5), max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_duckdb_runs_it(words):
-    """A condition keeps just the released words, whatever they hold; a query gives them."""
+    """A condition keeps exactly the released words, with any characters; a query returns them."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pa.table({"word": [*NASTY, *words]})
     release, connection = words_of(words), duckdb.connect()
@@ -72,7 +72,7 @@ def test_duckdb_runs_it(words):
 
 
 def test_duckdb_runs_it_with_keys_of_every_type():
-    """Also several columns together, and names that need quotes."""
+    """Conditions and queries work for several columns of any type, and for names that need quotes."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release, connection = keys_of(TYPED), duckdb.connect()
     connection.register("t", pa.concat_tables([TYPED, TYPED.slice(1)]))
@@ -85,7 +85,7 @@ def test_duckdb_runs_it_with_keys_of_every_type():
 @pytest.mark.parametrize("form", ["where", "select"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_reads_the_same_keys_back(dialect, form):
-    """By the tokens of its own parser: no string ends early."""
+    """The parser of each dialect finds exactly the released strings, so no string ends early."""
     release = words_of(NASTY)
     text = vp.exports.to_sql(release, dialect, form, "we`i\"rd 'name")
     whole = text if form == "select" else f"SELECT * FROM t WHERE {text}"
@@ -95,7 +95,7 @@ def test_every_dialect_reads_the_same_keys_back(dialect, form):
 
 
 def test_nothing_released_keeps_nothing():
-    """A list without values is an error in most databases."""
+    """An empty release gives valid SQL without a list of values, which is an error in most databases."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release = words_of([])
     assert duckdb.sql(f"SELECT 1 WHERE {vp.exports.to_sql(release, 'duckdb', columns='word')}").fetchall() == []
@@ -104,7 +104,7 @@ def test_nothing_released_keeps_nothing():
 
 
 def test_refusals(released):
-    """Grams, words without a column, unknown dialects and forms, and what a dialect cannot hold."""
+    """Grams, words without a column, unknown dialects and forms, and text that a dialect cannot express are refused."""
     with pytest.raises(InputError, match="holds grams"):
         vp.exports.to_sql(released([("a", "b")]))
     with pytest.raises(InputError, match="name the column"):
@@ -120,7 +120,7 @@ def test_refusals(released):
 
 
 def test_a_file_for_dbt(tmp_path):
-    """The query as a model."""
+    """A SQL file contains the query as a dbt model."""
     vp.exports.write(keys_of(TYPED.select(["shop"])), tmp_path / "released_shops.sql", dialect="snowflake")
     text = (tmp_path / "released_shops.sql").read_text()
     assert text == 'SELECT\n  "shop"\nFROM (VALUES\n  (-8),\n  (7)) AS released("shop")\n'

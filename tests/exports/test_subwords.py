@@ -1,4 +1,4 @@
-"""Tokenizers of subwords are trained on released words and counts alone."""
+"""Tokenizers of subwords are trained on released words and counts only."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ COUNTS = {"low": 500, "lower": 200, "lowest": 300, "newest": 600, "été": 90, "
 
 
 def counted(counts=COUNTS, reading="words"):
-    """Return words and their counts."""
+    """Return a tally of words."""
     items = sorted(counts, key=str.encode)
     release = vp.Release.from_items(pa.array(items, pa.large_string()), StoredPlan({}), vp.Guarantee(3, 5e-8), reading)
     numbers = np.array([counts[item] for item in items])
@@ -27,7 +27,7 @@ def counted(counts=COUNTS, reading="words"):
 
 
 def test_frequent_words_are_subwords_and_bytes_stay_bytes():
-    """Any text comes back to the letter; what people share takes few tokens."""
+    """Text is decoded unchanged except that it is in lower case; released words take few tokens."""
     made = vp.exports.to_subword_tokenizer(counted(), "bpe", 512)
     assert made.encode("see the lowest newest").tokens[-2:] == ["Ġlowest", "Ġnewest"]
     for text in ("low été 👍 <b>\n\t", "今天", "", "don't\x00"):
@@ -38,7 +38,7 @@ def test_frequent_words_are_subwords_and_bytes_stay_bytes():
 
 @pytest.mark.parametrize("model", ["wordpiece", "unigram"])
 def test_what_nobody_shares_is_unknown(model):
-    """Visible ASCII is known whatever was released; other letters by released words alone."""
+    """Visible ASCII characters are always known; other characters are known only from released words."""
     made = vp.exports.to_subword_tokenizer(counted(), model, 512)
     assert "[UNK]" not in made.encode("low, (new) été #7!").tokens
     unknown = made.token_to_id("[UNK]")
@@ -47,7 +47,7 @@ def test_what_nobody_shares_is_unknown(model):
 
 
 def test_texts_are_folded_as_those_of_the_release():
-    """Items and words between white space are taken as they are."""
+    """Texts are normalized like the texts of the release; items and words between white space are not changed."""
     made = vp.exports.to_subword_tokenizer(counted({"New": 700, "new": 5}, "whitespace"), "bpe", 512)
     assert made.encode(" New").tokens == ["ĠNew"]
     assert made.normalizer is None
@@ -59,7 +59,7 @@ def test_texts_are_folded_as_those_of_the_release():
 @settings(max_examples=40)
 @given(counts=st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(-5, 4 * MOST_REPEATED), max_size=6))
 def test_words_stand_in_the_text_by_their_counts(counts):
-    """In proportion, at least once, and never many more than wanted."""
+    """The training text repeats words in proportion to their counts, at least once, with a bounded total."""
     found = {}
     for line in _text(counted(counts).each_gram()):
         words = line.split(" ")[1:]
@@ -73,14 +73,17 @@ def test_words_stand_in_the_text_by_their_counts(counts):
 
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_it_depends_on_what_is_public_alone(model):
-    """The same words and counts, the same subwords, which the library may number anew; without words there are some."""
+    """Equal words and counts give equal subwords, although the library may number them differently.
+
+    A release without words also gives a tokenizer.
+    """
     first, second = (vp.exports.to_subword_tokenizer(counted(), model, 600).get_vocab() for _ in range(2))
     assert set(first) == set(second)
     assert vp.exports.to_subword_tokenizer(counted({}), model, 600).encode("low").ids
 
 
 def test_phrases_are_left_out(released):
-    """Subwords are parts of words."""
+    """Subwords are trained on single words, not on phrases."""
     release = released([("new",), ("york",), ("new", "york")])
     tally = vp.Tally(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
     assert "".join(_text(tally)).split() == ["new"] * 400 + ["york"] * 300
@@ -88,7 +91,7 @@ def test_phrases_are_left_out(released):
 
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
-    """Beside a release that has counts; without counts it says what is missing."""
+    """The command writes a tokenizer for a release with counts; without counts, the error states this."""
     tally = counted()
     tally.grams.save(tmp_path / "words")
     monkeypatch.chdir(tmp_path)
@@ -108,7 +111,7 @@ def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
 
 
 def test_what_cannot_be_is_refused(tmp_path):
-    """Another model, too small a vocabulary, a release without counts, a file that is there."""
+    """Another model, a small vocabulary, an invalid token, no counts and an existing file raise errors."""
     tally = counted()
     for wrong, words in (
         ({"model": "words"}, '"bpe" or'),

@@ -1,4 +1,4 @@
-"""One text at a time is cut as the corpus cuts many."""
+"""`Cutter` cuts one text like the corpus cuts many texts."""
 
 import pickle
 import re
@@ -41,17 +41,17 @@ def by_corpus(text, tokenizer):
 @given(text=TEXTS)
 @settings(max_examples=150)
 def test_a_text_is_cut_as_the_corpus_cuts_it(tokenizer, text):
-    """Every tokenizer gives the tokens that a corpus of the same text holds."""
+    """Every tokenizer gives the same tokens as a corpus of the same text."""
     assert Cutter(tokenizer)(text) == by_corpus(text, tokenizer)
 
 
 def test_a_callable_is_asked_for_one_text():
-    """A tokenizer of the caller's own gets a list of one."""
+    """A callable tokenizer receives a list of one text."""
     assert Cutter(lambda texts: [text.split("|") for text in texts])("a b|c") == ["a b", "c"]
 
 
 def test_cutters_can_be_pickled():
-    """So a vectorizer can be saved, and sent to other processes."""
+    """Cutters can be pickled, so a vectorizer can be saved and sent to other processes."""
     assert pickle.loads(pickle.dumps(Cutter("words")))("A b") == ["a", "b"]
 
 
@@ -59,12 +59,12 @@ def test_cutters_can_be_pickled():
     ("tokenizer", "text", "words"), [(None, "a b", "lists of tokens"), ("words", ["a"], "tokenizer=None")]
 )
 def test_texts_and_lists_are_told_apart(tokenizer, text, words):
-    """A text where lists are wanted, and a list where texts are."""
+    """A text instead of a list of tokens, and a list instead of a text, raise errors."""
     with pytest.raises(vp.errors.InputError, match=words):
         Cutter(tokenizer)(text)
 
 
 def test_unknown_tokenizers_are_refused():
-    """The message lists the names there are."""
+    """The error for an unknown tokenizer lists the valid names."""
     with pytest.raises(vp.errors.InputError, match="words, unicode, whitespace, characters"):
         Cutter("syllables")

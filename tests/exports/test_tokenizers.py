@@ -1,4 +1,4 @@
-"""Hugging Face tokenizers cut and number as released."""
+"""Hugging Face tokenizers have the tokens and the order of the release."""
 
 import re
 
@@ -22,21 +22,21 @@ TEXTS = [
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace", "characters", re.compile(r"[A-Za-z]+")])
 def test_texts_are_cut_as_by_voxpop(released, tokenizer):
-    """With every token in the vocabulary, none is unknown and all are the same."""
+    """With every token in the vocabulary, the tokenizer gives the same tokens as voxpop and no unknown token."""
     cut = [Cutter(tokenizer)(text) for text in TEXTS]
     made = vp.exports.to_tokenizer(released((token,) for tokens in cut for token in tokens), tokenizer)
     assert [made.encode(text).tokens for text in TEXTS] == cut
 
 
 def test_the_vocabulary_is_the_single_tokens(phrases):
-    """Ids follow canonical order behind that of the unknown token; phrases have none."""
+    """The unknown token has id 0, and single tokens follow in canonical order; phrases have no id."""
     made = vp.exports.to_tokenizer(phrases)
     assert made.get_vocab() == {"[UNK]": 0, "don't": 1, "thank": 2, "very": 3, "you": 4, "été": 5}
     assert made.encode("thank him").ids == [2, 0]
 
 
 def test_it_survives_a_file(phrases, tmp_path):
-    """Saved and loaded by the library itself."""
+    """The library loads the saved tokenizer."""
     from tokenizers import Tokenizer
 
     vp.exports.write(phrases, tmp_path / "tokenizer.json", format="tokenizer")
@@ -45,13 +45,13 @@ def test_it_survives_a_file(phrases, tmp_path):
 
 
 def test_lists_of_tokens(released):
-    """Items with spaces are tokens of their own."""
+    """Items with spaces are single tokens."""
     made = vp.exports.to_tokenizer(released([("New York",), ("tea",)]), None)
     assert made.encode(["New York", "coffee"], is_pretokenized=True).tokens == ["New York", "[UNK]"]
 
 
 def test_what_cannot_be_is_refused(released, phrases):
-    """A released "[UNK]", and a tokenizer that no file can hold."""
+    """A released "[UNK]" and a tokenizer that a file cannot contain are refused."""
     with pytest.raises(vp.errors.InputError, match="released token itself"):
         vp.exports.to_tokenizer(released([("[UNK]",)]), "whitespace")
     with pytest.raises(vp.errors.InputError, match="callable"):

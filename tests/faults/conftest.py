@@ -1,4 +1,4 @@
-"""The command line, as in tests/cli."""
+"""The fixture `voxpop` of tests/cli, which runs the command line."""
 
 from cli.conftest import voxpop
 

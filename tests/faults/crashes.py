@@ -1,4 +1,4 @@
-"""What the processes do that `test_crashes.py` kills: python -m faults.crashes is never needed."""
+"""The work of the processes that `test_crashes.py` kills. Running `python -m faults.crashes` by hand has no use."""
 
 import itertools
 import os
@@ -11,7 +11,7 @@ import pyarrow as pa
 import voxpop as vp
 import voxpop.engine.read
 import voxpop.mechanisms.ngrams.mechanism
-import voxpop.mechanisms.ngrams.releasing  # so that a forked process imports nothing
+import voxpop.mechanisms.ngrams.releasing  # imported here so that a forked process imports nothing
 from support.look import read_engine
 from voxpop.reading.limited import memory
 from voxpop.release.result import StoredPlan
@@ -20,7 +20,7 @@ RELEASES = {name: [f"{name} {number}" for number in range(2000)] for name in ("o
 
 
 def rows_of(name: str) -> pa.Table:
-    """Return one of two tables; of pyarrow, for polars starts threads, which a fork would lose."""
+    """Return one of two tables, as a pyarrow table: polars starts threads, which a fork would lose."""
     return pa.table({"who": list(range(3000)), "text": [f"{name} b{number % 700} c" for number in range(3000)]})
 
 
@@ -35,7 +35,7 @@ def corpus_of(name: str) -> vp.Corpus:
 
 
 def save_releases(folder: Path, ready: Path) -> None:
-    """Save the two releases in turn, for ever."""
+    """Save the two releases in turn, forever."""
     kept = [release_of(name) for name in RELEASES]
     ready.touch()
     for release in itertools.cycle(kept):
@@ -43,7 +43,7 @@ def save_releases(folder: Path, ready: Path) -> None:
 
 
 def save_corpora(folder: Path, ready: Path) -> None:
-    """Save the two corpora in turn, for ever."""
+    """Save the two corpora in turn, forever."""
     kept = [corpus_of(name) for name in RELEASES]
     ready.touch()
     for corpus in itertools.cycle(kept):
@@ -51,7 +51,7 @@ def save_corpora(folder: Path, ready: Path) -> None:
 
 
 def spill(folder: Path, ready: Path) -> None:
-    """Read and release with so little memory that everything goes to work files, for ever."""
+    """Read and release with so little memory that all data goes to work files, forever."""
     limit = memory.MemoryLimit(memory.FIXED + (1 << 18), 1 << 18, folder)
     memory.MemoryLimit.of = staticmethod(lambda *_: limit)  # type: ignore[method-assign]
     plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-5))
@@ -62,7 +62,7 @@ def spill(folder: Path, ready: Path) -> None:
 
 
 def crowd(folder: Path, ready: Path) -> None:
-    """Save one release a few times, while others do."""
+    """Save one release ten times, while other processes do the same."""
     ready.touch()
     release = release_of("old" if os.getpid() % 2 else "new")
     for _ in range(10):
@@ -70,11 +70,11 @@ def crowd(folder: Path, ready: Path) -> None:
 
 
 def serve() -> None:
-    """Fork a process for each line "work folder ready" of standard input, and answer with its number.
+    """Fork a process for each line "work folder ready" of standard input, and print its process id.
 
-    Everything is imported by then, so a process is at work within milliseconds.
+    All modules are imported before the fork, so a process starts its work within milliseconds.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead leave nothing
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # killed processes leave no zombies
     print("ready", flush=True)
     works = {each.__name__: each for each in (save_releases, save_corpora, spill, crowd)}
     for line in sys.stdin:

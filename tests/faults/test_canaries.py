@@ -1,4 +1,4 @@
-"""Marked words, user names and numbers on the private side: none of their bytes comes out on any way but a release."""
+"""Marked words, user names and numbers in private data never appear in any output except a release."""
 
 import json
 import logging
@@ -38,14 +38,14 @@ RELEASING = {
 
 
 def rows() -> pl.DataFrame:
-    """Return what many share, and one user who is marked all over."""
+    """Return texts that many users share, and one user whose name and text are marks."""
     texts = [" ".join(SHARED[number % 7 :]) for number in range(400)]
     names = [f"user {number}" for number in range(400)]
     return pl.DataFrame({"who": [*names, USER], "text": [*texts, f"{WORD} {NUMBER} {WORD}{NUMBER}"]})
 
 
 def every_byte(folder: Path) -> bytes:
-    """Return all names and contents under a folder, Parquet also as text."""
+    """Return all names and contents in a folder, and the rows of Parquet files also as text."""
     found = [json.dumps(os.listdir(folder)).encode()]
     for path in folder.rglob("*"):
         found.append(str(path).encode())
@@ -57,23 +57,23 @@ def every_byte(folder: Path) -> bytes:
 
 
 def assert_unmarked(what: bytes) -> None:
-    """Look for every mark, also as raw numbers."""
+    """Check that bytes contain no mark, neither as text nor as a binary number."""
     for mark in MARKS:
         assert mark.encode() not in what.lower(), mark
     assert NUMBER.to_bytes(8, "little") not in what
 
 
 def run(folder: Path, calls: list[list[str]]) -> subprocess.CompletedProcess[bytes]:
-    """Run commands in one process with every logger at its loudest and a folder of its own for temporary files."""
+    """Run commands in one process, with all loggers at the lowest level and a separate folder for temporary files."""
     (folder / "temporary").mkdir()
     environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "POLARS_VERBOSE": "1", "COLUMNS": "200"}
     call = [sys.executable, "-c", LOUD, json.dumps(calls)]
     return subprocess.run(call, capture_output=True, env=environment, cwd=folder)
 
 
-@pytest.mark.jit  # a process of its own, which coverage does not see
+@pytest.mark.jit  # another process, which coverage does not measure
 def test_nothing_marked_comes_out_of_a_release(tmp_path):
-    """Release folder, report, standard output and error, logs at every level, temporary files."""
+    """Release folders, reports, standard output and error, logs at every level and temporary files contain no mark."""
     source = tmp_path / "source"
     source.mkdir()
     rows().write_parquet(source / "rows.parquet")
@@ -91,7 +91,7 @@ def test_nothing_marked_comes_out_of_a_release(tmp_path):
 
 
 def broken(folder: Path, kind: str) -> tuple[object, dict[str, str]]:
-    """Return a source that holds the marks and cannot be read, and the columns to ask for."""
+    """Return a source that contains the marks and cannot be read, with the names of its columns."""
     row = f"{USER},{WORD} {NUMBER}"
     text = {"user": "who", "text": "text"}
     made: dict[str, tuple[str, bytes]] = {
@@ -162,7 +162,7 @@ SHAPES = {
 
 
 def said_by(error: BaseException, log: str, output: str) -> bytes:
-    """Return everything that an exception shows, also those that it came from, and what was printed meanwhile."""
+    """Return the text of an exception, of its causes and contexts, of the log and of the output."""
     said, waiting = [log, output, *traceback.format_exception(error)], [error]
     while waiting:
         each = waiting.pop()
@@ -176,7 +176,7 @@ def said_by(error: BaseException, log: str, output: str) -> bytes:
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", UNDECLARED)
 def test_no_source_quotes_what_it_holds(tmp_path, caplog, capfd, name, wrong):
-    """Every source of the registry with every wrong call."""
+    """For every source of the registry and every wrong call, errors, logs and output contain no mark."""
     caplog.set_level(0)
     source = UNDECLARED[name].make(PRIVATE, tmp_path)
     try:
@@ -191,7 +191,7 @@ def test_no_source_quotes_what_it_holds(tmp_path, caplog, capfd, name, wrong):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_wrong_source_is_quoted(caplog, capfd, shape):
-    """Texts, users and lists of them in place of a table."""
+    """Texts, users and lists of them, passed instead of a table, are not quoted."""
     caplog.set_level(0)
     with pytest.raises(VoxpopError) as caught:
         vp.read(SHAPES[shape], user="who", text="what")
@@ -200,7 +200,7 @@ def test_no_wrong_source_is_quoted(caplog, capfd, shape):
 
 
 def test_counts_of_rows_are_rounded(capsys):
-    """Saved notebooks keep what is printed; `exact=True` is for those who may know."""
+    """Saved notebooks keep printed counts, so these are rounded; `exact=True` is for callers who may see exact ones."""
     rows = [{"who": number, "what": None if number % 3 else "tea"} for number in range(1234)]
     for exact in (False, True):
         options = vp.ReadOptions(progress=True, exact=exact)
@@ -212,7 +212,7 @@ def test_counts_of_rows_are_rounded(capsys):
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_nothing_marked_is_in_an_exception(tmp_path, kind, caplog):
-    """Its message, its arguments, and those of every exception it came from, however they are logged."""
+    """The message, arguments and log of an exception contain no mark, and neither do those of its causes."""
     source, columns = broken(tmp_path, kind)
     caplog.set_level(0)
     with pytest.raises(VoxpopError) as caught:
@@ -229,7 +229,7 @@ def test_nothing_marked_is_in_an_exception(tmp_path, kind, caplog):
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_nothing_marked_is_in_the_output_of_a_refused_run(tmp_path, voxpop, kind):
-    """The command line says one line and shows no traceback."""
+    """The command line prints one line without a mark and no traceback."""
     source, columns = broken(tmp_path, kind)
     options = [part for name, value in columns.items() for part in (f"--{name}", value)]
     done = voxpop("items", source, *options, "--epsilon", 1, "--delta", 1e-7, "-o", tmp_path / "out")
@@ -237,7 +237,7 @@ def test_nothing_marked_is_in_the_output_of_a_refused_run(tmp_path, voxpop, kind
 
 
 def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
-    """Whatever it quotes is left out, also of those it came from; the frames stay."""
+    """The messages of an exception and its causes are omitted because they can quote data; the frames remain."""
 
     def fail(*_: object) -> None:
         try:
@@ -256,7 +256,7 @@ def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
 
 
 def test_work_files_are_private_while_they_are_used(tmp_path):
-    """No name in the folder, and rights of the owner alone on what is open."""
+    """A work file has no name in its folder, and only the owner may read the open file."""
     from voxpop.reading.limited.memory import WorkFile
 
     file = WorkFile(tmp_path)

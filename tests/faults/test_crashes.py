@@ -1,4 +1,4 @@
-"""A process that is killed at any moment leaves the old or the new, and no private data behind."""
+"""A process killed at any moment leaves the old or the new result, and no private data."""
 
 import os
 import random
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 class Server:
-    """Starts processes that have imported everything already, and kills them."""
+    """Start processes that have already imported all modules, and kill them."""
 
     def __init__(self, ready: Path) -> None:
         tests = Path(__file__).resolve().parent.parent
@@ -31,7 +31,7 @@ class Server:
         assert self._process.stdout.readline() == "ready\n"
 
     def start(self, work: str, folder: Path) -> int:
-        """Return the number of a process that is at work."""
+        """Start a process, and return its process id when it is at work."""
         self._ready.unlink(missing_ok=True)
         print(work, folder, self._ready, sep="\t", file=self._process.stdin, flush=True)
         child = int(self._process.stdout.readline())
@@ -39,21 +39,21 @@ class Server:
         return child
 
     def kill(self, work: str, folder: Path, after: float) -> None:
-        """Start, wait until it is at work and some time more, and kill -9."""
+        """Start a process, wait until it has been at work for `after` seconds, and kill it with kill -9."""
         child = self.start(work, folder)
         time.sleep(after)
         os.kill(child, signal.SIGKILL)
         wait_until(lambda: gone(child))
 
     def close(self) -> None:
-        """End it."""
+        """Stop the server."""
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
 
 
 def gone(child: int) -> bool:
-    """Say whether a process is no more."""
+    """Return whether a process has ended."""
     try:
         os.kill(child, 0)
     except ProcessLookupError:
@@ -62,7 +62,7 @@ def gone(child: int) -> bool:
 
 
 def wait_until(true: object) -> None:
-    """Wait for up to a minute."""
+    """Wait for up to a minute until a condition is true."""
     until = time.monotonic() + 60
     while not true():
         assert time.monotonic() < until
@@ -71,14 +71,17 @@ def wait_until(true: object) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """Return a server, which ends with the test."""
+    """Return a server that stops at the end of the test."""
     made = Server(tmp_path / "ready")
     yield made
     made.close()
 
 
 def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, record_property):
-    """At random moments (five; fifty by `make faults`): what is there loads and is one of the two; nothing stays."""
+    """After kills at random moments, the folder contains the old or the new release, and no other files remain.
+
+    There are five kills, or fifty with `make faults`.
+    """
     moments, folder = random.Random(8), tmp_path / "out" / "r"
     wanted = [crashes.release_of(name) for name in crashes.RELEASES]
     wanted[0].save(folder)
@@ -91,7 +94,7 @@ def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, recor
 
 
 def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path, record_property):
-    """The same for what is private."""
+    """After a save of a corpus is killed, the folder contains the old or the new corpus, and no other files remain."""
     moments, folder = random.Random(9), tmp_path / "out" / "c"
     wanted = {name: crashes.corpus_of(name) for name in crashes.RELEASES}
     wanted["old"].save(folder)
@@ -106,7 +109,7 @@ def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path, record
 
 
 def test_a_killed_spill_leaves_nothing(server, tmp_path, record_property):
-    """Work files have no names, so there is nothing to find, neither meanwhile nor after."""
+    """Work files have no names, so the work folder is empty after every kill."""
     moments = random.Random(10)
     (tmp_path / "work").mkdir()
     for _ in range(KILLS):
@@ -116,7 +119,7 @@ def test_a_killed_spill_leaves_nothing(server, tmp_path, record_property):
 
 
 def test_several_runs_into_one_folder(server, tmp_path):
-    """What is there is one of theirs, whole, and nothing else is left."""
+    """After several concurrent runs, the folder contains one complete release, and no other files remain."""
     folder = tmp_path / "out" / "r"
     runs = [server.start("crowd", folder) for _ in range(4)]
     for run in runs:

@@ -1,4 +1,4 @@
-"""Full disks, cut-off files, too little memory, files that change: an error that helps, and nothing broken."""
+"""Full disks, truncated files, too little memory and changing files cause a helpful error and damage no files."""
 
 import subprocess
 import sys
@@ -55,14 +55,14 @@ sys.exit(main(sys.argv[2:]))
 
 
 def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run Python with the tests on its path."""
+    """Run Python code with the tests on the path."""
     path = str(Path(__file__).resolve().parent.parent)
     call = [sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r}); {code}", *map(str, arguments)]
     return subprocess.run(call, capture_output=True, text=True)
 
 
 def test_a_full_disk_while_spilling(tmp_path):
-    """The work folder is full: say so, and which options help."""
+    """If the work folder is full, the error states this and names the options that help."""
     pl.from_arrow(crashes.rows_of("old")).write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "work").mkdir()
     done = run(SPILL, tmp_path / "rows.parquet", tmp_path / "work")
@@ -72,7 +72,7 @@ def test_a_full_disk_while_spilling(tmp_path):
 
 
 def test_a_full_disk_while_saving(tmp_path):
-    """The old release and the old corpus are as they were, and nothing else is left."""
+    """After a failed save, the old release and the old corpus are unchanged, and no other files remain."""
     crashes.release_of("old").save(tmp_path / "out" / "r")
     crashes.corpus_of("old").save(tmp_path / "out" / "c")
     done = run(SAVE, tmp_path / "out")
@@ -84,7 +84,7 @@ def test_a_full_disk_while_saving(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
 def test_folders_that_cannot_be_written():
-    """Refused with the folder's name: for releases before anything is spent."""
+    """The error names the folder that cannot be written to; for releases this happens before budget is spent."""
     with pytest.raises(InputError, match="/proc/"):
         crashes.release_of("old").save("/proc/nowhere/r")
     with pytest.raises(InputError, match="/proc/"):
@@ -95,7 +95,10 @@ def test_folders_that_cannot_be_written():
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_files_cut_off_anywhere(tmp_path, ending):
-    """At forty places: an error of ours, or, where the format cannot tell, whole rows from the front."""
+    """A file truncated at any of forty places raises `SourceError`, or is read up to its last complete row.
+
+    A truncated Parquet file always raises the error. Other formats cannot always detect truncation.
+    """
     whole, path = tmp_path / f"whole.{ending}", tmp_path / f"cut.{ending}"
     rows = pl.from_arrow(crashes.rows_of("old")).head(300)
     {"parquet": rows.write_parquet, "csv": rows.write_csv, "jsonl": rows.write_ndjson}[ending](whole)
@@ -112,13 +115,13 @@ def test_files_cut_off_anywhere(tmp_path, ending):
 @pytest.mark.parametrize("change", ["longer", "other"])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, ending, change):
-    """Another file under its name, or more rows behind: what was read may be half of each."""
+    """A file that is replaced or gets more rows during reading is refused, because the rows could mix both versions."""
     path, rows = tmp_path / f"rows.{ending}", pl.from_arrow(crashes.rows_of("old"))
     write = {"parquet": lambda t, p: t.write_parquet(p), "csv": lambda t, p: t.write_csv(p)}[ending]
     write(rows, path)
 
     def changing(batches, user):
-        for each in checked_users(batches, user):  # before the end of the file
+        for each in checked_users(batches, user):  # the file changes before its end is read
             if change == "longer":
                 with open(path, "ab") as file:
                     file.write(b"9,b\n")
@@ -136,7 +139,10 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, ending, cha
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("more", [1 << 25, 1 << 26, 1 << 27])
 def test_too_little_memory_is_an_error_that_helps(tmp_path, more):
-    """An address space below need: a clear refusal; where glibc or polars ends the process itself, it says so."""
+    """With too little address space, the command prints a clear error without a traceback.
+
+    If glibc or polars ends the process, standard error mentions memory.
+    """
     size = 400_000
     pl.DataFrame({"who": range(size), "text": [f"w{n} x{n % 977} y" for n in range(size)]}).write_csv(
         tmp_path / "t.csv"

@@ -1,7 +1,7 @@
-"""Systems that this machine is not: macOS and Windows, by what they lack. Nothing here proves that they work.
+"""Simulations of macOS and Windows, by the functions these systems lack. They do not prove that voxpop works there.
 
-macOS cannot exchange folders and its allocator takes no advice. Windows has no `fcntl`, opens no folders, renames onto
-nothing that exists, gives no advice on mapped pages, and may keep a file from being removed while somebody reads it.
+macOS cannot exchange folders, and its allocator accepts no advice. Windows has no `fcntl`, cannot open folders or
+rename onto an existing path, gives no advice on mapped pages, and can prevent the removal of a file that is being read.
 """
 
 import builtins
@@ -24,7 +24,7 @@ from voxpop.release.result import StoredPlan
 
 
 class Elsewhere:
-    """A module of this system, with what another system has in its place."""
+    """A module of this system, with some functions replaced by the functions of another system."""
 
     def __init__(self, module, **other):
         self.__dict__.update(_module=module, **other)
@@ -46,13 +46,13 @@ def renames_onto_nothing(source, target):
 
 
 def macos(monkeypatch):
-    """No exchange, no advice to the allocator."""
+    """Remove the exchange of folders and the advice to the allocator."""
     monkeypatch.setattr(folder, "sys", SimpleNamespace(platform="darwin"))
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: SimpleNamespace())
 
 
 def windows(monkeypatch):
-    """None of what only POSIX has."""
+    """Remove functions that only POSIX has."""
     there = Elsewhere(os, name="nt", open=opens_no_folder, rename=renames_onto_nothing)
     monkeypatch.setattr(folder, "sys", SimpleNamespace(platform="win32"))
     monkeypatch.setattr(folder, "os", there)
@@ -64,7 +64,7 @@ def windows(monkeypatch):
 
     def no_libc(name, *_, **__):
         if name is None:
-            raise TypeError("bad argument type for built-in operation")  # what CDLL(None) says there
+            raise TypeError("bad argument type for built-in operation")  # the error of CDLL(None) on Windows
         return builtins.object()
 
     monkeypatch.setattr(ctypes, "CDLL", no_libc)
@@ -72,7 +72,7 @@ def windows(monkeypatch):
 
 @pytest.fixture(params=[macos, windows], ids=["macOS", "Windows"])
 def system(request, monkeypatch):
-    """Pretend to be another system."""
+    """Simulate another system."""
     request.param(monkeypatch)
 
 
@@ -82,14 +82,14 @@ def words(*items):
 
 
 def test_pretending_takes_away_what_it_says(system, tmp_path):
-    """The pretence is one: folders do not change places there."""
+    """The simulation is effective: folders cannot be exchanged."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     assert not folder.exchange(tmp_path / "one", tmp_path / "two")
 
 
 def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
-    """New, over another one, and over an empty folder; nothing is left beside it."""
+    """A release can be saved to a new folder, over another release and over an empty folder; no other files remain."""
     target = tmp_path / "words"
     words("tea").save(target)
     words("milk").save(target, overwrite=True)
@@ -103,7 +103,7 @@ def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
 
 
 def test_a_crash_between_the_two_steps_is_put_right(system, tmp_path):
-    """The old release stands aside for a moment; whoever loads finds it, and the next save goes on."""
+    """If a crash displaces the old release, `load` finds it, and the next save succeeds."""
     target = tmp_path / "words"
     words("tea").save(target)
     os.rename(target, tmp_path / ".words.voxpop-old")
@@ -115,7 +115,7 @@ def test_a_crash_between_the_two_steps_is_put_right(system, tmp_path):
 
 @pytest.mark.jit
 def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
-    """Work files, mapped pages and the allocator do without what the system lacks; the release is the same."""
+    """Work files, mapped pages and the allocator work without the missing functions; the release is the same."""
     rows = 40_000
     table = pl.DataFrame(
         {"who": np.arange(rows) % 5000, "what": [f"word{each % 700} tea milk" for each in range(rows)]}
@@ -129,7 +129,7 @@ def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
 
 
 def test_a_ledger_is_charged(system, tmp_path):
-    """Locked by filelock, replaced by a rename that every system has."""
+    """The ledger is locked by filelock and replaced by a rename that every system has."""
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
     account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6), create=True)
     for _ in range(2):

@@ -1,4 +1,7 @@
-"""Stop runs at every step and repeat them: `python -m ledger.stopping FOLDER VARIANT...` prints what is there then."""
+"""Kill runs at every step and repeat them.
+
+`python -m ledger.stopping FOLDER VARIANT...` prints the charges and files after each step.
+"""
 
 import json
 import os
@@ -8,8 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import filelock  # noqa: F401  so that a forked process imports nothing
-import pandas  # noqa: F401  which pyarrow imports for the first array of strings
+import filelock  # noqa: F401  imported here so that a forked process imports nothing
+import pandas  # noqa: F401  pyarrow imports pandas for the first array of strings
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -29,24 +32,24 @@ def release(_: object = None) -> vp.Release:
 
 
 def finish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
-    """Broken: the entry is finished before the result is written."""
+    """Finish the entry before the result is written (planted fault)."""
     run.account.finish(entry, result)
     runs.publish(runs.keep(result.save, run.folder, "broken"), run.folder)
 
 
 def publish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
-    """Broken: the result is published before the entry is finished."""
+    """Publish the result before the entry is finished (planted fault)."""
     runs.publish(runs.keep(result.save, run.folder, f"broken{entry.attempt}"), run.folder, overwrite=True)
     run.account.finish(entry, result)
 
 
 def repeat_finished(account: ledger.LedgerAccount, earlier: ledger.Entry, *_: object) -> ledger.Entry:
-    """Broken: a finished run runs again without a charge."""
+    """Run a finished run again without a charge (planted fault)."""
     return replace(earlier, attempt=earlier.attempt + 1, state="charged")
 
 
 def job(folder: Path, *, saving: bool) -> None:
-    """Run the job of the guide, and note the identifier that its caller sees."""
+    """Run the job of the guide, and record the identifier that its caller receives."""
     save_to = folder / "words" if saving else None
     run = vp.Ledger(folder / "team.json").account("posts").run("monday", save_to=save_to, overwrite=True)
     if not run.finished:
@@ -56,7 +59,7 @@ def job(folder: Path, *, saving: bool) -> None:
 
 
 def forked(work: object, *arguments: object, **options: object) -> bool:
-    """Run a function in a process, and return whether it was killed."""
+    """Run a function in a separate process, and return whether the process was killed."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -69,7 +72,7 @@ def forked(work: object, *arguments: object, **options: object) -> bool:
 
 
 def stopped(folder: Path, step: int, *, saving: bool) -> None:
-    """Run the job and kill this process before its step-th access to a file below the folder."""
+    """Run the job, and kill this process before its access number `step` to a file below the folder."""
     steps = 0
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -84,7 +87,7 @@ def stopped(folder: Path, step: int, *, saving: bool) -> None:
 
 
 def resumed(folder: Path) -> set[str]:
-    """Try to save every kept result as `voxpop resume` does, and return the identifiers of those that it saved."""
+    """Try to save every kept result as `voxpop resume` does, and return the identifiers of the saved results."""
     found = set()
     for kept in folder.glob(".words.voxpop-kept-*/words"):
         with suppress(ReleaseError):
@@ -94,7 +97,7 @@ def resumed(folder: Path) -> set[str]:
 
 
 def outcome(folder: Path) -> dict[str, object]:
-    """Return the charges, the states and everything that anyone may have seen."""
+    """Return the charges, the states and the identifiers of all releases that any person can have seen."""
     account = vp.Ledger(folder / "team.json").account("posts")
     seen = folder.parent / f"{folder.name}.seen"
     published = set(seen.read_text().split()) if seen.exists() else set()
@@ -111,9 +114,9 @@ def outcome(folder: Path) -> dict[str, object]:
 
 
 def main(root: Path, variant: str) -> None:
-    """Kill at each step until the job completes, and repeat it; end at the first harm of a broken variant."""
+    """Kill the job at each step until it completes, and repeat it; stop at the first harm of a broken variant."""
     saving = variant not in ("not saved", "repeat finished")
-    vp.Release._page = lambda *_: b"report"  # which takes most of the time
+    vp.Release._page = lambda *_: b"report"  # rendering the report takes most of the time
     if variant == "repeat finished":
         ledger.LedgerAccount._repeated = repeat_finished
         runs.LedgerRun.finished = property(lambda _: False)
@@ -144,4 +147,4 @@ if __name__ == "__main__":
     for number, name in enumerate(sys.argv[2:]):
         root = Path(sys.argv[1]) / str(number)
         root.mkdir()
-        forked(main, root, name)  # so that what a variant replaces stays with it
+        forked(main, root, name)  # a separate process, because a variant replaces functions of voxpop

@@ -1,4 +1,4 @@
-"""The ledger: charged before anything runs, kept whole, shared between processes."""
+"""The ledger is charged before a release runs, remains complete, and is shared between processes."""
 
 import json
 import os
@@ -23,19 +23,19 @@ ONCE = vp.Guarantee(1, 1e-8)
 
 @pytest.fixture
 def path(tmp_path):
-    """Where the ledger is kept."""
+    """Return the path of the ledger."""
     return tmp_path / "team.json"
 
 
 @pytest.fixture
 def account(path):
-    """An account with nothing spent."""
+    """Return an account of which no budget is spent."""
     return vp.Ledger(path).open("posts", BUDGET, create=True)
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Two words that everybody holds."""
+    """Return a corpus of 500 users, half of whom hold each of two words."""
     return vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
 
 
@@ -48,7 +48,7 @@ def python(program, *arguments, **options):
 
 
 def test_releases_are_charged(account, corpus):
-    """Every mechanism and counts take the account, and each charge says what it was."""
+    """Every mechanism and counts accept the account, and each entry names its mechanism."""
     words = vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account)
     vp.HeavyHitters(max_length=5).release(corpus, vp.Budget(0.5, 1e-8), ledger=account)
@@ -60,7 +60,7 @@ def test_releases_are_charged(account, corpus):
 
 
 def test_phrases_and_sequences_are_charged(account):
-    """The mechanisms that need an order."""
+    """Mechanisms that need ordered data also charge the account."""
     table = pl.DataFrame({"who": range(500), "what": [["a", "b"]] * 500})
     corpus = vp.read(table, user="who", sequence="what")
     vp.NGrams(max_length=2, limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
@@ -70,7 +70,7 @@ def test_phrases_and_sequences_are_charged(account):
 
 
 def test_too_much_is_refused_before_anything_runs(account):
-    """No plan runs, nothing is charged, and the message says what is left."""
+    """A request beyond the budget raises an error that states the remaining budget; no plan runs or is charged."""
 
     def fail(data):
         raise AssertionError("ran")
@@ -90,7 +90,10 @@ def test_too_much_is_refused_before_anything_runs(account):
 
 @pytest.mark.parametrize(("error", "state"), [(KeyError, "failed"), (KeyboardInterrupt, "charged")])
 def test_a_release_that_fails_stays_charged(account, error, state):
-    """It may have been seen. Only an error of the release itself can depend on its noise."""
+    """A failed release stays charged, because its output may have been seen.
+
+    Only an error of the release itself can depend on its noise, so only such an error sets the state "failed".
+    """
 
     def fail(data):
         raise error
@@ -111,7 +114,7 @@ plan.release(None, ledger=vp.Ledger(sys.argv[1]).account("posts"))
 
 
 def test_a_killed_process_stays_charged(account, path):
-    """Kill -9 in the middle of a release: the charge is there, and the lock is free."""
+    """After kill -9 in the middle of a release, the charge is recorded and the lock is free."""
     assert python(KILLED, path).returncode == -signal.SIGKILL
     assert [entry.mechanism for entry in account.entries] == ["test"]
     account.charge(ONCE, "next")
@@ -137,7 +140,7 @@ vp.Ledger(sys.argv[1]).account("posts").charge(vp.Guarantee(1, 1e-8), "killed")
     ("step", "when", "charged"), [("fsync", "", 1), ("replace", "before", 1), ("replace", "after", 2)]
 )
 def test_killed_while_writing(account, path, step, when, charged):
-    """At every step the ledger is the old one or the new one, and the next charge clears up."""
+    """After a kill at any step of writing, the ledger is the old or new one, and the next charge removes leftovers."""
     account.charge(ONCE, "first")
     assert python(KILLED_WRITING, path, step, when).returncode == -signal.SIGKILL
     assert len(account.entries) == charged
@@ -162,7 +165,7 @@ print(done)
 
 
 def test_two_processes_never_spend_the_same(path):
-    """Two processes ask 30 times each for a tenth of 4: exactly 40 charges get in, each with a number of its own."""
+    """Two processes request epsilon 0.1 thirty times each from a budget of 4: 40 charges succeed, numbered 1 to 40."""
     account = vp.Ledger(path).open("busy", vp.Budget(4, 0), create=True)
     call = [sys.executable, "-c", CHARGING, str(path), "30"]
     both = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -172,7 +175,7 @@ def test_two_processes_never_spend_the_same(path):
 
 
 def test_the_test_of_two_processes_finds_a_ledger_without_a_lock(path, monkeypatch):
-    """A twin without the lock, with another charge in between: one of the two is lost."""
+    """Without the lock, another charge during a charge is lost (deliberately broken variant)."""
     from contextlib import nullcontext
 
     from voxpop.ledger import ledger as ledger_module
@@ -198,7 +201,7 @@ ONCE_PURE = vp.Guarantee(0.1, 0.0)
 
 
 def test_only_the_owner_may_read(account, path):
-    """The file, and the lock beside it."""
+    """Only the owner may read the ledger file and the files next to it."""
     account.charge(ONCE, "x")
     for each in path.parent.iterdir():
         assert stat.S_IMODE(os.stat(each).st_mode) == 0o600
@@ -206,7 +209,7 @@ def test_only_the_owner_may_read(account, path):
 
 @pytest.mark.parametrize("damage", ["edited", "cut", "emptied", "other", "version"])
 def test_a_damaged_file_is_found(account, path, damage):
-    """Nothing is charged to a ledger that cannot be trusted."""
+    """A damaged ledger raises an error and is not charged."""
     account.charge(ONCE, "x")
     content = path.read_text(encoding="utf-8")
     path.write_text(
@@ -224,7 +227,7 @@ def test_a_damaged_file_is_found(account, path, damage):
 
 
 def test_a_lost_file_is_not_made_anew(account, path):
-    """Deleting a ledger does not give its budget back: not by a charge, not by opening, not by creating."""
+    """A deleted ledger is not created again with a full budget, whether by charging, opening or creating."""
     account.charge(ONCE, "all of it")
     path.unlink()
     ledger = vp.Ledger(path)
@@ -245,7 +248,7 @@ def test_a_lost_file_is_not_made_anew(account, path):
 
 @pytest.mark.parametrize("left", [".team.json.lock", ".team.json.exists"])
 def test_one_trace_of_a_lost_file_is_enough(account, path, left):
-    """The marker, or the lock of a ledger that an earlier version wrote."""
+    """The marker, or the lock of a ledger that an earlier version wrote, is enough to detect the lost file."""
     path.unlink()
     for each in path.parent.iterdir():
         if each.name != left:
@@ -258,7 +261,7 @@ def test_one_trace_of_a_lost_file_is_enough(account, path, left):
 
 
 def test_a_ledger_of_an_earlier_version_is_marked_at_its_next_charge(account, path):
-    """It has no marker yet."""
+    """A ledger of an earlier version has no marker until its next charge."""
     marker = path.with_name(".team.json.exists")
     marker.unlink()
     account.charge(ONCE, "x")
@@ -266,7 +269,7 @@ def test_a_ledger_of_an_earlier_version_is_marked_at_its_next_charge(account, pa
 
 
 def test_a_script_in_another_folder_starts_no_budget(account, path, tmp_path, monkeypatch):
-    """A relative path names another file there, so it must be created on purpose."""
+    """A relative path in another working directory names another file, which must be created explicitly."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     for call in (vp.Ledger("team.json").open, lambda name, _: vp.Ledger("team.json").account(name)):
@@ -277,7 +280,7 @@ def test_a_script_in_another_folder_starts_no_budget(account, path, tmp_path, mo
 
 
 def test_opening_again_keeps_the_budget(account, path):
-    """The same budget is fine; another one is refused, so are an unknown data set and a second creation."""
+    """Opening with the same budget works; another budget, an unknown data set and a second creation raise errors."""
     account.charge(ONCE, "x")
     ledger = vp.Ledger(path)
     assert len(ledger.open("posts", BUDGET).entries) == 1
@@ -305,7 +308,7 @@ def test_opening_again_keeps_the_budget(account, path):
     ],
 )
 def test_names_that_look_alike_are_one_account(path, name, other):
-    """White space, case and the Unicode normal form start no second budget."""
+    """Names that differ in white space, case or Unicode normal form share one budget."""
     ledger = vp.Ledger(path)
     ledger.open(name, BUDGET, create=True).charge(ONCE, "x")
     with pytest.raises(LedgerError, match="already"):
@@ -315,7 +318,7 @@ def test_names_that_look_alike_are_one_account(path, name, other):
 
 
 def test_names_of_an_earlier_version_that_look_alike_are_told_apart_exactly(account, path):
-    """Both accounts stay as they are; a name that fits several is refused."""
+    """Both accounts of an earlier version remain unchanged; a name that matches both raises an error."""
     with storage.held(path):
         datasets = storage.read_ledger(path)
         storage.write_ledger(path, {**datasets, "posts ": datasets["posts"]})
@@ -326,7 +329,7 @@ def test_names_of_an_earlier_version_that_look_alike_are_told_apart_exactly(acco
 
 
 def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
-    """Otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
+    """A spend below its stated pair is refused: otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
     for spend in (Spend(0.0, 0.0), Spend(1e-9, 0.1), Spend(1e-9, 0.0, apart=True)):
         forged = vp.Guarantee(2.9, 9e-7, spend=spend)
         for call in (lambda forged=forged: account.charge(forged, "x"), lambda forged=forged: account.fits(forged)):
@@ -337,7 +340,7 @@ def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_the_spend_of_every_plan_fits(account, name):
-    """What real plans state is charged with its spend, as it stands."""
+    """The spend of every private plan is consistent with its guarantee, so the ledger accepts it."""
     guarantee = PLANS[name].guarantee
     if guarantee.private:
         assert vp.Ledger(account.path).open(name, vp.Budget(10, 1e-3), create=True).fits(guarantee)
@@ -355,21 +358,21 @@ def test_the_spend_of_every_plan_fits(account, name):
     ],
 )
 def test_what_cannot_be_charged(account, guarantee):
-    """Not private, another unit, and things that are no guarantee."""
+    """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are refused."""
     with pytest.raises(InputError):
         account.charge(guarantee, "x")
     assert account.entries == []
 
 
 def test_seeds_and_ledgers_exclude_each_other(account, corpus):
-    """A seeded release costs what no account can say."""
+    """A release with a seed has no privacy cost that an account could charge, so a ledger refuses it."""
     with pytest.raises(InputError, match="seed"):
         vp.SetUnion().release(corpus, vp.Budget(1, 1e-8), seed=1, ledger=account)
     assert account.entries == []
 
 
 def test_names_and_budgets_are_checked(path):
-    """Before a file is made."""
+    """Invalid names and budgets raise errors before a file is made."""
     for name, budget in (("", BUDGET), (3, BUDGET), ("x", 3.0)):
         with pytest.raises(InputError):
             vp.Ledger(path).open(name, budget, create=True)
@@ -379,7 +382,7 @@ def test_names_and_budgets_are_checked(path):
 
 
 def test_nothing_private_is_kept(account, corpus, path):
-    """The file holds budgets, labels, times and guarantees."""
+    """The file contains budgets, labels, times and guarantees, and no data."""
     vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     content = json.loads(path.read_text(encoding="utf-8"))
     assert set(content) == {"format", "format_version", "checksum", "datasets"}

@@ -1,4 +1,4 @@
-"""The examples of scheduled releases: stopped and started again by cron, Airflow and Dagster, and charged once."""
+"""The examples of scheduled releases, killed and started again by cron, Airflow and Dagster, are charged once."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import pytest
 
 import voxpop as vp
 
-pytestmark = [pytest.mark.jit, pytest.mark.slow]  # other processes
+pytestmark = [pytest.mark.jit, pytest.mark.slow]  # these tests start other processes
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "nightly"
 DAY = "2026-11-24"
 KILLED = """
@@ -21,7 +21,7 @@ from voxpop.mechanisms.set_union import releasing
 def kill(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 releasing.release_adaptive = kill
 """
-"""Code that ends a release in the middle, as the end of a machine does."""
+"""Code that kills a release in the middle, like a failure of the machine."""
 AIRFLOW = """
 import pendulum
 from airflow.utils.state import DagRunState
@@ -40,7 +40,7 @@ assert dagster_words.definitions.resolve_schedule_def("nightly_schedule") is not
 
 @pytest.fixture
 def nightly(tmp_path):
-    """The folder of the job: posts of one day, and a ledger for thirty days."""
+    """Return the folder of the job, with posts of one day and a ledger for thirty days."""
     (tmp_path / "posts").mkdir()
     table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
     table.write_parquet(tmp_path / "posts" / f"{DAY}.parquet")
@@ -49,7 +49,7 @@ def nightly(tmp_path):
 
 
 def python(nightly, code, interpreter=sys.executable, **more):
-    """Run code beside the examples."""
+    """Run code with the examples on the path."""
     path = os.pathsep.join([str(EXAMPLES), str(Path(vp.__file__).parents[1])])
     environment = {**os.environ, "PYTHONPATH": path, "NIGHTLY": str(nightly), "HOME": str(nightly / "home"), **more}
     call = [interpreter, "-c", textwrap.dedent(code)]
@@ -57,7 +57,7 @@ def python(nightly, code, interpreter=sys.executable, **more):
 
 
 def interpreter_with(library):
-    """Return a Python that has a library: this one, or the one that VOXPOP_ORCHESTRATORS names."""
+    """Return a Python that has a library: the current one, or one that VOXPOP_ORCHESTRATORS lists."""
     for each in (sys.executable, *os.environ.get("VOXPOP_ORCHESTRATORS", "").split(os.pathsep)):
         found = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
         if each and subprocess.run([each, "-c", found], check=False).returncode == 0:
@@ -66,14 +66,14 @@ def interpreter_with(library):
 
 
 def assert_charged_once(nightly, attempts):
-    """One charge, one release, and the same release after another start."""
+    """Check that there is one charge and one release, which is the saved one."""
     (entry,) = vp.Ledger(nightly / "team.json").account("posts").entries
     assert (entry.label, entry.state, entry.attempt) == (DAY, "finished", attempts)
     assert vp.load(nightly / "words" / DAY).id == entry.release
 
 
 def test_the_job(nightly):
-    """Killed in the middle, started again, and started once more."""
+    """The job is killed in the middle, started again, and started once more."""
     call = f"import job; print(job.release_words('{DAY}'))"
     assert python(nightly, KILLED + call).returncode < 0
     assert vp.Ledger(nightly / "team.json").account("posts").entries[0].state == "charged"
@@ -85,7 +85,7 @@ def test_the_job(nightly):
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs sh")
 def test_cron(nightly, tmp_path):
-    """The script runs as it is, with `voxpop` on the path."""
+    """The script of the example runs unchanged, with `voxpop` on the path."""
     command = tmp_path / "bin" / "voxpop"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m voxpop.cli "$@"\n')
@@ -107,7 +107,7 @@ def test_cron(nightly, tmp_path):
 
 @pytest.mark.slow
 def test_airflow(nightly):
-    """The task of the DAG, with its database: after a killed attempt, and again."""
+    """The Airflow task succeeds after a killed attempt, and when it is repeated."""
     airflow = interpreter_with("airflow")
     more = {
         "AIRFLOW_HOME": str(nightly / "airflow"),
@@ -131,7 +131,7 @@ def test_airflow(nightly):
 
 @pytest.mark.slow
 def test_dagster(nightly):
-    """The asset is materialised after a killed attempt, and again."""
+    """The Dagster asset is materialized after a killed attempt, and when it is repeated."""
     dagster = interpreter_with("dagster")
     (nightly / "dagster").mkdir()
     assert python(nightly, f"{KILLED}import job; job.release_words('{DAY}')").returncode < 0

@@ -1,4 +1,4 @@
-"""Runs: charged once however often they are started, published once, and saved where the disk allows."""
+"""Runs are charged and published once for any number of attempts, and saved where the disk has space."""
 
 import json
 import os
@@ -21,30 +21,30 @@ ONCE = stopping.ONCE
 
 @pytest.fixture
 def account(tmp_path):
-    """An account with nothing spent."""
+    """Return an account of which no budget is spent."""
     return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """A home folder, where results are kept if there is no space beside their target."""
+    """Return a home folder, in which results are kept if their target has no space."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 def interrupt(_):
-    """End a release as a signal does."""
+    """Raise KeyboardInterrupt, like a signal that ends a release."""
     raise KeyboardInterrupt
 
 
 def interrupted(run, guarantee=ONCE):
-    """Start a run that is stopped from outside."""
+    """Start a run that is interrupted from outside."""
     with pytest.raises(KeyboardInterrupt):
         planned(guarantee, interrupt).release(None, ledger=run)
 
 
 def outcomes(tmp_path, *variants):
-    """Return what is there after each step at which a job was killed, and repeated, of each variant."""
+    """Return the outcomes for each variant after a job was killed at each step and repeated."""
     tests = Path(__file__).resolve().parent.parent
     call = [sys.executable, "-m", "ledger.stopping", str(tmp_path), *variants]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
@@ -58,13 +58,13 @@ def outcomes(tmp_path, *variants):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", ["none", "not saved"])
 def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
-    """Before each access to a file: one charge, one release that anyone saw, and nothing left behind."""
+    """A job killed before any file access and repeated has one charge, at most one visible release and no leftovers."""
     found = outcomes(tmp_path, variant)
     saving = variant == "none"
     assert len(found) > (40 if saving else 10)
     for each in found:
         assert (each["charges"], each["states"], each["left"]) == (1, ["finished"], [])
-        # A release that its caller saves itself is lost if the caller is killed before.
+        # A release that its caller saves is lost if the caller is killed before saving.
         assert len(each["published"]) == 1 or (not saving and not each["published"])
         assert each["saved"] is saving
     assert found[-1]["published"]
@@ -75,7 +75,7 @@ def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_broken_orders_are_detected(tmp_path):
-    """A result lost, or two releases for one charge."""
+    """Each broken order loses a result or makes two releases visible for one charge."""
     last = {each["variant"]: each for each in outcomes(tmp_path, *stopping.BROKEN)}
     assert set(last) == set(stopping.BROKEN)
     for variant, harm in last.items():
@@ -84,7 +84,7 @@ def test_broken_orders_are_detected(tmp_path):
 
 
 def test_an_interrupted_run_is_charged_once(account, tmp_path):
-    """Also with other data, since nobody saw a result; every attempt is recorded."""
+    """An interrupted run is charged once, and can use other data because no result was seen. Attempts are recorded."""
     for number in range(3):
         interrupted(account.run("monday", save_to=tmp_path / "words"))
         (entry,) = account.entries
@@ -101,7 +101,7 @@ def test_an_interrupted_run_is_charged_once(account, tmp_path):
 
 
 def test_a_finished_run_never_runs_again(account):
-    """Whether its result was saved or returned, an unknown person may have it."""
+    """A finished run does not run again: if its result was saved or returned, an unknown person may have it."""
     plan = planned(ONCE, stopping.release)
     plan.release(None, ledger=account.run("monday"))
     with pytest.raises(LedgerError, match=r'Run "monday" of "posts" is finished: its result was returned or saved'):
@@ -112,7 +112,10 @@ def test_a_finished_run_never_runs_again(account):
 
 
 def test_an_error_of_the_release_ends_its_run(account, tmp_path):
-    """The reason may depend on the noise: repeating until there is none would be a choice among releases."""
+    """A run that fails with an error cannot be repeated.
+
+    The reason can depend on the noise, so repeating until there is no error would be a selection among releases.
+    """
 
     def fail(_):
         raise MemoryError
@@ -126,7 +129,7 @@ def test_an_error_of_the_release_ends_its_run(account, tmp_path):
 
 @pytest.mark.parametrize("other", [vp.Guarantee(2, 1e-8), vp.Guarantee(1, 1e-9), vp.Guarantee(0.5, 1e-8)])
 def test_a_repeated_run_has_the_same_budget(account, other):
-    """Otherwise it is another release."""
+    """A repeated run with another guarantee or mechanism is another release, and is refused."""
     interrupted(account.run("monday"))
     with pytest.raises(InputError, match=r"was charged for test with \(1, 1e-08\)-DP"):
         planned(other, interrupt).release(None, ledger=account.run("monday"))
@@ -136,7 +139,7 @@ def test_a_repeated_run_has_the_same_budget(account, other):
 
 
 def test_two_at_once_publish_one(account, tmp_path):
-    """The attempt that was started last finishes; the result of the other is discarded unseen."""
+    """Of two concurrent attempts, the one started last finishes; the result of the other is discarded unseen."""
     folder, inner = tmp_path / "words", []
 
     def start_another(_):
@@ -151,7 +154,7 @@ def test_two_at_once_publish_one(account, tmp_path):
 
 
 def test_the_first_of_two_attempts_cannot_finish(account):
-    """Also if it ends before the second."""
+    """The first of two attempts cannot finish, even if it ends before the second."""
     first, second = (account.run("monday").charge(ONCE, "test") for _ in range(2))
     with pytest.raises(LedgerError, match="again"):
         account.finish(first)
@@ -163,7 +166,7 @@ def test_the_first_of_two_attempts_cannot_finish(account):
 
 
 def test_two_at_once_without_the_check_publish_two(account, monkeypatch):
-    """Broken: an attempt finishes although another was started."""
+    """Without the check, an attempt finishes although another was started (deliberately broken variant)."""
 
     def end(self, entry, **ended):
         with storage.held(self.path):
@@ -181,7 +184,7 @@ def test_two_at_once_without_the_check_publish_two(account, monkeypatch):
 
 
 def test_labels(account):
-    """One line, and not empty."""
+    """A label has one line and is not empty."""
     for label in ("", " ", 3, "a\nb", "x" * 201):
         with pytest.raises(InputError, match="label"):
             account.run(label)
@@ -192,7 +195,7 @@ def test_labels(account):
 
 
 def test_counts_are_saved_beside_their_release(account, tmp_path):
-    """The kept copy holds both; a ranking that was saved meanwhile stays."""
+    """The kept copy contains the counts and their release; a ranking saved in the meantime remains."""
     import polars as pl
 
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
@@ -208,7 +211,7 @@ def test_counts_are_saved_beside_their_release(account, tmp_path):
 
 
 def test_several_data_sets_are_not_saved_to_one_folder(account, tmp_path):
-    """The run may be repeated without the folder."""
+    """A run of several data sets with `save_to` is refused, and may be repeated without the folder."""
     plan = planned(ONCE, lambda _: {"a": stopping.release(), "b": stopping.release()})
     with pytest.raises(InputError, match="Leave out `save_to`"):
         plan.release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
@@ -218,7 +221,7 @@ def test_several_data_sets_are_not_saved_to_one_folder(account, tmp_path):
 
 @pytest.fixture
 def disk(tmp_path):
-    """A disk of 80 MiB."""
+    """Return a disk of 80 MiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     call = ["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(folder)]
@@ -229,7 +232,7 @@ def disk(tmp_path):
 
 
 def fill(disk):
-    """Take all space."""
+    """Write a file until the disk is full."""
     with open(disk / "filler", "wb") as file:
         while True:
             try:
@@ -240,7 +243,7 @@ def fill(disk):
 
 
 def test_space_is_checked_before_anything_is_charged(account, disk):
-    """Nothing runs with too little free space."""
+    """With less than 64 MiB of free space, no release runs and no charge is made."""
     fill(disk)
     with pytest.raises(ReleaseError, match=r"less than 64 MiB of free space\. Nothing ran and nothing was charged"):
         planned(ONCE, interrupt).release(None, ledger=account.run("monday", save_to=disk / "words"))
@@ -248,7 +251,7 @@ def test_space_is_checked_before_anything_is_charged(account, disk):
 
 
 def test_a_disk_that_fills_up_meanwhile_loses_nothing(account, disk, home, capsys):
-    """The result is kept elsewhere, for its owner only, and is saved later."""
+    """If the disk fills up, the result is kept in a folder that only its owner can read, and can be saved later."""
     from voxpop.cli import main
 
     def release(_):
@@ -273,7 +276,7 @@ def test_a_disk_that_fills_up_meanwhile_loses_nothing(account, disk, home, capsy
 
 
 def test_a_repeated_job_saves_the_kept_result(account, disk, home):
-    """As soon as there is space."""
+    """A repeated job saves the kept result as soon as there is space."""
 
     def release(_):
         fill(disk)
@@ -289,7 +292,7 @@ def test_a_repeated_job_saves_the_kept_result(account, disk, home):
 
 
 def test_a_result_that_no_disk_can_keep_is_lost(account, tmp_path, monkeypatch):
-    """Its size may depend on the noise, so the run does not start again."""
+    """The size of a result can depend on the noise, so a run whose result cannot be kept does not start again."""
 
     def full(folder, **_):
         raise OSError(28, "No space left on device")
@@ -302,7 +305,10 @@ def test_a_result_that_no_disk_can_keep_is_lost(account, tmp_path, monkeypatch):
 
 
 def test_an_output_that_appears_meanwhile(account, tmp_path):
-    """Nothing is replaced unasked; the result is kept, and nothing but a kept result is removed by resume."""
+    """An output that appears in the meantime is not replaced; the new result is kept.
+
+    `voxpop resume` removes kept results only.
+    """
 
     def release(_):
         stopping.release().save(tmp_path / "words")
@@ -320,7 +326,7 @@ def test_an_output_that_appears_meanwhile(account, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
 def test_a_folder_that_cannot_be_written_is_refused_first(account):
-    """Before anything is charged."""
+    """A folder that cannot be written to is refused before a charge."""
     with pytest.raises(ReleaseError, match="/proc"):
         planned(ONCE, interrupt).release(None, ledger=account.run("monday", save_to="/proc/nowhere/words"))
     assert account.entries == []
@@ -328,7 +334,7 @@ def test_a_folder_that_cannot_be_written_is_refused_first(account):
 
 @pytest.mark.slow
 def test_the_largest_epsilon_fits_and_a_larger_one_does_not(account):
-    """For every mechanism, before and after charges."""
+    """For every mechanism, `largest_epsilon` fits and a larger epsilon does not, before and after charges."""
     for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(max_length=2), vp.Sequences(alphabet=["a"])):
         delta = 0.0 if isinstance(mechanism, vp.Sequences) else 1e-8
         most = account.largest_epsilon(mechanism, delta)

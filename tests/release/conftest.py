@@ -1,4 +1,4 @@
-"""Releases to save and load."""
+"""Fixtures that return releases to save and load."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ NUMBERS = {
 
 @pytest.fixture
 def release_of() -> Callable[..., Release]:
-    """Return a maker of releases of the given items."""
+    """Return a function that makes a release of the given items."""
 
     def make(*items: str, private: bool = True) -> Release:
         return Release.from_items(
@@ -32,10 +32,10 @@ def release_of() -> Callable[..., Release]:
 
 @pytest.fixture
 def words(release_of: Callable[..., Release]) -> Release:
-    """Return a small release, in which bytes and letters sort differently from words."""
+    """Return a small release of words whose byte order is not the alphabetical order."""
     return release_of("Zoo", "milk", "tea", "été", "𝔘nicode")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """Results are saved, shown and compared, whatever a model answers."""
+    """Draw few sessions: these tests save, show and compare results and do not check the answers of a model."""

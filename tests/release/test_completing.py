@@ -1,4 +1,4 @@
-"""`Release.complete`: equal to a naive lookup over tuples, and cut as the release was."""
+"""`Release.complete` equals a naive search over tuples, and cuts a prompt like the texts of the release."""
 
 import time
 
@@ -32,7 +32,7 @@ def through(grams, beginning):
 
 
 def naive_continuations(grams, tokens, begun, limit):
-    """Look at every gram for every context, longest first."""
+    """Return the continuations that a search of all grams finds for every context, the longest context first."""
     found = []
     shortest = 0 if begun is not None or not tokens else 1
     for size in range(len(tokens), shortest - 1, -1):
@@ -43,7 +43,7 @@ def naive_continuations(grams, tokens, begun, limit):
 
         def key(token, context=context):
             ends = [(*context, token)[start:] for start in range(len(context) + 1)]
-            # A beginning that does not exist ends the comparison: shorter ones are asked only along existing ones.
+            # The comparison ends at a beginning that no gram has: `Completer` ranks shorter beginnings only until then.
             counts = []
             for end in ends:
                 counts.append(-through(grams, end))
@@ -65,14 +65,14 @@ def downward_closed(grams):
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=5), st.integers(1, 6))
 def test_equals_a_look_at_every_gram(grams, prompt, limit):
-    """Contexts, order and counts are those of a search through all grams, where every part is released."""
+    """If every part of a gram is released, contexts, order and counts equal the results of a search of all grams."""
     found = release_of(grams).complete(prompt, limit)
     assert seen(found) == naive_continuations(grams, tuple(prompt), None, limit)
 
 
 @given(GRAMS, st.lists(TOKENS, max_size=5))
 def test_works_where_parts_are_missing(grams, prompt):
-    """For any set, the continuations and their contexts are those of the search, and each is offered once."""
+    """For any set, continuations and contexts equal the results of the search, and no continuation is repeated."""
     found = seen(release_of(grams).complete(prompt, 1000))
     expected = naive_continuations(grams, tuple(prompt), None, 1000)
     assert sorted(found) == sorted(expected)
@@ -81,7 +81,7 @@ def test_works_where_parts_are_missing(grams, prompt):
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=3), st.text("ab", max_size=2))
 def test_beginnings_are_completed(grams, before, begun):
-    """An unreleased last word is completed, in the context of the words before it."""
+    """An unreleased last word is completed in the context of the words before it."""
     begun = begun + "c"
     grams = grams | downward_closed({(*gram, begun + "x") for gram in sorted(grams)[:5]})
     found = release_of(grams).complete(" ".join([*before, begun]), 5)
@@ -97,28 +97,28 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
         ("thank you", ["f", "for", "found"]),
         ("THANK  you ", ["f", "for", "found"]),
         ("thank you fo", ["for", "found"]),
-        ("thank you f", ["x"]),  # released behind "you": it stands, and goes on
-        ("x f", ["f", "for", "found"]),  # "x f" begins nothing: the beginning of a word
+        ("thank you f", ["x"]),  # released after "you", so it is a whole token
+        ("x f", ["f", "for", "found"]),  # no gram begins with "x f", so "f" is the beginning of a word
         ("nothing f", ["x"]),
-        ("x the end", ["end"]),  # nothing follows: a word that is complete
+        ("x the end", ["end"]),  # nothing follows "end", so it is completed to itself
         ("unheard ", []),
         ("unheard", []),
     ],
 )
 def test_the_last_word_of_a_text(prompt, tokens):
-    """A last word stands for itself where it was released there and something follows, else for its beginning."""
+    """A last word is a whole token if it was released there and something follows; otherwise it can be unfinished."""
     assert [each.token for each in release_of(downward_closed(PHRASES)).complete(prompt)] == tokens
 
 
 def test_an_empty_prompt_asks_for_beginnings():
-    """Nothing typed gives how grams begin, those that begin most first."""
+    """An empty prompt returns the first tokens of grams; tokens that begin more grams come first."""
     found = release_of([("a",), ("b",), ("b", "a")]).complete("")
     assert seen(found) == [("b", (), 2), ("a", (), 1)]
     assert found[0].gram == ("b",)
 
 
 def test_nothing_released_completes_nothing():
-    """An empty release has no continuations, and says so by none."""
+    """An empty release returns an empty list."""
     assert release_of([]).complete("a") == []
 
 
@@ -136,20 +136,20 @@ def test_nothing_released_completes_nothing():
     ],
 )
 def test_prompts_are_cut_as_the_texts_were(reading, prompt, tokens):
-    """The tokeniser that a release records cuts the prompt; without one, white space does."""
+    """The recorded tokenizer of the release cuts the prompt; without a record, white space separates tokens."""
     release = release_of([*((token,) for token in tokens), (*tokens, "next")], reading)
     assert release.complete(f"{prompt} ")[0].gram == (*tokens, "next")
 
 
 def test_a_word_with_an_apostrophe_may_grow():
-    """Whichever apostrophe stands in what is typed."""
+    """A last word with either kind of apostrophe can be unfinished; an apostrophe at its end ends the word."""
     for text in ("I don't", "I don\u2019t"):
         assert cut_prompt(text, "words", ()) == (["i", "don't"], True)
     assert cut_prompt("I don\u2019", "words", ()) == (["i", "don"], False)
 
 
 def test_an_item_is_one_prompt():
-    """Items are completed as a whole, white space and all."""
+    """An item with white space is completed as a whole."""
     release = release_of([("New",), ("New York",), ("York",)], "items")
     assert [each.token for each in release.complete("New ")] == ["New York"]
     assert [each.token for each in release.complete("New")] == ["New", "New York"]
@@ -157,26 +157,26 @@ def test_an_item_is_one_prompt():
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
 def test_words_are_those_of_the_private_side(text):
-    """The cutter of prompts agrees with the twin of the tokeniser that reads."""
+    """The tokenizer of prompts agrees with the reference implementation of the tokenizer of private texts."""
     assert cut_prompt(text, "words", ()).tokens == naive_corpus.words(text)
 
 
 @pytest.mark.parametrize("prompt", [3, None, [3], b"thank", {"a": 1}])
 def test_prompts_that_are_none(prompt):
-    """Anything but a text or a list of strings is refused, whatever was released."""
+    """A prompt that is neither a text nor a list of strings raises `InputError`."""
     with pytest.raises(InputError, match="a prompt must be a text or a list of tokens"):
         release_of([("a",)]).complete(prompt)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, True, "3"])
 def test_limits_that_are_none(limit):
-    """A limit is a whole number of at least 1."""
+    """A limit that is not a whole number of at least 1 raises `InputError`."""
     with pytest.raises(InputError, match="`limit` must be a whole number"):
         release_of([("a",)]).complete("a", limit)
 
 
 def test_reading_survives_saving(tmp_path):
-    """The tokeniser is kept with the release, and only where it is known."""
+    """`save` keeps the name of the tokenizer, and writes none if it is unknown."""
     release_of([("a",)], "words").save(tmp_path / "known")
     release_of([("a",)]).save(tmp_path / "unknown")
     assert vp.load(tmp_path / "known").reading == "words"
@@ -185,7 +185,7 @@ def test_reading_survives_saving(tmp_path):
 
 
 def test_mechanisms_record_how_texts_were_cut(tmp_path):
-    """From `read`, through a saved corpus, to every kind of release."""
+    """`read` records the tokenizer, a saved corpus keeps it, and every kind of release has it."""
     import re
 
     import polars as pl
@@ -206,7 +206,7 @@ def test_mechanisms_record_how_texts_were_cut(tmp_path):
 
 
 def test_a_call_is_quick(capsys):
-    """A call on 100,000 phrases takes about 0.1 ms of processor time; the promised millisecond, ten times, alarms."""
+    """A call on 100,000 phrases takes about 0.1 ms of processor time; the test fails at ten times the promised 1 ms."""
     grams = {(f"w{i % 300}", f"w{i % 331}", f"w{i % 7}") for i in range(60_000)}
     grams |= {gram[:2] for gram in grams} | {gram[:1] for gram in grams}
     release = release_of(grams)

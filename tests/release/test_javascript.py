@@ -1,4 +1,4 @@
-"""The scripts of the report, run by Node, against the Python that they repeat."""
+"""The scripts of the report, run by Node, return the same values as the Python code that they repeat."""
 
 import io
 import json
@@ -42,7 +42,7 @@ GRAMS = [
 
 
 def run(script, data):
-    """Return what a script prints as JSON; `DATA` in it is the data."""
+    """Run a script with `DATA` set to `data`, and return the JSON that it prints."""
     text = f"const DATA = {json.dumps(data)};\n{script}"
     done = subprocess.run([NODE, "-"], input=text, capture_output=True, text=True, timeout=60, check=True)
     return json.loads(done.stdout)
@@ -50,7 +50,7 @@ def run(script, data):
 
 @pytest.mark.parametrize("reading", ["words", "whitespace", "characters", ""])
 def test_prompts_are_tokenized_alike(reading):
-    """Tokens, and whether the last one may grow."""
+    """Both tokenizers return the same tokens, and the same answer to whether the last token may grow."""
     body = "console.log(JSON.stringify(DATA.map((text) => cutPrompt(text, %s, new Map()))));"
     found = run(scripts(("cutting",)) + body % json.dumps(reading), TEXTS)
     wanted = [cut_prompt(text, reading, {}) for text in TEXTS]
@@ -60,7 +60,7 @@ def test_prompts_are_tokenized_alike(reading):
 
 
 def test_completions_are_alike():
-    """The page unpacks its grams and offers what `Release.complete` returns."""
+    """The page unpacks its grams and returns the same continuations as `Release.complete`."""
     rows = sorted((gram.split() for gram in GRAMS), key=lambda gram: (len(gram), [token.encode() for token in gram]))
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
     html = release.report().html
@@ -79,7 +79,7 @@ def test_completions_are_alike():
 
 
 def test_composite_keys_have_a_column_each():
-    """On the page, and in what it saves: bars and backslashes in values separate nothing."""
+    """The page and its CSV file have a column for each part of a key, even if values contain bars and backslashes."""
     table = pl.DataFrame(
         {"a|b": ["x|y", "\\", "", "|\\|"] * 800, "day": ["7", "é", "\\|", ""] * 800, "who": range(3200)}
     )
@@ -101,7 +101,7 @@ def test_composite_keys_have_a_column_each():
 
 
 def test_a_key_of_one_column_is_one_column():
-    """And nothing completes it."""
+    """The page shows a key of one column in one cell, without a completer."""
     table = pl.DataFrame({"shop": [7] * 3000, "who": range(3000)})
     page = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="shop"), vp.Budget(4, 1e-7)).report().html
     assert 'class="cell"' not in page

@@ -1,4 +1,4 @@
-"""What a notebook shows: plans as print does, releases with their guarantee, and of private data nothing."""
+"""Notebooks show plans like `print`, results with their guarantee, and no private data."""
 
 import io
 import re
@@ -19,7 +19,7 @@ HOSTILE = ["<script>alert(1)</script>", "tea & milk", "\u202eevil", " ", "", "'"
 
 
 def corpus(**columns):
-    """Return a corpus of 3,000 people."""
+    """Return a corpus of 3,000 users."""
     table = pl.DataFrame({"who": range(3000), "what": ["thank you", "see you", "thank you very much"] * 1000})
     return vp.read(table, user="who", **(columns or {"text": "what"}))
 
@@ -37,7 +37,7 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_shows_itself_as_print_does(name):
-    """`plan` at the end of a cell, repr(plan) and print(plan) are one text, and no address of an object is in it."""
+    """The end of a cell, `repr(plan)` and `print(plan)` show the same text, without the address of an object."""
     plan = PLANS[name]()
     assert repr(plan) == str(plan)
     assert "object at 0x" not in repr(plan)
@@ -45,7 +45,7 @@ def test_a_plan_shows_itself_as_print_does(name):
 
 
 def test_counts_show_their_plan_and_their_numbers():
-    """A tally shows the grams of most users; its plan what print shows."""
+    """A tally shows its largest counts and its guarantee with the release; its plan looks the same as with `print`."""
     posts = corpus()
     words = vp.SetUnion().release(posts, BUDGET)
     tally = words.count(posts, vp.Budget(4, 1e-7))
@@ -57,7 +57,7 @@ def test_counts_show_their_plan_and_their_numbers():
 
 
 def test_a_ranking_shows_its_order():
-    """Places and grams, and what it costs with the release."""
+    """A ranking shows places, grams and its guarantee together with the release."""
     posts = corpus()
     words = vp.SetUnion().release(posts, BUDGET)
     ranking = words.top(2, posts, vp.Budget(1, 1e-7))
@@ -68,7 +68,7 @@ def test_a_ranking_shows_its_order():
 
 
 def test_a_corpus_shows_nothing_of_anybody():
-    """Two corpora of other people, more of them, and other words look alike in a notebook."""
+    """Two corpora with different words and numbers of users look the same in a notebook."""
     few = vp.read(pl.DataFrame({"who": [1], "what": ["secret"]}), user="who", text="what")
     assert few._repr_html_() == corpus()._repr_html_()
     assert "secret" not in few._repr_html_()
@@ -76,7 +76,7 @@ def test_a_corpus_shows_nothing_of_anybody():
 
 
 def test_a_release_shows_its_guarantee_and_words_first():
-    """Markup of what was released is text, blanks can be seen, and caution is said."""
+    """A release shows markup in items as text, blanks in quotes and a caution about a large epsilon."""
     table = pl.DataFrame({"who": range(7000), "what": HOSTILE * 1000})
     items = vp.SetUnion().release(vp.read(table, user="who", items="what"), vp.Budget(8, 1e-7))
     shown = items._repr_html_()
@@ -90,7 +90,7 @@ def test_a_release_shows_its_guarantee_and_words_first():
 
 
 def test_a_release_of_many_phrases_shows_some_of_each_length():
-    """Not only words, which come first."""
+    """A release of phrases shows some grams of each length, not only words, which come first."""
     said = ["thank you very much", "see you tomorrow", "good morning to all"] * 1000
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": said}), user="who", text="what")
     phrases = vp.NGrams(max_length=3).release(posts, vp.Budget(4, 1e-7))
@@ -99,7 +99,7 @@ def test_a_release_of_many_phrases_shows_some_of_each_length():
 
 
 def test_a_model_shows_noisy_counts():
-    """The first grams, with the end of a sequence as a dot."""
+    """A model shows its first grams, with a dot for the end of a sequence."""
     visits = pl.DataFrame({"who": range(2000), "pages": [["home", "news"], ["home"]] * 1000})
     model = vp.Sequences(alphabet=["home", "news"], max_length=4).release(
         vp.read(visits, user="who", sequence="pages"), vp.Budget(2)
@@ -110,7 +110,7 @@ def test_a_model_shows_noisy_counts():
 
 
 def test_a_guarantee_says_what_it_means():
-    """The statement, the sentence, and what to be careful about."""
+    """A guarantee shows its statement, its meaning and its cautions."""
     said = text_of(vp.Guarantee(50, 1e-2)._repr_html_())
     assert "(50, 0.01)-DP" in said
     assert "Adding or removing all rows of one user" in said
@@ -119,17 +119,17 @@ def test_a_guarantee_says_what_it_means():
 
 
 def test_grams_are_printed_safely_and_words_first():
-    """Escapes for what a terminal obeys, quotes around blanks, letters before digits before the rest."""
+    """Control characters are escaped and blanks quoted; letters sort before digits, and digits before other signs."""
     assert printable(("a\x1b[31m", " ", "")) == "a\\x1b[31m ' ' ''"
     assert words_first([("'",), ("1",), ("a",), ("é",)]) == [("a",), ("é",), ("1",), ("'",)]
 
 
 class Notebook(io.StringIO):
-    """Standard error of a notebook: no terminal."""
+    """The standard error of a notebook, which is not a terminal."""
 
 
 def in_notebook(monkeypatch):
-    """Pretend that a notebook's kernel runs this; return what it shows."""
+    """Simulate the kernel of a notebook, and return the list of displayed lines."""
     shell, shown = type("ZMQInteractiveShell", (), {}), []
     handle = types.SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
     displays = types.SimpleNamespace(display=lambda data, raw, display_id: handle)
@@ -140,20 +140,20 @@ def in_notebook(monkeypatch):
 
 
 def shown_of(release, monkeypatch):
-    """Return the last line that a release shows in a notebook, without its seconds."""
+    """Return the last progress line that a release displays in a notebook, without its seconds."""
     sink = Notebook()
     with monkeypatch.context() as patch:
         patch.setattr(progress, "PATIENCE", 0.0)
         patch.setattr(sys, "stderr", sink)
         shown = in_notebook(patch)
         release()
-    assert sink.getvalue() == ""  # which notebooks show in red
+    assert sink.getvalue() == ""  # notebooks show standard error in red
     assert shown[-1].endswith(" s")
     return shown[-1].rsplit(", ", 1)[0]
 
 
 def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
-    """A line with the number of rounds or lengths; without a notebook nothing."""
+    """A release displays a line with the number of rounds or lengths in a notebook, and nothing outside of one."""
     posts, sink = corpus(), Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
     vp.SetUnion().release(posts, BUDGET)
@@ -164,7 +164,7 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
 
 
 def test_heavy_hitters_show_their_rounds(monkeypatch):
-    """The line of heavy hitters counts the rounds that ran, of which the plan names the most."""
+    """The progress line of heavy hitters counts the rounds that ran; the plan states the maximum number."""
     held = vp.read(pl.DataFrame({"who": range(3000), "what": ["sun", "star", "moon"] * 1000}), user="who", items="what")
     plan = vp.HeavyHitters(max_length=6).plan(BUDGET)
     line = shown_of(lambda: plan.release(held), monkeypatch)
@@ -173,7 +173,7 @@ def test_heavy_hitters_show_their_rounds(monkeypatch):
 
 @pytest.mark.parametrize("lengths", [2, 3])
 def test_sequences_show_their_lengths(monkeypatch, lengths):
-    """The line of sequences counts the lengths of grams."""
+    """The progress line of sequences counts the lengths of grams."""
     visits = vp.read(pl.DataFrame({"who": range(3000), "what": [["a", "b", "a"]] * 3000}), user="who", sequence="what")
     mechanism = vp.Sequences(alphabet=["a", "b"], max_length=4, max_gram=lengths)
     line = shown_of(lambda: mechanism.release(visits, vp.Budget(4)), monkeypatch)
@@ -181,7 +181,7 @@ def test_sequences_show_their_lengths(monkeypatch, lengths):
 
 
 def test_quick_work_shows_nothing(monkeypatch):
-    """Below half a second nothing is written, so short cells stay clean."""
+    """Work of less than half a second displays no progress, so short cells have no extra output."""
     sink = Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
     shown = in_notebook(monkeypatch)
@@ -207,7 +207,10 @@ vp.NGrams(max_length=2).release(visits, vp.Budget(4, 1e-7)).report()
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
 def test_a_real_notebook():
-    """One updated line of progress and no standard error; a plan in a fixed-width font; reports with their charts."""
+    """A real notebook has one updated line of progress, nothing on standard error, and plans and reports as HTML.
+
+    The plan has a fixed-width font. The reports contain their charts.
+    """
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group docs")
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group docs")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install --group docs")
@@ -227,7 +230,7 @@ def test_a_real_notebook():
 
 
 class Text(HTMLParser):
-    """The text of a piece of HTML."""
+    """Collect the text of a piece of HTML."""
 
     def __init__(self, page):
         super().__init__()

@@ -1,4 +1,4 @@
-"""`Release`: a set in canonical order, and nothing else."""
+"""`Release` contains a set of grams in canonical order and no other data."""
 
 import dataclasses
 
@@ -29,37 +29,37 @@ def table_of(rows):
 
 
 def test_yields_items_in_order(words):
-    """A release of words iterates over words in the order of their bytes; as grams they are tuples of one."""
+    """A release of words iterates over words in the order of their bytes; `each_gram` yields tuples of one word."""
     assert list(words) == words.to_list() == ["Zoo", "milk", "tea", "été", "𝔘nicode"]
     assert list(words.each_gram()) == [(word,) for word in words]
     assert len(words) == 5
 
 
 def test_yields_tuples_where_grams_were_asked_for():
-    """Also where only single tokens were released: what iteration yields depends on the question, not on the answer."""
+    """A release of grams yields tuples even if only single tokens were released: its type is independent of data."""
     assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
 
 
 def test_speaks_arrow(words):
-    """Whatever takes an Arrow stream takes a release."""
+    """Libraries that accept an Arrow stream accept a release."""
     assert pl.DataFrame(words).equals(words.to_polars())
     assert pa.table(words).equals(words.to_arrow())
 
 
 @pytest.mark.parametrize("gram", ["tea", ("tea",), ["tea"]])
 def test_contains_what_was_released(words, gram):
-    """A token, a tuple and a list all name a released gram."""
+    """A token, a tuple and a list can each name a released gram."""
     assert gram in words
 
 
 @pytest.mark.parametrize("gram", ["te", ("tea", "milk"), (), 3, None])
 def test_contains_nothing_else(words, gram):
-    """What was not released is not in the release, whatever its type."""
+    """Values of any type that were not released are not in the release."""
     assert gram not in words
 
 
 def test_tables_have_the_promised_columns(words):
-    """The three kinds of table agree on columns, types and rows."""
+    """The three kinds of table agree in columns, types and rows."""
     frame = words.to_polars()
     assert frame.schema == {"gram": pl.List(pl.String), "length": pl.Int32}
     assert words.to_arrow().schema.equals(SCHEMA)
@@ -69,24 +69,24 @@ def test_tables_have_the_promised_columns(words):
 
 
 def test_is_frozen(words):
-    """No field of a release can be set."""
+    """Setting a field of a release raises an error."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         words.plan = None
 
 
 def test_repr_counts_and_promises(words, release_of):
-    """The representation shows the size and the guarantee, and none of the grams."""
+    """The representation shows the size and the guarantee, but no grams."""
     assert repr(words) == "Release(5 items, (4, 1e-07)-DP, one user added or removed)"
     assert repr(release_of("tea")).startswith("Release(1 item,")
 
 
 def test_repr_marks_a_seeded_release(release_of):
-    """A release made with a seed says so first."""
+    """The representation of a release made with a seed contains NOT PRIVATE."""
     assert "NOT PRIVATE" in repr(release_of("tea", private=False))
 
 
 def test_equality_is_about_the_set_the_numbers_and_the_promise(words, release_of):
-    """Equal grams, numbers and guarantees are equal releases; any difference is not."""
+    """Releases with the same grams, plan and guarantee are equal; a difference in any part makes them unequal."""
     assert words == Release.from_items(pa.array(words.to_list()), StoredPlan(words.plan.to_dict()), words.guarantee)
     assert words != Release(words.grams, words.plan, words.guarantee)
     assert words != release_of("tea")
@@ -96,7 +96,7 @@ def test_equality_is_about_the_set_the_numbers_and_the_promise(words, release_of
 
 
 def test_empty_release_works(release_of):
-    """A release of nothing has a length, tables and no members."""
+    """An empty release has length 0, empty tables and no members."""
     empty = release_of()
     assert (len(empty), list(empty), "tea" in empty) == (0, [], False)
     assert empty.to_polars().schema == {"gram": pl.List(pl.String), "length": pl.Int32}
@@ -104,14 +104,14 @@ def test_empty_release_works(release_of):
 
 @given(st.sets(grams, max_size=12))
 def test_canonical_order_is_accepted(members):
-    """Distinct grams sorted by length and bytes make a release that yields just them."""
+    """Distinct grams sorted by length and bytes make a release that yields exactly these grams."""
     rows = canonical(members)
     assert list(Release(table_of(rows), PLAN, GUARANTEE)) == rows
 
 
 @given(st.lists(grams, min_size=2, max_size=8))
 def test_any_other_order_is_refused(rows):
-    """A table that is not sorted, or holds a gram twice, is our own fault and refused."""
+    """A table that is unsorted or has a duplicate gram raises `InternalError`."""
     if rows == canonical(set(rows)):
         rows = [*rows, rows[-1]]
     with pytest.raises(InternalError, match="canonical order"):
@@ -119,7 +119,7 @@ def test_any_other_order_is_refused(rows):
 
 
 def test_unsorted_items_are_refused():
-    """Items that come unsorted, twice or null do not become a release."""
+    """Unsorted, duplicate or null items raise `InternalError`."""
     for items in (["b", "a"], ["a", "a"], ["a", None]):
         with pytest.raises(InternalError):
             Release.from_items(pa.array(items, pa.large_string()), PLAN, GUARANTEE)
@@ -129,26 +129,26 @@ def test_unsorted_items_are_refused():
     ("gram", "length"), [([["a"]], [2]), ([[]], [0]), ([None], [1]), ([["a"]], [None]), ([[None]], [1])]
 )
 def test_malformed_rows_are_refused(gram, length):
-    """A wrong length, an empty gram and nulls are refused."""
+    """A wrong length, an empty gram and nulls raise `InternalError`."""
     with pytest.raises(InternalError):
         Release(pa.table({"gram": gram, "length": length}, schema=SCHEMA), PLAN, GUARANTEE)
 
 
 def test_other_columns_are_refused(words):
-    """A table with a further column, such as a count, cannot become a release."""
+    """A table with another column, such as a count, raises `InternalError`."""
     with pytest.raises(InternalError, match="schema"):
         Release(words.grams.append_column("count", pa.array(range(5))), PLAN, GUARANTEE)
 
 
 def test_metadata_is_refused(words):
-    """A table that carries notes about its making cannot become a release."""
+    """A table with schema metadata raises `InternalError`."""
     with pytest.raises(InternalError, match="schema"):
         Release(words.grams.replace_schema_metadata({"users": "17"}), PLAN, GUARANTEE)
 
 
 @given(st.sets(grams, max_size=12), st.data())
 def test_bytes_depend_on_the_set_alone(members, data):
-    """However the table was cut into chunks and sliced out of others, the file has the same bytes."""
+    """The bytes of the file depend only on the rows, not on the chunks and slices of the table."""
     rows = canonical(members)
     cut = data.draw(st.integers(0, len(rows)))
     pieces = pa.concat_tables([table_of([("x",), *rows[:cut]]).slice(1), table_of(rows[cut:])])

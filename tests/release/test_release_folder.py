@@ -1,4 +1,4 @@
-"""`replace_folder`: a crash at any moment leaves the old folder or the new one."""
+"""`replace_folder`: after a crash at any moment, the folder is the old one or the new one."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ OLD, NEW = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
 
 
 class Crash(BaseException):
-    """The end of the process, as nearly as a test can have it."""
+    """Simulate the end of the process, as closely as a test can."""
 
 
 def contents(path):
@@ -28,14 +28,14 @@ def contents(path):
 
 @pytest.fixture(params=["exchange", "by turns"])
 def system(request, monkeypatch):
-    """A system that can exchange folders, and one that cannot."""
+    """Simulate a system that can exchange folders, and one that cannot."""
     if request.param == "by turns":
         monkeypatch.setattr(folder, "exchange", lambda first, second: False)
     return request.param
 
 
 class Breaker:
-    """Counts the calls that change the disk and makes one of them fail."""
+    """Count the calls that change the disk, and make one of them fail."""
 
     def __init__(self, monkeypatch, at, failure, *, also_after):
         self.calls, self.at, self.failure, self.also_after = 0, at, failure, also_after
@@ -54,7 +54,7 @@ class Breaker:
 
 
 def run_broken(target, at, failure, *, also_after):
-    """Replace `target` with NEW while call number `at` fails; say whether there was such a call."""
+    """Replace `target` with NEW while call number `at` fails; return whether that call happened."""
     with pytest.MonkeyPatch.context() as patch:
         breaker = Breaker(patch, at, failure, also_after=also_after)
         with suppress(Crash, OSError):
@@ -64,7 +64,7 @@ def run_broken(target, at, failure, *, also_after):
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
 def test_a_crash_at_any_step_leaves_old_or_new(tmp_path, system, before):
-    """Whichever step the process dies at, a reader finds all of the old or all of the new, and the next save works."""
+    """If the process ends at any step, a reader finds the complete old or new folder, and the next save works."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
         if before:
@@ -81,7 +81,7 @@ def test_a_crash_at_any_step_leaves_old_or_new(tmp_path, system, before):
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
 def test_an_error_at_any_step_leaves_old_or_new(tmp_path, system, before):
-    """When one step fails and the process lives on, a reader finds old or new, and nothing is left beside it."""
+    """If one step fails and the process continues, a reader finds the old or new folder, and no other one remains."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
         if before:
@@ -96,7 +96,7 @@ def test_an_error_at_any_step_leaves_old_or_new(tmp_path, system, before):
 
 
 def test_a_failed_save_is_an_error_and_changes_nothing(words, release_of, tmp_path, monkeypatch):
-    """A full disk is reported in words, and the earlier release stays."""
+    """A full disk raises `ReleaseError`, and the earlier release remains."""
     words.save(tmp_path / "words")
 
     def full(*_):
@@ -110,7 +110,7 @@ def test_a_failed_save_is_an_error_and_changes_nothing(words, release_of, tmp_pa
 
 
 def test_a_release_that_stands_aside_can_be_loaded(words, tmp_path):
-    """After a crash between the two steps of a system without exchange, loading still finds the release."""
+    """If a system without exchange crashes between its two steps, the displaced release can still be loaded."""
     words.save(tmp_path / "words")
     os.rename(tmp_path / "words", tmp_path / ".words.voxpop-old")
     assert vp.load(tmp_path / "words") == words
@@ -119,7 +119,7 @@ def test_a_release_that_stands_aside_can_be_loaded(words, tmp_path):
 
 
 def test_two_writers_do_not_disturb_each_other(tmp_path, monkeypatch):
-    """A second writer that finishes while the first one writes leaves the folder to whoever comes last."""
+    """If a second writer finishes while the first one writes, the folder contains the files of the last writer."""
     target, plain = tmp_path / "words", folder._write
 
     def write_slowly(fresh, files):
@@ -134,7 +134,7 @@ def test_two_writers_do_not_disturb_each_other(tmp_path, monkeypatch):
 
 
 def test_names_that_are_patterns_are_plain_names(tmp_path):
-    """Leftovers of one folder only are removed, whatever signs its name holds."""
+    """Only leftovers of the same folder are removed, even if its name contains pattern characters."""
     (tmp_path / ".b.voxpop-new-1").mkdir()
     replace_folder(tmp_path / "[ab]*", NEW)
     assert sorted(os.listdir(tmp_path)) == [".b.voxpop-new-1", "[ab]*"]
@@ -152,7 +152,7 @@ KILLED = """
 
 
 def test_killed_at_random_moments(tmp_path):
-    """A writer killed twenty times in mid-work always leaves one whole folder and at most its own leftovers."""
+    """A writer killed 20 times during its work always leaves one complete folder and at most its unfinished files."""
     target = tmp_path / "words"
     for turn in range(20):
         process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), str(target)], stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""`report.html`: a function of the release, true to its plan, safe whatever the grams hold."""
+"""`report.html` depends only on the release, agrees with its plan and is safe for any tokens."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def page_of(release):
 
 
 class Parsed(HTMLParser):
-    """Elements, their attributes and the text of scripts and styles, as a browser would cut the page."""
+    """Collect elements, attributes and the text of scripts and styles, split as in a browser."""
 
     def __init__(self, page):
         super().__init__()
@@ -96,7 +96,7 @@ UNIONS = [
 @pytest.mark.parametrize("union", UNIONS, ids=str)
 @pytest.mark.parametrize("size", [1, 10, 20])
 def test_chances_of_set_union_are_the_plans(union, size):
-    """The report's own formula needs as many holders as the plan does."""
+    """The formula of the report gives the same number of users as the plan."""
     plan = union.plan(BUDGET)
     numbers = plan.to_dict()
     last = numbers["round_plans"][-1]
@@ -106,14 +106,14 @@ def test_chances_of_set_union_are_the_plans(union, size):
 
 
 def test_chances_of_optimal_selection_are_the_plans():
-    """One item each: the optimal rule, at the plan's own delta."""
+    """For one item per user, the optimal rule at the plan's delta gives the same number of users as the plan."""
     plan = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.users_needed(p) for p in (0.01, 0.5, 0.999)]
 
 
 def test_chances_of_ngrams_are_the_plans():
-    """With the planned noise in place of what ran, the report needs as many holders as the plan."""
+    """With the planned noise instead of the noise of the run, the report gives the same number of users as the plan."""
     plan = vp.NGrams(max_length=4, limit=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
     for each in plan.lengths[1:]:
@@ -125,14 +125,14 @@ def test_chances_of_ngrams_are_the_plans():
 
 
 def test_chances_of_heavy_hitters_are_the_plans():
-    """The worst case that the plan states."""
+    """For the worst case that the plan states, the report gives the same number of users as the plan."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
     chance = voting_chance(plan.to_dict())
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.users_needed(p) for p in (0.1, 0.5, 0.9)]
 
 
 def test_a_cutoff_too_low_is_never_enough():
-    """Where weight stops below the threshold, no number of holders is invented."""
+    """If the weight cannot reach the threshold, the report states no number of users."""
     numbers = {"noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
     assert about_union.curve_of({"weighting": "weighted", "limit": 3}, numbers, 1) == []
@@ -147,7 +147,7 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_every_mechanism_has_its_story(name):
-    """A plan that ran and the same plan loaded from a file give one page, with the words of the mechanism."""
+    """A plan that ran and the same plan loaded from a file give the same page, with the text of the mechanism."""
     plan = PLANS[name]
     grams = [("tea",), ("milk",)] + ([("milk", "tea")] if name == "ngrams.html" else [])
     assert story_of(plan.to_dict(), {1: 2, 2: 1}).words == name
@@ -158,14 +158,14 @@ def test_every_mechanism_has_its_story(name):
 
 @pytest.mark.parametrize("numbers", [{}, {"mechanism": "set union"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
 def test_unknown_plans_have_a_general_story(numbers):
-    """Numbers that are not those of a mechanism of ours are shown, and nothing is claimed about them."""
+    """A plan of an unknown mechanism is shown as numbers, without any statement about them."""
     page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
     assert "has no text for the plan of this release" in page
     assert "How many people it took" not in page
 
 
 def test_page_is_saved_and_depends_on_the_release_alone(tmp_path):
-    """Saving, loading and saving again give the same page; it names the checksums of the files beside it."""
+    """Saving, loading and saving again give the same page, which contains the checksums of the other files."""
     release = release_of([("tea",), ("milk",)], PLANS["union.html"])
     release.save(tmp_path / "once")
     vp.load(tmp_path / "once").save(tmp_path / "again")
@@ -176,7 +176,7 @@ def test_page_is_saved_and_depends_on_the_release_alone(tmp_path):
 
 
 def test_nothing_of_the_grams_reaches_the_markup():
-    """Tokens that are markup stay inside the packed list, and the page has the elements it has without them."""
+    """Tokens that contain markup are only in the packed list; the page has the same elements as without them."""
     plan = PLANS["union.html"]
     page, plain = (Parsed(page_of(release_of(grams, plan))) for grams in ([(each,) for each in NASTY], [("tea",)]))
     assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
@@ -185,7 +185,7 @@ def test_nothing_of_the_grams_reaches_the_markup():
 
 
 def test_numbers_of_a_plan_are_escaped():
-    """A plan or promise from a file cannot bring markup into the page."""
+    """A plan or guarantee loaded from a file cannot add markup to the page."""
     numbers = {"mechanism": "<img src=x>", "note": "</script><b>", "table": [{"<i>": "<i>"}]}
     guarantee = vp.Guarantee(4, 1e-7, "</script><script>alert(2)</script>")
     page = Parsed(page_of(release_of([("tea",)], StoredPlan(numbers), guarantee)))
@@ -196,7 +196,7 @@ def test_numbers_of_a_plan_are_escaped():
 
 @given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False), lambda each: st.lists(each)))
 def test_json_in_the_page_is_inert(content):
-    """No text can end a script element, and it reads back as it was."""
+    """JSON in the page cannot end a script element, and it reads back unchanged."""
     text = json_for_html(content)
     assert text.isascii()
     assert not set("<>&") & set(text)
@@ -204,7 +204,7 @@ def test_json_in_the_page_is_inert(content):
 
 
 def test_policy_allows_these_scripts_and_no_network():
-    """Every script and style that runs is allowed by its hash, nothing else is, and nothing may be loaded."""
+    """The policy allows the page's scripts and styles by their hash, no other scripts, and no network access."""
     page = Parsed(page_of(release_of([("tea",)], PLANS["union.html"])))
     policy = dict(part.strip().split(" ", 1) for part in page.policy.split(";"))
     assert policy["default-src"] == "'none'"
@@ -220,7 +220,7 @@ def test_policy_allows_these_scripts_and_no_network():
 
 
 def test_a_release_that_is_not_private_says_so_everywhere():
-    """In the title, in an alert, in the statement, and without the promises of a private one."""
+    """The title, an alert and the statement mark a release that is not private; its page states no factor e^epsilon."""
     plan = PLANS["union.html"]
     grams = [("tea",)]
     private = page_of(release_of(grams, plan))
@@ -235,7 +235,7 @@ def test_a_release_that_is_not_private_says_so_everywhere():
 
 
 def test_page_states_the_numbers_of_an_extraction():
-    """Holders, spurious phrases and the parts of the budget are those of what ran."""
+    """Users needed, spurious phrases and shares of the budget follow from the rounds that ran."""
     plan = ngrams_plan(limit=20, eta=0.02)
     sizes = {1: 300, 2: 50}
     story = story_of(plan.to_dict(), sizes)
@@ -243,7 +243,7 @@ def test_page_states_the_numbers_of_an_extraction():
     assert sum(cost["share"] for cost in story.costs) == pytest.approx(1.0)
     parts = {(cost["length"], cost["part"]): cost["share"] for cost in story.costs}
     assert parts[2, "vote"] / parts[2, "forecast"] == pytest.approx((20.0 / 3.5) ** 2)
-    # Length 1 is the sum of its rounds.
+    # The share of length 1 is the sum over its rounds.
     first = sum(row["scale"] ** -2 for row in plan.to_dict()["round_plans"])
     assert parts[1, "vote"] == pytest.approx(first / (first + plan.later))
     assert [row[1] for row in story.needed.rows] == ["300", "50"]
@@ -251,13 +251,16 @@ def test_page_states_the_numbers_of_an_extraction():
 
 @given(st.floats(1e-300, 1e300))
 def test_bounds_are_rounded_up(number):
-    """A bound in words is never below the bound, and not far above."""
+    """A bound in the text is never below the number, and at most 1.1 % above it, plus 1 for numbers from 1000."""
     shown = Fraction(in_words.at_most(number).replace(",", ""))
     assert Fraction(number) <= shown <= Fraction(number) * Fraction("1.011") + (1 if number >= 1000 else 0)
 
 
 def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(tmp_path):
-    """Each in turn, and again after the metadata changed: one statement for all files, and the sums of all of them."""
+    """After each saved addition and change of metadata, the report has one statement that composes all saved results.
+
+    It also contains the checksums of all tables.
+    """
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
     release, budget = vp.SetUnion(limit=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
@@ -279,7 +282,7 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
 
 
 def test_counts_and_rankings_are_not_denied():
-    """Pages of counts and rankings claim only what they leave out, and state the epsilon of the statement."""
+    """Pages of counts and rankings state only omissions that apply to them, and the epsilon of the guarantee."""
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
     release, budget = vp.SetUnion(limit=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
@@ -287,7 +290,7 @@ def test_counts_and_rankings_are_not_denied():
     assert ["an order by frequency" in page for page in pages] == [True, False, False]
     assert ["the number of users of an item" in page for page in pages] == [True, False, True]
     assert ["items, with noisy counts" in page for page in pages] == [False, True, False]
-    assert not any("At this epsilon" in page for page in pages[1:])  # its number is of the release alone
+    assert not any("At this epsilon" in page for page in pages[1:])  # a statement about the release only
     for page in pages:
         [stated] = re.findall(r"</span>\(([0-9.]+), [0-9e-]+\)-DP", page)
         assert f"<dt>Epsilon</dt><dd>{stated}</dd>" in page
@@ -295,7 +298,7 @@ def test_counts_and_rankings_are_not_denied():
 
 @given(st.floats(0.01, 12))
 def test_the_factor_in_words_is_rounded_up(epsilon):
-    """The sentence of the command line, as the page has it; a delta of 0 is not mentioned."""
+    """The sentence about epsilon rounds its factor up, and does not mention a delta of 0."""
     sentence = in_words.meaning(vp.Guarantee(epsilon, 0))
     stated = re.search(r"at most a factor of ([0-9.,]+) \(e\^[0-9.e+-]+\)\.$", sentence).group(1)
     assert exp(epsilon) * (1 - 1e-12) <= float(stated.replace(",", "")) <= 1.011 * exp(epsilon) + 1
@@ -303,32 +306,35 @@ def test_the_factor_in_words_is_rounded_up(epsilon):
 
 
 def test_chances_of_another_vote_are_percentages():
-    """Heavy hitters."""
+    """The report of heavy hitters states the probability of a second vote as a percentage."""
     page = page_of(release_of([("tea",)], vp.HeavyHitters().plan(BUDGET)))
     assert re.search(r"voted once, with probability [0-9.]+ % a second time", page)
 
 
 @given(st.floats(0, 1))
 def test_shares_are_rounded_up(share):
-    """A share in per cent is never below the share, and 100 % only where nothing is excluded."""
+    """A percentage is never below the share, and is 100 % only for a share of 1."""
     shown = in_words.percent_at_most(share)
     if shown.startswith("just"):
         assert share < 1
     else:
-        # 0.1 is a little more than a tenth as a double, and 10 % all the same.
+        # As a double, 0.1 is slightly more than 1/10, but it is shown as 10 %.
         assert Fraction(shown.removesuffix(" %")) >= Fraction(share) * 100 * (1 - Fraction(1, 10**14))
         assert shown != "100 %" or share == 1
 
 
 def outcomes_of_the_worst(epsilon, delta):
-    """Return the outcomes that dominate every private mechanism, each with and without the user; most telling first."""
+    """Return the probability of each outcome with and without the user, in decreasing order of the ratio of the two.
+
+    The mechanism with these outcomes dominates every private mechanism.
+    """
     kept = (1 - delta) / (1 + exp(epsilon))
     return [(delta, 0.0), (kept * exp(epsilon), kept), (kept, kept * exp(epsilon)), (0.0, delta)]
 
 
 @given(st.floats(0.01, 8), st.floats(0, 0.2), st.floats(0, 1))
 def test_accused_are_those_of_the_worst_mechanism(epsilon, delta, found):
-    """The bound is reached by accusing for the most telling outcomes first, until the user is found often enough."""
+    """A test that accuses for these outcomes in order, until it finds the user often enough, reaches the bound."""
     left, accused = found, 0.0
     for with_user, without in outcomes_of_the_worst(epsilon, delta):
         part = 0.0 if with_user == 0.0 else min(1.0, left / with_user)
@@ -341,7 +347,10 @@ def test_accused_are_those_of_the_worst_mechanism(epsilon, delta, found):
     st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
 )
 def test_nobody_becomes_surer_than_the_table_says(epsilon, delta, before, taken):
-    """Whatever a conclusion of the worst mechanism, if at least 100 delta of all releases suggest it."""
+    """The table bounds the certainty after every conclusion from the worst mechanism.
+
+    This holds for conclusions that have probability at least 100 delta if the user took part.
+    """
     (telling, _), (likely, unlikely), *_ = outcomes_of_the_worst(epsilon, delta)
     with_user, without = telling + taken * likely, taken * unlikely
     assume(with_user >= 100 * delta and without > 0)
@@ -350,7 +359,7 @@ def test_nobody_becomes_surer_than_the_table_says(epsilon, delta, before, taken)
 
 
 def test_the_table_of_odds_says_something_at_epsilon_8():
-    """Four different answers, none of them just below 100 per cent."""
+    """At epsilon 8 the table of odds has four different values, and none of them is "just below 100 %"."""
     page = page_of(release_of([("tea",)], StoredPlan({}), vp.Guarantee(8, 1e-7)))
     shown = re.findall(r"<tr><th scope=\"row\">1 in [\d,]+</th><td>(.*?)</td>", page)
     assert shown == ["1 in 333", "23.2 %", "96.9 %", "99.97 %"]
@@ -369,7 +378,7 @@ def test_the_table_of_odds_says_something_at_epsilon_8():
     ],
 )
 def test_large_numbers_are_called_large(epsilon, delta, said):
-    """Amber and words beside an epsilon above 4 or a delta above 1e-5, and no tick."""
+    """An epsilon above 4 or a delta above 1e-5 is shown with a caution in amber and without a tick."""
     guarantee = vp.Guarantee(epsilon, delta)
     found = in_words.cautions(guarantee)
     assert len(found) == len(said)
@@ -381,13 +390,13 @@ def test_large_numbers_are_called_large(epsilon, delta, said):
 
 
 def test_not_private_needs_no_caution():
-    """What promises nothing is alarmed about, not cautioned."""
+    """A guarantee that is not private has no cautions, because the report has an alert instead."""
     assert in_words.cautions(vp.Guarantee(50, 1e-2, private=False)) == []
 
 
 @given(st.floats(1e-12, 1e-3))
 def test_people_covered_are_those_for_whom_delta_is_small(delta):
-    """A hundredth of one over their number, or less; one more would be too many."""
+    """The number of people covered is the largest for which delta is at most a hundredth of one over the number."""
     people = in_words.people_covered(delta)
     assert people * delta <= 0.01 * (1 + 1e-9)
     assert (people + 1) * delta > 0.01 * (1 - 1e-9)
@@ -397,7 +406,10 @@ SAID = {"title": "Words & phrases", "dataset": "Forum, 2026", "purpose": "keyboa
 
 
 def test_a_report_says_what_its_operator_said(tmp_path):
-    """Title, data set, purpose, operator and day stand in page and record, come back, and change nothing else."""
+    """Title, data set, purpose, operator and date are in the page and the record, and are loaded again.
+
+    They change nothing else.
+    """
     release = release_of([("tea",), ("milk",)], PLANS["union.html"])
     release.with_metadata(**SAID, date="2026-11-22").save(tmp_path / "said")
     release.save(tmp_path / "unsaid")
@@ -415,7 +427,7 @@ def test_a_report_says_what_its_operator_said(tmp_path):
 
 
 def test_words_can_be_added_later(tmp_path):
-    """Saving the same release again with a title needs no overwrite; another release still does."""
+    """Saving the same release again with a title does not need `overwrite=True`; another release needs it."""
     release = release_of([("tea",)], PLANS["union.html"])
     release.save(tmp_path / "here")
     vp.load(tmp_path / "here").with_metadata(title="Tea").save(tmp_path / "here")
@@ -429,7 +441,7 @@ def test_words_can_be_added_later(tmp_path):
     "said", [{"title": "two\nlines"}, {"operator": "x" * 501}, {"date": "22.11.2026"}, {"purpose": 3}]
 )
 def test_what_is_no_line_of_text_is_refused(tmp_path, said):
-    """Before anything is written."""
+    """Metadata that is not one line of text is refused before any file is written."""
     with pytest.raises(vp.errors.InputError, match=next(iter(said))):
         release_of([("tea",)], PLANS["union.html"]).with_metadata(**said)
     assert not (tmp_path / "here").exists()
@@ -437,7 +449,7 @@ def test_what_is_no_line_of_text_is_refused(tmp_path, said):
 
 @pytest.mark.parametrize("said", [3, ["title"], {"title": 3}, {"date": "yesterday"}, {"title": "x" * 501}])
 def test_a_record_with_damaged_words_is_refused(tmp_path, said):
-    """What stands in a file is checked as what a caller says is."""
+    """Metadata from a file is checked like metadata from a caller."""
     import polars as pl
 
     release_of([("tea",)], PLANS["union.html"]).save(tmp_path / "words")
@@ -451,7 +463,7 @@ def test_a_record_with_damaged_words_is_refused(tmp_path, said):
 
 
 def test_a_ledger_names_its_entry(tmp_path):
-    """What was charged stands in the report of what was released."""
+    """The report and the loaded release name the ledger entry that was charged."""
     import polars as pl
 
     corpus = read_engine(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
@@ -462,7 +474,7 @@ def test_a_ledger_names_its_entry(tmp_path):
 
 
 def test_a_hundred_thousand_phrases_stay_small():
-    """A page of 100,000 phrases stays far below 4 MB."""
+    """A page of 100,000 phrases is smaller than 2 MB, and so far below 4 MB."""
     tokens = [f"{number * 2654435761 % 2**32:x}" for number in range(9000)]
     grams = {(token,) for token in tokens}
     grams |= {(tokens[i % 9000], tokens[i * i * 31 % 9000]) for i in range(60_000)}
@@ -473,7 +485,7 @@ def test_a_hundred_thousand_phrases_stay_small():
 
 
 def test_a_release_too_large_for_a_page_says_what_is_missing(monkeypatch):
-    """Beyond a limit the page holds the first grams, and says so; headings count all of them."""
+    """Above the limit, the page contains the first grams and states this; headings count all grams."""
     from voxpop.release.report import page
 
     monkeypatch.setattr(page, "MOST_SHOWN", 2)
@@ -484,7 +496,7 @@ def test_a_release_too_large_for_a_page_says_what_is_missing(monkeypatch):
 
 
 def test_chart_library_is_the_one_that_was_reviewed():
-    """The vendored file has the checksum that its notes state."""
+    """The vendored file has the checksum stated in its notes."""
     content = ASSETS.joinpath("vendor/plot.min.js").read_bytes()
     assert sha256(content).hexdigest() in ASSETS.joinpath("vendor/README.md").read_text()
     assert b"</script" not in content
@@ -492,7 +504,10 @@ def test_chart_library_is_the_one_that_was_reviewed():
 
 
 def test_report_site_and_pictures_have_one_palette():
-    """The accent of the report is the colour of the site, its logo and the pictures; paper has the light one."""
+    """The report, the documentation site, its logo and the pictures have the same accent colour.
+
+    Printed reports have the accent of the light palette.
+    """
     style = ASSETS.joinpath("template/style.css").read_text()
     accent = palette()["accent"]
     root = Path(__file__).parents[2]
@@ -513,7 +528,7 @@ def luminance(colour):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_stands_out(theme):
-    """Every pair of text and ground has a contrast of at least 4.5 (WCAG AA), in both themes."""
+    """Every pair of text and background colours has a contrast of at least 4.5 (WCAG AA), in both themes."""
     colours = palette(theme)
     grounds = ("paper", "card", "sunk", "wash")
     pairs = [(ink, ground) for ink in ("ink", "soft", "accent") for ground in grounds]
@@ -526,7 +541,10 @@ def test_text_stands_out(theme):
 
 @pytest.mark.parametrize("weighting", [vp.weightings.PolicyGaussian(), "adaptive", vp.weightings.Count()])
 def test_a_promise_about_items_of_few_users_is_stated(weighting):
-    """With its bound, rounded up; where nothing is promised, nothing is said; optimal chances begin above the few."""
+    """The report states the guarantee of `min_users` with its bound, rounded up; without `min_users` it states nothing.
+
+    With optimal selection, items of fewer users than that have probability 0.
+    """
     budget = vp.Budget(2, 1e-7)
     limit = 1 if weighting == vp.weightings.Count() else 20
     plans = [vp.SetUnion(limit=limit, weighting=weighting, min_users=each).plan(budget) for each in (None, 40)]

@@ -1,4 +1,4 @@
-"""The verbs that all results share."""
+"""Methods that all results share."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ BUDGET = vp.Budget(4, 1e-8)
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """One result of each kind, and the folder that has it."""
+    """Return one result of each kind, with the folder it is saved in."""
     table = pl.DataFrame({"who": range(3000), "what": ["tea with milk", "tea"] * 1500})
     corpus = read_engine(table, user="who", text="what")
     words = vp.SetUnion().release(corpus, BUDGET)
@@ -53,7 +53,7 @@ def test_tables_agree(results, kind):
 
 @KINDS
 def test_load_reads_every_kind(results, kind):
-    """A saved result comes back with its rows, numbers and guarantee."""
+    """A loaded result has the rows, numbers and guarantee of the saved one."""
     result, folder = results[kind]
     again = vp.load(folder, kind)
     assert isinstance(again, kind)
@@ -62,7 +62,7 @@ def test_load_reads_every_kind(results, kind):
 
 
 def test_load_returns_what_the_folder_is(results):
-    """Without a kind the release or the model; with another kind an error that names what is there."""
+    """Without a kind, `load` returns the release or model; for another kind, the error names the kind in the folder."""
     assert isinstance(vp.load(results[vp.Release][1]), vp.Release)
     assert isinstance(vp.load(results[vp.SequenceModel][1]), vp.SequenceModel)
     with pytest.raises(vp.errors.ReleaseError, match="contains a Release, not a SequenceModel"):
@@ -71,7 +71,7 @@ def test_load_returns_what_the_folder_is(results):
 
 @KINDS
 def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
-    """The page is framed for notebooks, written once, and states the guarantee."""
+    """A report is shown in an iframe, is not overwritten, and states the guarantee."""
     result, _ = results[kind]
     report = result.report()
     stated = result.with_release if isinstance(result, vp.Tally | vp.Ranking) else result.guarantee
@@ -87,7 +87,7 @@ def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
 
 @KINDS
 def test_metadata_is_kept(results, kind):
-    """What the operator states stands in the report and changes nothing else."""
+    """The report contains the title that the operator states, and the result is otherwise unchanged."""
     result, _ = results[kind]
     named = result.with_metadata(title="Our drinks")
     assert "Our drinks" in named.report().html
@@ -96,14 +96,14 @@ def test_metadata_is_kept(results, kind):
 
 
 def test_pandas_is_asked_for(results, monkeypatch):
-    """Without pandas, the message says how to install it."""
+    """Without pandas, the error message states how to install it."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[pandas\]"):
         results[vp.Release][0].to_pandas()
 
 
 def test_counts_belong_to_one_release(results, tmp_path):
-    """Counts are neither saved nor loaded beside a release with equal grams and another guarantee."""
+    """Counts are neither saved with nor loaded from a release with equal grams and another guarantee."""
     words, tally = results[vp.Release][0], results[vp.Tally][0]
     other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.reading, words.keys)
     other.save(tmp_path / "other")
@@ -118,14 +118,17 @@ def test_counts_belong_to_one_release(results, tmp_path):
 
 
 def test_a_tally_has_one_number_for_each_gram(results):
-    """Another number of counts is an internal error."""
+    """A number of counts that differs from the number of grams raises `InternalError`."""
     words = results[vp.Release][0]
     with pytest.raises(vp.errors.InternalError):
         vp.Tally(words, np.zeros(len(words) + 1, np.int64), 1.0, words.plan, words.guarantee)
 
 
 def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_path):
-    """Two releases of one plan may name the same grams of other users: counts go with their own release alone."""
+    """Counts belong to one release, not to any release with the same grams.
+
+    Two releases of one plan can have the same grams of different users.
+    """
     words, tally, ranking = (results[kind][0] for kind in (vp.Release, vp.Tally, vp.Ranking))
     other = vp.Release(words.grams, words.plan, words.guarantee, words.reading, words.keys)
     assert words == other
@@ -144,7 +147,7 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
 
 
 def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
-    """It is loaded, saved and counted as before: bound by all that it states."""
+    """A release without an id is loaded, saved and counted as before: counts are bound to the whole record."""
     words = replace(results[vp.Release][0], id="")
     words.save(tmp_path / "words")
     assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())

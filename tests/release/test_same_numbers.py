@@ -1,4 +1,4 @@
-"""A number that several places show is the same in all: plan, record, command line, report, JSON and Parquet."""
+"""The plan, record, command line, report, JSON and Parquet files show the same numbers."""
 
 import html
 import json
@@ -19,11 +19,11 @@ ADDED = {
     "counts": ("counts", lambda words, posts: words.count(posts, BUDGET)),
     "top": ("top", lambda words, posts: words.top(3, posts, BUDGET)),
 }
-"""Results that are saved beside a release: their files, and how they are made."""
+"""Results that are saved with a release: the stem of their files, and the function that makes them."""
 
 
 class Case:
-    """A result of one mechanism, what was loaded again, and every place that shows its numbers."""
+    """A result of one mechanism, the result loaded again, and every output that shows its numbers."""
 
     def __init__(self, mechanism, folder):
         self.mechanism, self.folder = mechanism, folder
@@ -51,19 +51,19 @@ class Case:
 
     @property
     def added(self):
-        """Whether the result is saved beside a release."""
+        """Whether the result is saved in the folder of a release."""
         return self.mechanism.name in ADDED
 
 
 @pytest.fixture(scope="module", params=MECHANISMS, ids=lambda each: each.command)
 def case(request, tmp_path_factory):
-    """One case for each mechanism of the registry."""
+    """Return one case for each mechanism of the registry."""
     return Case(request.param, tmp_path_factory.mktemp("same") / "result")
 
 
 @pytest.fixture
 def shown(case, capsys):
-    """Return what `voxpop show` prints, as text and as JSON."""
+    """Return the output of `voxpop show`, as text and as JSON."""
 
     def run(*options):
         assert main(["show", str(case.folder), *options]) == 0
@@ -73,7 +73,7 @@ def shown(case, capsys):
 
 
 def test_the_number_released_is_the_same_everywhere(case, shown):
-    """Python, the loaded result, the command line, the tables on disk and the report agree."""
+    """Python, the loaded result, the command line, the saved tables and the report agree."""
     number = len(case.result)
     assert number > 0
     assert len(case.loaded) == len(case.result.to_list()) == case.result.to_arrow().num_rows == number
@@ -95,7 +95,10 @@ def test_the_number_released_is_the_same_everywhere(case, shown):
 
 
 def test_the_guarantee_is_the_same_everywhere(case, shown):
-    """The plan, the record, the command line and the report; additions also with their release."""
+    """The plan, the record, the command line and the report state the same guarantee.
+
+    Counts and rankings also state the guarantee together with their release.
+    """
     stated = case.result.guarantee
     assert (
         case.result.plan.guarantee
@@ -117,7 +120,10 @@ def test_the_guarantee_is_the_same_everywhere(case, shown):
 
 
 def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
-    """The plan, the record and JSON are equal; the texts of the plan have one source; the report lists the numbers."""
+    """The plan, the record and the JSON output have equal numbers, which the report lists.
+
+    The texts of the plan that ran and of the stored plan come from one function.
+    """
     numbers = case.result.plan.to_dict()
     assert case.record["plan"] == numbers == case.loaded.plan.to_dict() == json.loads(json.dumps(numbers))
     described = str(load(case.mechanism.describe)(numbers))
@@ -140,7 +146,7 @@ def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
 
 
 def test_users_needed_are_the_same_everywhere(case, shown):
-    """The numbers that a plan computes are in its text, in the record, in the output of `show` and in the report."""
+    """The number of users that a plan computes is in its text, the loaded plan, the output of `show` and the report."""
     if case.mechanism.story is None:
         assert not hasattr(case.result.plan, "users_needed")
         return
@@ -154,7 +160,7 @@ def test_users_needed_are_the_same_everywhere(case, shown):
 
 
 def test_an_export_states_the_same(case, tmp_path):
-    """JSON and tables that `voxpop export` writes."""
+    """The JSON and Parquet files of `voxpop export` state the same numbers."""
     if not isinstance(case.result, vp.Release):
         return
     vp.exports.write(case.loaded, tmp_path / "all.json")

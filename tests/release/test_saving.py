@@ -1,4 +1,4 @@
-"""`Release.save` and `load`: round trips, and everything that is refused."""
+"""`Release.save` and `load`: round trips, and the folders and files that they refuse."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def saved(words, tmp_path):
 
 
 def test_round_trip(words, saved):
-    """A loaded release equals the saved one, down to its plan's numbers."""
+    """A loaded release equals the saved one, including the numbers of its plan."""
     again = load(saved)
     assert again == words
     assert again.plan.sigma == words.plan.sigma
@@ -41,7 +41,7 @@ def test_round_trip(words, saved):
 @given(st.sets(st.text(st.characters(codec="utf-8")), max_size=20))
 @settings(max_examples=30)
 def test_round_trip_of_any_strings(tmp_path_factory, items):
-    """Any set of strings survives, in the order of its bytes."""
+    """Any set of strings is loaded unchanged, in the order of its bytes."""
     import pyarrow as pa
 
     folder = tmp_path_factory.mktemp("any") / "words"
@@ -51,7 +51,7 @@ def test_round_trip_of_any_strings(tmp_path_factory, items):
 
 
 def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
-    """The numbers of a real plan come back as they ran, and the stored plan prints."""
+    """The numbers of a real plan are loaded unchanged, and the stored plan has a text."""
     plan = SetUnion(limit=10).plan(voxpop.Budget(3, 1e-6))
     Release(words.grams, plan, plan.guarantee).save(tmp_path / "words")
     again = load(tmp_path / "words")
@@ -61,7 +61,10 @@ def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
 
 
 def test_folder_holds_three_files_and_no_more_than_was_promised(saved):
-    """The folder has grams, report and a record of exactly the promised entries, and nothing is left beside it."""
+    """The folder contains checksums, grams, report and a record of exactly the listed entries, and no other file.
+
+    No other folder is left.
+    """
     assert sorted(contents(saved)) == ["SHA256SUMS", "release.json", "release.parquet", "report.html"]
     record = json.loads((saved / "release.json").read_text(encoding="utf-8"))
     assert set(record) == {
@@ -80,7 +83,7 @@ def test_folder_holds_three_files_and_no_more_than_was_promised(saved):
 
 
 def test_bytes_depend_on_the_release_alone(words, saved, tmp_path):
-    """Saving again, elsewhere or over the old folder, and saving what was loaded give the same bytes."""
+    """Saving again, to the same or another folder, and saving a loaded release give the same bytes."""
     first = contents(saved)
     load(saved).save(tmp_path / "again")
     words.save(saved)
@@ -88,7 +91,7 @@ def test_bytes_depend_on_the_release_alone(words, saved, tmp_path):
 
 
 def test_seeded_release_is_marked(release_of, tmp_path):
-    """A release made with a seed says in its file that it is not private, and still says so when loaded."""
+    """The record of a release made with a seed states NOT PRIVATE, and so does the loaded release."""
     release_of("tea", private=False).save(tmp_path / "words")
     record = json.loads((tmp_path / "words" / "release.json").read_text(encoding="utf-8"))
     assert record["guarantee"]["private"] is False
@@ -97,14 +100,14 @@ def test_seeded_release_is_marked(release_of, tmp_path):
 
 
 def test_replaces_an_earlier_release(saved, release_of):
-    """Saving over a release replaces it as a whole."""
+    """With `overwrite=True`, saving replaces the whole earlier release."""
     release_of("oat").save(saved, overwrite=True)
     assert list(load(saved)) == ["oat"]
     assert os.listdir(saved.parent) == ["words"]
 
 
 def test_replaces_nothing_unasked(saved, release_of):
-    """Another release is not written over one that was paid for."""
+    """Without `overwrite=True`, `save` does not replace another release, because budget was spent on that release."""
     before = contents(saved)
     with pytest.raises(ReleaseError, match=r"already holds a release, which budget was spent on.*overwrite=True"):
         release_of("oat").save(saved)
@@ -112,7 +115,7 @@ def test_replaces_nothing_unasked(saved, release_of):
 
 
 def test_makes_parents_and_takes_an_empty_folder(words, tmp_path):
-    """Missing parents are made, and an empty folder is filled."""
+    """`save` creates missing parents and accepts an empty folder."""
     words.save(tmp_path / "a" / "b")
     (tmp_path / "empty").mkdir()
     words.save(str(tmp_path / "empty"))
@@ -120,7 +123,7 @@ def test_makes_parents_and_takes_an_empty_folder(words, tmp_path):
 
 
 def test_follows_links(saved, release_of, tmp_path):
-    """Saving to a link replaces what it points to, and keeps the link."""
+    """Saving to a link replaces the folder it points to, and keeps the link."""
     (tmp_path / "link").symlink_to(saved)
     release_of("oat").save(tmp_path / "link", overwrite=True)
     assert (tmp_path / "link").is_symlink()
@@ -128,7 +131,7 @@ def test_follows_links(saved, release_of, tmp_path):
 
 
 def test_never_replaces_what_is_not_a_release(words, tmp_path):
-    """A folder of other files is left as it is."""
+    """`save` refuses a folder of other files and leaves it unchanged."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match="is not a release, so it is not replaced"):
         words.save(tmp_path)
@@ -136,7 +139,7 @@ def test_never_replaces_what_is_not_a_release(words, tmp_path):
 
 
 def test_never_deletes_a_stranger_beside_a_release(saved, words):
-    """A release folder to which somebody added a file is not replaced."""
+    """`save` refuses to replace a release folder that contains another file."""
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match=r"also 'notes\.txt'"):
         words.save(saved)
@@ -144,7 +147,7 @@ def test_never_deletes_a_stranger_beside_a_release(saved, words):
 
 
 def test_refuses_files_as_folders(words, tmp_path):
-    """A file can neither be the folder nor its parent."""
+    """`save` refuses a path that is a file, or has a file as a parent."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ReleaseError, match="is a file"):
         words.save(tmp_path / "file")
@@ -153,27 +156,27 @@ def test_refuses_files_as_folders(words, tmp_path):
 
 
 def test_refuses_the_folder_one_works_in(words, tmp_path, monkeypatch):
-    """The working folder is not replaced under the feet of whoever works in it."""
+    """`save` refuses to replace the current working directory."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ReleaseError, match="the folder you work in"):
         words.save(".")
 
 
 def test_refuses_a_folder_that_may_not_be_written(words, tmp_path, monkeypatch):
-    """Missing permission is noticed before anything is written."""
+    """`save` reports missing permission before it writes anything."""
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(ReleaseError, match="you may not write"):
         words.save(tmp_path / "words")
 
 
 def test_load_names_a_missing_folder(tmp_path):
-    """A folder that does not exist is said not to exist."""
+    """`load` reports that a folder does not exist."""
     with pytest.raises(ReleaseError, match="does not exist"):
         load(tmp_path / "nowhere")
 
 
 def test_load_refuses_other_folders_and_files(tmp_path):
-    """A folder without a record, and a file, are not releases."""
+    """`load` refuses a folder without a record, and a file."""
     with pytest.raises(ReleaseError, match=r"holds no release: release\.json"):
         load(tmp_path)
     (tmp_path / "file").write_text("")
@@ -184,7 +187,7 @@ def test_load_refuses_other_folders_and_files(tmp_path):
 @pytest.mark.parametrize("name", ["release.json", "release.parquet"])
 @pytest.mark.parametrize("keep", [0, 1, 100, -1])
 def test_load_notices_truncation(saved, name, keep):
-    """A file cut short anywhere but at its final line break is noticed."""
+    """`load` reports a file cut short anywhere except at its final line break."""
     content = (saved / name).read_bytes().rstrip()
     (saved / name).write_bytes(content[:keep])
     with pytest.raises(ReleaseError, match="damaged"):
@@ -192,14 +195,14 @@ def test_load_notices_truncation(saved, name, keep):
 
 
 def test_load_notices_a_missing_table(saved):
-    """A record without its table is not a release."""
+    """`load` refuses a record without its table."""
     (saved / "release.parquet").unlink()
     with pytest.raises(ReleaseError, match=r"holds no release: release\.parquet"):
         load(saved)
 
 
 def test_load_notices_one_changed_bit(saved):
-    """The checksum catches a single bit."""
+    """The checksum detects a single changed bit."""
     content = bytearray((saved / "release.parquet").read_bytes())
     content[len(content) // 2] ^= 1
     (saved / "release.parquet").write_bytes(content)
@@ -208,7 +211,7 @@ def test_load_notices_one_changed_bit(saved):
 
 
 def test_load_notices_a_changed_table_with_a_matching_checksum(saved, tmp_path):
-    """A table that is no release table is refused even where its checksum was changed along."""
+    """`load` refuses a file that is not a table of a release, even if its checksum in the record was changed too."""
     from voxpop.release.saving import checksum
 
     (saved / "release.parquet").write_bytes(b"not parquet")
@@ -218,7 +221,7 @@ def test_load_notices_a_changed_table_with_a_matching_checksum(saved, tmp_path):
 
 
 def test_load_refuses_another_format_version(saved):
-    """A record of another version says which one it has and which one is read."""
+    """The error for another format version states this version and the version that is supported."""
     change_record(saved, format_version=2)
     with pytest.raises(ReleaseError, match="format version 2; this voxpop reads 1"):
         load(saved)
@@ -226,7 +229,7 @@ def test_load_refuses_another_format_version(saved):
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"format": "other"}', "3"])
 def test_load_refuses_other_json(saved, content):
-    """JSON that voxpop did not write is not a record."""
+    """`load` refuses JSON that voxpop did not write."""
     (saved / "release.json").write_text(content)
     with pytest.raises(ReleaseError, match="not written by voxpop"):
         load(saved)
@@ -234,14 +237,14 @@ def test_load_refuses_other_json(saved, content):
 
 @pytest.mark.parametrize("changes", [{"plan": None}, {"guarantee": 3}, {"checksums": {}}, {"guarantee": {"x": 1}}])
 def test_load_refuses_an_incomplete_record(saved, changes):
-    """A record without plan, guarantee or checksum is refused."""
+    """`load` refuses a record without plan, guarantee or checksum."""
     change_record(saved, **changes)
     with pytest.raises(ReleaseError, match="damaged"):
         load(saved)
 
 
 def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
-    """Files of two releases are never mixed: when the folder is replaced between two reads, reading starts again."""
+    """`load` never mixes files of two releases: if the folder is replaced between reads, it reads all files again."""
     from voxpop.release.saving import Kind
 
     plain, reads = Kind._read, []
@@ -259,7 +262,7 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
 
 
 def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
-    """A folder that changes at every look is an error and not a loop."""
+    """`load` raises an error, and does not loop forever, if the folder changes at every read."""
     from itertools import count
 
     from voxpop.release.saving import Kind

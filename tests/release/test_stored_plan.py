@@ -17,13 +17,13 @@ def test_every_number_is_an_attribute():
 
 
 def test_unknown_name_is_an_attribute_error():
-    """A name that was not stored says what to do."""
+    """The error for a name that was not stored states the next step."""
     with pytest.raises(AttributeError, match=r"no 'release'; `to_dict\(\)` shows"):
         _ = StoredPlan(NUMBERS).release
 
 
 def test_to_dict_is_a_copy():
-    """Changing what `to_dict` returned leaves the plan as it was."""
+    """Changing the result of `to_dict` leaves the plan unchanged."""
     plan = StoredPlan(NUMBERS)
     plan.to_dict()["users_needed"][0]["items"] = 99
     plan.users_needed.append("more")
@@ -31,7 +31,7 @@ def test_to_dict_is_a_copy():
 
 
 def test_text_has_a_line_per_number():
-    """The text of a plan of no mechanism that is installed shows every number by its name."""
+    """The text of a plan of an unknown mechanism shows every number with its name."""
     assert str(StoredPlan(NUMBERS)).splitlines() == [
         "sigma: 1.23456789",
         "cutoff: None",

@@ -1,4 +1,4 @@
-"""The text that grams are packed into for the page holds exactly the grams."""
+"""The packed text of the page contains exactly the grams of the release."""
 
 import json
 import zlib
@@ -22,7 +22,7 @@ def table_of(grams):
 
 
 def unpacked(packed):
-    """Read the packed text in the plainest way, as the page does: beginnings of each length with their numbers."""
+    """Unpack the text like the page: the beginnings of each length with their numbers."""
     content = json.loads(zlib.decompress(b64decode(packed)))
     above, found = [()], {}
     for children, tokens, numbers in content["depths"]:
@@ -34,7 +34,7 @@ def unpacked(packed):
 
 @given(GRAMS, st.integers(0, 2**40))
 def test_packing_keeps_every_gram(grams, most):
-    """The page unpacks every beginning in canonical order, whatever letters it holds, and the count of each gram."""
+    """The page unpacks every beginning in canonical order, for any characters, with the count of each gram."""
     counts = {gram: most // (1 + number) for number, gram in enumerate(grams)}
     table = table_of(grams)
     found = unpacked(payload_of(table, np.array([counts[tuple(gram)] for gram in table["gram"].to_pylist()], np.int64)))
@@ -45,5 +45,5 @@ def test_packing_keeps_every_gram(grams, most):
 
 @given(GRAMS)
 def test_grams_without_counts_have_zeros(grams):
-    """Grams differ from their beginnings without counts too."""
+    """Without counts, grams have the number 0, which distinguishes them from beginnings that are not grams."""
     assert {gram for gram, number in unpacked(payload_of(table_of(grams))).items() if number == 0} == grams

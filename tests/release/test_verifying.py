@@ -1,4 +1,4 @@
-"""`voxpop verify`: unchanged files, and plans and guarantees that follow from their settings."""
+"""`voxpop verify` checks that files are unchanged, and that plans and guarantees follow from their settings."""
 
 import hashlib
 import json
@@ -36,7 +36,10 @@ SEQUENCES = {"alphabet": vp.Sequences(alphabet=["a", "b", "c"]), "found": vp.Seq
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A saved result of every mechanism and several settings; counts and a ranking beside the first."""
+    """Return a folder of saved results of every mechanism and several settings.
+
+    The folder of the first also contains counts and a ranking.
+    """
     home = tmp_path_factory.mktemp("verified")
     table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})
     visits = pl.DataFrame({"who": range(3000), "to": [["a", "b"], ["a"], ["b", "a", "c"]] * 1000})
@@ -71,14 +74,14 @@ def test_every_setting_is_planned_again(folders, name):
 
 
 def test_all_mechanisms_are_covered(folders):
-    """Each of the registry has a record among the folders that are verified above."""
+    """The verified folders contain a record of every mechanism in the registry."""
     records = [path for name in ALL for path in (folders / name).glob("*.json")]
     found = {json.loads(path.read_text())["plan"]["mechanism"] for path in records}
     assert found == {each.name for each in MECHANISMS}
 
 
 def test_the_command(folders, capsys):
-    """Text and JSON."""
+    """The command prints text or JSON."""
     assert main(["verify", str(folders / "default")]) == 0
     text = capsys.readouterr().out
     assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text
@@ -91,7 +94,7 @@ def test_the_command(folders, capsys):
 
 @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="needs sha256sum")
 def test_sha256sum_reads_the_list(folders):
-    """All files of the folder, the report included."""
+    """`sha256sum` confirms all files of the folder, including the report."""
     done = subprocess.run(
         ["sha256sum", "--check", "SHA256SUMS"], cwd=folders / "default", capture_output=True, text=True, check=False
     )
@@ -101,13 +104,13 @@ def test_sha256sum_reads_the_list(folders):
 
 @pytest.fixture
 def copy(folders, tmp_path):
-    """A folder to change."""
+    """Return a copy of a saved folder, for tests that change it."""
     shutil.copytree(folders / "default", tmp_path / "copy")
     return tmp_path / "copy"
 
 
 def resummed(folder):
-    """Write the checksums again, as a forger would."""
+    """Write the checksums again, like a forger."""
     lines = [
         f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n"
         for each in sorted(folder.iterdir())
@@ -118,7 +121,7 @@ def resummed(folder):
 
 @pytest.mark.parametrize("change", ["report", "added", "missing", "list"])
 def test_changed_files_are_found(copy, change):
-    """The report, which the record does not cover; new and lost files; a lost list."""
+    """`verify` reports a changed report, which the record does not cover, new and missing files, and a missing list."""
     if change == "report":
         (copy / "report.html").write_text((copy / "report.html").read_text().replace("at most", "about"))
     elif change == "added":
@@ -131,14 +134,14 @@ def test_changed_files_are_found(copy, change):
 
 @pytest.mark.parametrize("content", [b"", b"abc\n", b"\xff\xfe", b"0 *release.json\n"])
 def test_a_list_of_another_form_is_refused(copy, content):
-    """One line of text, and no traceback."""
+    """An invalid list of checksums raises an error with a message and no traceback."""
     (copy / "SHA256SUMS").write_bytes(content)
     with pytest.raises(ReleaseError, match=r"SHA256SUMS must list a checksum and a name"):
         verify(copy)
 
 
 def test_an_added_folder_is_found(copy):
-    """Not read as a file."""
+    """A folder is reported as added and not read as a file."""
     (copy / "more").mkdir()
     with pytest.raises(ReleaseError, match="was added since"):
         verify(copy)
@@ -146,7 +149,7 @@ def test_an_added_folder_is_found(copy):
 
 @pytest.mark.parametrize("name", ["PolicyGaussian", "DPNE", "TrieHH"])
 def test_a_published_algorithm_is_not_called_wrong(tmp_path, name):
-    """Its numbers are those of the paper, which are not planned again."""
+    """The error for a published algorithm states that its numbers are not planned again, not that they are wrong."""
     table = {"who": list(range(3000)), "what": ["thank you"] * 3000}
     release = getattr(vp.papers, name)().release(vp.read(table, user="who", text="what"), BUDGET)
     release.save(tmp_path / "paper")
@@ -155,7 +158,7 @@ def test_a_published_algorithm_is_not_called_wrong(tmp_path, name):
 
 
 def test_another_zlib_packs_the_same_report(copy):
-    """The grams of the page are compared, and not their compressed bytes."""
+    """`verify` compares the unpacked grams of the page, and not their compressed bytes."""
     page = copy / "report.html"
     again = lambda found: b64encode(zlib.compress(zlib.decompress(b64decode(found[0])), 1)).decode()  # noqa: E731
     text = re.sub('(?<=id="grams">)[A-Za-z0-9+/=]+', again, page.read_text())
@@ -171,7 +174,7 @@ def test_another_zlib_packs_the_same_report(copy):
 
 @pytest.mark.parametrize("name", ["default", "phrases", "found", "hitters"])
 def test_a_forged_report_is_found(folders, tmp_path, name):
-    """Also where the checksums were made again: the report follows from the result."""
+    """`verify` detects a forged report even with new checksums, because the report follows from the result."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / name, copy)
     page = copy / "report.html"
@@ -201,7 +204,7 @@ def test_a_forged_report_is_found(folders, tmp_path, name):
     ],
 )
 def test_forged_numbers_are_found(copy, name, change):
-    """Also where the checksums were made again."""
+    """`verify` detects forged numbers even with new checksums."""
     record = json.loads((copy / name).read_text())
     change(record)
     (copy / name).write_text(json.dumps(record))
