@@ -1,4 +1,4 @@
-"""All audit cases of our own mechanisms, by mechanism."""
+"""All audit cases of the mechanisms of Voxpop, by mechanism."""
 
 from collections.abc import Callable, Iterator
 

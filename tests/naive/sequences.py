@@ -176,7 +176,8 @@ def draw_together(chances, ends, copies, numbers, start):
             history = drawn[number]
             contexts = [chances(history[:place])[0] for place in range(len(history) + 1)]
             novelty, repeats = copies
-            # The places that may be copied. After the empty context, the latest is copied only by `repeats`.
+            # The places that may be copied; after the empty context, the latest place is copied only with probability
+            # `repeats`.
             places, share = list(range(len(history))), numbers[number]()
             if share < repeats:
                 chosen = places[-1:]

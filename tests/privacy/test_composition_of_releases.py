@@ -213,7 +213,7 @@ def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism
 
 
 def test_chances_apart_add_up_and_are_no_part_of_a_pair():
-    """Two separate probabilities, a pair with a probability and a pure release: delta is the sum of all."""
+    """Two separate probabilities are added to the delta of a pair with a probability and a pure release."""
     others = [gaussian(1e-3, 0.2), Guarantee(0.5, 1e-3)]
     apart = [Guarantee(50.0, 0.9, spend=Spend(chance, mu, apart=True)) for chance, mu in ((1e-2, 0.3), (2e-2, 0.4))]
     without = [Guarantee(50.0, 0.9, spend=Spend(0.0, mu)) for mu in (0.3, 0.4)]

@@ -31,7 +31,7 @@ def naive_cost(charge, left, holds, run):
 def naive_reach(charge, cost):
     """Return the largest number of steps r with r + (S - 1) <= S sqrt(cost / charge), by integer roots."""
     sensitivity = Fraction(charge.sensitivity)
-    scaled = isqrt(int(sensitivity**2 * cost * 2**120 / charge.cost))  # S sqrt(cost / price) 2^60, rounded down
+    scaled = isqrt(int(sensitivity**2 * cost * 2**120 / charge.cost))  # S sqrt(cost / charge) 2^60, rounded down
     return max(0, min((Fraction(scaled, 2**60) - (sensitivity - 1)) * BOUND_STEPS // 1, MOST_BOUND * BOUND_STEPS))
 
 

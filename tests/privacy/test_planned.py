@@ -59,7 +59,7 @@ def given_to(plan):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_changed_plan_promises_charges_and_releases_nothing(name, tmp_path):
-    """A changed plan raises an error for its guarantee, for a release with or without a seed, and for a ledger."""
+    """A changed plan raises an error for its guarantee, its draws and every release, and no ledger is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-3), create=True)
     for plan in changed(PLANS[name]):
         for call in (

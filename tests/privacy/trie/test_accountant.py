@@ -115,7 +115,7 @@ def test_known_epsilons(epsilon, rate, theta, words):
 
 
 def test_the_other_direction_of_one_word():
-    """Without the user no result is e^epsilon times as likely above -ln(1 - s); below, the recursion has its value."""
+    """Without the user, no result is e^epsilon times as likely for epsilon > -ln(1 - s); below, the recursion holds."""
     corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
     assert direction_delta(1e-4, corners, 0.2, 10, "one", False, 1200) == pytest.approx(0.0319, abs=2e-4)

@@ -50,7 +50,7 @@ def test_table_1(users, theta, one, ten):
 
 
 def test_a_plan_by_the_paper():
-    """At epsilon 1 and delta 1/(100 n), theta is 12 for about 2,700 users; exact accounting easily confirms it."""
+    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users; exact accounting easily confirms it."""
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
     assert theta == 12
