@@ -1,1 +1,1 @@
-"""Audit cases of our own mechanisms: `PYTHONPATH=tests python -m audits`."""
+"""Audit cases of the mechanisms of Voxpop: `PYTHONPATH=tests python -m audits`."""

@@ -1,10 +1,10 @@
 """The worst cases of adaptive rounds, the default set union.
 
-- *near*: so many users hold one item that one more matters most.
-- *alone*: the canary holds an item that nobody else does.
+- *near*: one item is held by the number of users at which one more user has the largest effect.
+- *alone*: only the canary holds the item.
 
-Copies share nothing: weights, noise, score and what is dropped are those of an item, and all who hold it are of its
-copy. Users hold one item each, so nobody draws.
+Copies are independent: the weight, noise, score and drop decision of an item depend only on that item, and all its
+users belong to one copy. Each user holds one item, so no user draws a sample.
 """
 
 from collections.abc import Iterator
@@ -52,11 +52,11 @@ def near_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: i
 
 
 def alone_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of a canary whose item nobody else holds."""
+    """Return the case of a canary whose item no other user holds."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
     return event.case("alone: 1 item of its own", [(0,)], [], (released(rounds_of(plan), 1, 1), 0.0))
 
 
 def rounds_of(plan: AdaptivePlan) -> AdaptiveRounds:
-    """Return the rounds that run: without a limit those of the smallest, since all users hold one item each."""
+    """Return the rounds that run; without a limit, the rounds of the smallest limit, since each user holds one item."""
     return plan.planned.entry(LIMITS[0]) if isinstance(plan.planned, Menu) else plan.planned

@@ -1,4 +1,4 @@
-"""All audit cases of our own mechanisms, by mechanism."""
+"""All audit cases of the mechanisms of Voxpop, by mechanism."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,7 +18,7 @@ from voxpop.testing.cases import ngrams, profile
 
 
 def all_union_cases() -> Iterator[Case]:
-    """Yield the cases of set union, those of the default first."""
+    """Yield the cases of set union, beginning with the default."""
     yield from adaptive_cases()
     yield from union_cases()
     yield from promise_cases()

@@ -1,20 +1,21 @@
-"""The worst cases of sequences by contexts: a canary of as many equal symbols as count, so that it has no end.
+"""The worst cases of sequences by contexts: all counted symbols of the canary are equal, and no end is counted.
 
-*One level*: what follows the empty context. The noise of each symbol is its own, so each symbol is a copy; the end
-mark, lengths and the numbers of distinct and repeated symbols are shared by all copies, so they are in no event.
+*One level*: the symbols behind the empty context. The noise of each symbol is a separate draw, so each symbol is a
+copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the event uses
+none of these.
 
-*Two levels*: a symbol is a copy again. The root spends a twentieth of what both statistics of users leave, what is
-behind a symbol and what is at the beginning the rest. The canary moves a count in each, and the event asks all three to
-be high. Every context is counted for itself unless noise of the root is 20 times its scale or more, which all trials
-together see with a probability below 1e-4.
+*Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon left after both user statistics;
+the symbols behind a symbol and those at the beginning spend the rest. The canary moves one count in each, and the event
+requires all three counts to be high. Every context is counted separately unless the noise at the root reaches 20 times
+its scale. The probability of that in all trials together is below 1e-4.
 
-*No end*: one symbol is all that counts, so a whole sequence has one step. The event asks the count of ends to be high
-too, which the canary does not move: a release that counted the end behind it would show twice as much. One release is
-one trial.
+*No end*: one symbol of each sequence is counted, so a whole sequence has one step. The event also requires a high count
+of ends, which the canary does not move: a release that counted the end behind the symbol would show twice the effect.
+One release is one trial.
 
-*Profile*: a user who repeats the only symbol as often as is counted. The event asks the numbers of sequences, of
-distinct and of repeated symbols, and of the symbol to be high: it shows all of epsilon. Distinct and repeated symbols
-get 15 % of the rest unless noise of lengths is 10 times its scale. One release is one trial.
+*Profile*: a user who repeats the only symbol as often as symbols are counted. The event requires the numbers of
+sequences, of distinct symbols, of repeated symbols and of the symbol to be high; it shows all of epsilon. Distinct and
+repeated symbols receive 15 % of the rest unless the noise of lengths is 10 times its scale. One release is one trial.
 """
 
 from collections.abc import Iterator
@@ -42,7 +43,7 @@ OTHERS = 8
 FEW_SYMBOLS = 20
 BACKGROUND = 800
 TWO_LEVEL_SHARE, NO_END_SHARE = 0.4, 0.06
-"""Of the trials: these are slower."""
+"""Shares of the trials: these cases are slower."""
 
 
 def contexts_cases(budget: Budget) -> Iterator[Case]:
@@ -58,7 +59,7 @@ def contexts_cases(budget: Budget) -> Iterator[Case]:
 
 
 def one_level_of_contexts(budget: Budget) -> Case:
-    """Return the case of the empty context alone, which spends all of epsilon."""
+    """Return the case of only the empty context, which spends all of epsilon."""
     plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), LENGTH, 1)
     scale = LENGTH / rates(budget, OTHERS * SYMBOLS)[2]
     users = [[0]] * OTHERS
@@ -68,7 +69,7 @@ def one_level_of_contexts(budget: Budget) -> Case:
 
 
 def two_levels_of_contexts(budget: Budget) -> Case:
-    """Return the case of one symbol: behind anything, behind itself and at the beginning."""
+    """Return the case of one symbol behind any symbol, behind itself and at the beginning."""
     plan = _plan(budget, numbered_words(FEW_SYMBOLS).to_pylist(), LENGTH, 2)
     scales = LENGTH / rates(budget, BACKGROUND * FEW_SYMBOLS)[2] / np.array([0.05, 0.95, 0.95])
     mean = np.array([2 * BACKGROUND, BACKGROUND, BACKGROUND])
@@ -84,13 +85,13 @@ def two_levels_of_contexts(budget: Budget) -> Case:
 
 
 def no_end(budget: Budget) -> Case:
-    """Return the case of a whole sequence of one symbol, with nobody else there."""
+    """Return the case of a whole sequence of one symbol, without other users."""
     exact = smallest_chance(budget, (2, 2), (0, 1)), smallest_chance(budget, (2, 2), (1, 1))
     return _smallest(budget, "sequences, contexts, no end", _tree_high, exact)
 
 
 def profile(budget: Budget) -> Case:
-    """Return the case of a user who moves all that is released."""
+    """Return the case of a user who moves all released counts."""
     least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
     exact = profile_chance(budget, (0, 0, 0, 0), FIRST_SYMBOLS), profile_chance(budget, least, FIRST_SYMBOLS)
     return _smallest(budget, "sequences, profile", _profile_high, exact, FIRST_SYMBOLS)
@@ -111,18 +112,18 @@ def rates(budget: Budget, users: int) -> list[float]:
 
 
 def smallest_chance(budget: Budget, places: tuple[int, ...], least: tuple[int, ...]) -> float:
-    """Return the probability that noise of the rates at these places is at least so much, in the smallest case."""
+    """Return the probability that the noise at each of these places is at least `least`, in the smallest case."""
     found = rates(budget, 0)
     return prod(users_bound(most, 1 / found[place]) for place, most in zip(places, least, strict=True))
 
 
 def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int) -> float:
-    """Return the probability that the noise on the four numbers of `profile` is at least so much.
+    """Return the probability that the noise on each of the four numbers of `profile` is at least `least`.
 
     Args:
         budget: the claim.
-        least: of sequences, of distinct and of repeated symbols, and of the symbol.
-        sensitivity: the one by which distinct and repeated symbols have noise.
+        least: for the numbers of sequences, of distinct symbols, of repeated symbols, and of the symbol.
+        sensitivity: sensitivity to which the noise of distinct and repeated symbols is calibrated.
     """
     lengths, variety, root = rates(budget, 0)
     scales = 1 / lengths, sensitivity / variety, sensitivity / variety, FIRST_SYMBOLS / root
@@ -138,13 +139,13 @@ def _counts(plan: SequencePlan, corpus: LocalCorpus) -> Any:
 
 
 def _high_symbols(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Say which symbols' counts are at least those with the canary."""
+    """Return the number of symbols whose counts reach those with the canary, and a digest of which."""
     high = _counts(plan, corpus)[0, :SYMBOLS] >= OTHERS + LENGTH
     return int(high.sum()), high.tobytes()
 
 
 def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Say of which symbols the counts at the root, behind the symbol and at the beginning are all at least so many."""
+    """Return the number of symbols whose counts in all three contexts reach `least`, and a digest of which."""
     counts = _counts(plan, corpus)
     high = np.zeros(FEW_SYMBOLS, np.bool_)
     if counts.shape[0] == FEW_SYMBOLS + 2:
@@ -154,13 +155,13 @@ def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tup
 
 
 def _tree_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Say whether the counts of the symbol and of ends are both at least 1."""
+    """Return whether the counts of the symbol and of ends are both at least 1, as the event and its digest."""
     high = bool((_counts(plan, corpus)[0] >= 1).all())
     return int(high), high
 
 
 def _profile_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Say whether the numbers of sequences, of distinct and repeated symbols, and of the symbol are all high."""
+    """Return whether the four numbers of `profile` are all high, as the event and its digest."""
     model = plan.release(corpus)
     found = np.array([model.profile.lengths[-1], *model.profile.variety, model.tree.counts[0, 0]])
     high = bool((found >= [1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS]).all())
@@ -168,5 +169,5 @@ def _profile_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
 
 
 def _crowd(users: list[list[int]], symbols: int) -> LocalCorpus:
-    """Return copies of users, one by symbol."""
+    """Return copies of users, one for each symbol."""
     return copied_documents(users, np.arange(symbols)[:, None], symbols, "sequence")

@@ -1,4 +1,4 @@
-"""Where a collection of an audit is read and weighed: in memory, within a memory limit, or on Spark."""
+"""Engines that read and weigh the collection of an audit: in memory, within a memory limit, or on Spark."""
 
 from pathlib import Path
 from tempfile import gettempdir
@@ -14,26 +14,26 @@ from voxpop.testing.sensitivity import Engine, in_memory
 __all__ = ["Engine", "in_memory", "on_spark", "table_of", "watched_on_spark", "within_limit"]
 
 ROOM: Final = 16 << 20
-"""Bytes that an audit within a limit has: so few that users are put in order piece by piece, in work files."""
+"""Memory of an audit within a limit, in bytes: so small that users are sorted in pieces, in work files."""
 
 PLACES: Final = 2
-"""Into how many parts an audit on Spark places users."""
+"""Number of partitions of the users in an audit on Spark."""
 
 
 class Session(Protocol):
-    """What an audit asks of a session of Spark."""
+    """The method of a Spark session that an audit needs."""
 
     def createDataFrame(self, data: pa.Table) -> Any:  # noqa: N802
         """Return a table as a DataFrame."""
 
 
 def within_limit(corpus: LocalCorpus) -> LocalCorpus:
-    """Return the collection, to be ordered, weighed and numbered by work files."""
+    """Return the collection, which is ordered, weighed and numbered in work files."""
     return corpus.within(MemoryLimit(FIXED + ROOM, ROOM, Path(gettempdir())))
 
 
 def on_spark(session: Session) -> Engine:
-    """Return the engine that reads a collection anew on Spark, from a table of its users.
+    """Return the engine that reads a collection on Spark, from a table of its users.
 
     Args:
         session: classic or Connect.
@@ -51,13 +51,13 @@ def on_spark(session: Session) -> Engine:
 
 
 def watched_on_spark(session: Session) -> Engine:
-    """Return the engine on Spark, whose weights of each pass are also collected for the case, as in memory."""
+    """Return the engine on Spark that also collects the weights of each pass for the case, as in memory."""
     engine = on_spark(session)
     return lambda corpus: Watchable(engine(corpus))
 
 
 class Watchable:
-    """A corpus on Spark, or its walk through lengths, whose weighings can be looked at by a case."""
+    """A corpus on Spark, or its walk through lengths, with weighings that a case can read."""
 
     def __init__(self, watched: Any) -> None:
         self._watched = watched
@@ -79,7 +79,7 @@ class Watchable:
 
 
 class Weighed:
-    """Weights on executors: decisions are made there, and a case may see the sums, which no release may."""
+    """Weights on executors, which make the decisions; a case may read the sums, a release may not."""
 
     def __init__(self, histogram: Any) -> None:
         from voxpop.engine.spark.histogram import _summed, _weights_of
@@ -97,7 +97,7 @@ class Weighed:
 
 
 def table_of(corpus: LocalCorpus) -> pa.Table:
-    """Return a corpus of one document a user as a table: `who`, a number, and `what`, a list of strings."""
+    """Return a corpus of one document per user as a table: `who`, a number, and `what`, a list of strings."""
     kept = corpus.tokens >= 0
     starts = np.concatenate([[0], np.cumsum(kept)])[corpus.user_start]
     words = corpus.vocabulary.cast(pa.string()).take(pa.array(corpus.tokens[kept]))

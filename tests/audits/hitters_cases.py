@@ -1,7 +1,8 @@
-"""The worst cases of heavy hitters: so many users hold a word that one more matters most.
+"""The worst cases of heavy hitters: a word of the number of users at which one more user has the largest effect.
 
-Words of different copies share no symbol, so neither votes nor prefixes, and each user tosses a coin of its own in each
-round. Rounds go on as long as any copy is alive, and end at the last one: what becomes of a copy depends on it alone.
+Words of different copies share no symbol, so they share neither votes nor prefixes, and the coin of each user in each
+round is a separate draw. Rounds continue while any copy is alive, and end with the last one. So the result of a copy
+depends only on that copy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ def hitters_cases(hitters: Sequence[HeavyHitters] = HITTERS, budget: Budget = BU
     """Yield the case of each configuration.
 
     Args:
-        hitters: what to audit.
+        hitters: the configurations to audit.
         budget: the claim.
     """
     for each in hitters:
@@ -39,7 +40,7 @@ def hitters_cases(hitters: Sequence[HeavyHitters] = HITTERS, budget: Budget = BU
 
 
 def near(plan: HittersPlan) -> Case:
-    """Return the case of so many others who hold the canary's word that it matters most."""
+    """Return the case with the number of other users at which the canary has the largest effect."""
     _, exact, others = max(_all_near(plan))
     copies = max(1_000, COPIES * 20 // (others + 1))
     joined, without = (partial(run, plan, crowd(plan, holders, copies), copies) for holders in (others + 1, others))
@@ -47,7 +48,13 @@ def near(plan: HittersPlan) -> Case:
 
 
 def crowd(plan: HittersPlan, holders: int, copies: int) -> LocalCorpus:
-    """Return copies of so many users who all hold one word, of as many symbols as there may be."""
+    """Return copies of users who all hold one word of the largest possible length.
+
+    Args:
+        plan: sets the length of the word.
+        holders: number of users of a copy.
+        copies: number of copies.
+    """
     length = plan.rules.longest
     rows = np.arange(copies * length).reshape(copies, length)
     return copied_documents([range(length)] * holders, rows, rows.size)
@@ -63,7 +70,7 @@ def _all_near(plan: HittersPlan) -> Iterator[tuple[float, tuple[float, float], i
 
 
 def run(plan: HittersPlan, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-    """Run one release; return how many words are found, and which."""
+    """Run one release; return the number of words found, and a digest of which."""
     length = plan.rules.longest
     found = np.zeros(copies, np.bool_)
     found[released_numbers(plan.release(corpus), length)[:, 0] // length] = True
@@ -71,6 +78,6 @@ def run(plan: HittersPlan, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
 
 
 def title(hitters: HeavyHitters) -> str:
-    """Name a configuration."""
+    """Return the name of a configuration."""
     rounds = f"{hitters.rounds} round{'s' if hitters.rounds > 1 else ''}"
     return f"heavy hitters, {rounds}"

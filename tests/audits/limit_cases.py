@@ -1,4 +1,4 @@
-"""The worst case of the choice of a limit: one user more in a class, at the count where this shows most.
+"""The worst case of the choice of a limit: one more user in a class, at the count where this has the largest effect.
 
 Each trial counts the users of a collection again, with a fresh secret. The event is that the noisy count of the class
 of the additional user reaches a number.
@@ -21,7 +21,7 @@ from voxpop.testing.sensitivity import copied_items
 
 USERS = 40
 COPIES = 500
-"""Counts in one run: each has noise of its own."""
+"""Number of counts in one run, each with separate noise."""
 
 
 def limit_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -35,7 +35,7 @@ def limit_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def counted(menu: Menu, budget: Budget, engine: Engine = in_memory) -> Case:
-    """Return the case of a user who is one more in the first class."""
+    """Return the case of one more user in the first class."""
     from scipy.special import ndtr
 
     if not isinstance(menu, Menu):
@@ -52,15 +52,15 @@ class Reached:
     """The noisy count of the first class reaches a number.
 
     Attributes:
-        menu: what counts.
-        number: of users.
+        menu: the menu whose choice counts the users.
+        number: the count to reach, in users.
     """
 
     menu: Menu
     number: int
 
     def run(self, corpus: Any) -> tuple[int, Any]:
-        """Count several times, each with a fresh secret; return how often the event happened, and the counts."""
+        """Count several times, each with a fresh secret; return the number of events, and the counts."""
         counts = []
         for _ in range(COPIES):
             secret = Secret.of(None)

@@ -1,7 +1,7 @@
-"""The worst cases of what is read and weighed within a memory limit: set union and n-grams where order matters.
+"""The worst cases of set union and n-grams within a memory limit, where the order of users matters.
 
-The same cases and the same exact probabilities as in memory: only where the users stand in order, how they are weighed
-and how pairs are numbered is other code (docs/design/0009-spilling.md).
+The cases and the exact probabilities are the same as in memory. Different code orders users, weighs them and numbers
+pairs (docs/design/0009-spilling.md).
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from voxpop.testing.auditing import Case
 from voxpop.testing.cases import ngrams
 
 COPIES = 8_000
-"""Of one release of set union, so that its items fit."""
+"""Copies in one release of set union, few enough that its items fit."""
 
 
 def memory_cases() -> Iterator[Case]:
-    """Yield the cases, each named after where it runs."""
+    """Yield the cases; their names end with "within a limit"."""
     for case in (*engine_cases(within_limit, COPIES), *walk_cases(engine=within_limit)):
         yield replace(case, mechanism=f"{case.mechanism}, within a limit")
 
@@ -32,7 +32,7 @@ def engine_cases(engine: Engine, copies: int) -> Iterator[Case]:
 
     Args:
         engine: where collections are read and weighed.
-        copies: most in one release of set union.
+        copies: largest number of copies in one release of set union.
     """
     plan = classic_of(SetUnion(limit=LIMIT, weighting=PolicyGaussian()).plan(BUDGET))
     yield near(plan, engine, copies)

@@ -1,16 +1,17 @@
-"""The worst cases of n-grams as published (DPNE): a canary who writes one phrase of two words.
+"""The worst cases of n-grams as published (DPNE): a canary whose text is one phrase of two words.
 
-So many users hold each word that all words are released, and so much of the budget goes to length 2 that nearly all of
-epsilon shows there. Each pair of words is a copy.
+Each word has enough users that all words are released, and length 2 receives so much of the budget that it shows
+nearly all of epsilon. Each pair of words is a copy.
 
-Why pairs are independent trials: given that all words are released and how many candidates there are, noise and
-threshold of length 2 are fixed numbers, the weight of a pair is that of its own users, and its noise is its own, or
-that of the simulation if it has no weight. The event asks for these public numbers too: a release in which they differ
-from those foreseen counts as no hit at all. That happens with a probability below 1e-6 a release, by the distance of
-words' weights and forecasts from where they would matter.
+Pairs are independent trials for the following reason. If all words are released and the number of candidates is fixed,
+the noise and the threshold of length 2 are fixed numbers, and the weight of a pair depends only on the users of the
+pair. The noise of each pair is a separate draw, or a draw of the simulation if the pair has no weight. The event also
+requires these public numbers: a release in which they differ from the foreseen numbers counts as no hit. This happens
+with a probability below 1e-6 per release, given the distance between the weights and forecasts of words and the
+values at which they would matter.
 
-- *near*: so many users hold a pair that one more matters most.
-- *empty*: nobody else holds the pair: it is released by its own noise with the canary, by the simulation without.
+- *near*: a pair is held by the number of users at which one more user has the largest effect.
+- *empty*: no other user holds the pair. With the canary, the noise on its weight releases it; without, the simulation.
 """
 
 from collections.abc import Iterator
@@ -32,9 +33,9 @@ from voxpop.testing.sensitivity import corpus_of, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
 RATIO = 0.176
-"""Of sigma from length 1 to 2: length 2 has 97 percent of mu^2."""
+"""Ratio of sigma from length 1 to 2: length 2 has 97 percent of mu^2."""
 SURE = 7.0
-"""Sigmas by which the weight of a word is above its threshold."""
+"""Number of sigmas by which the weight of a word is above its threshold."""
 WORDS = 48
 EMPTY_WORDS = 24
 TELLING = 10**6
@@ -43,11 +44,11 @@ MOST_HOLDERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Who holds what.
+    """The users of words, and the pairs that are copies.
 
     Attributes:
-        holders: int64 by word, users whose only document is that word.
-        common: the first so many words; each pair of them is a copy.
+        holders: int64 by word, number of users whose only document is that word.
+        common: number of common words, which come first; each pair of them is a copy.
     """
 
     holders: Int64s
@@ -55,11 +56,11 @@ class Crowd:
 
     @property
     def copies(self) -> int:
-        """How many pairs."""
+        """Number of pairs."""
         return self.common**2
 
     def corpus(self, others: int) -> LocalCorpus:
-        """Return the corpus in which so many users hold each pair."""
+        """Return the corpus in which `others` users hold each pair."""
         words = np.repeat(np.arange(self.holders.size), self.holders)
         single = np.stack([words, np.full(words.size, -1)], axis=1).ravel()
         left, right = np.divmod(np.arange(self.copies), self.common)
@@ -87,7 +88,7 @@ def _two_lengths(**fields: Any) -> DPNE:
 
 
 def _enough(plan: NGramsPlan) -> int:
-    """Return how many holders make a word's release sure."""
+    """Return a number of users with which a word is certain to be released."""
     return ceil(plan.first.shown.threshold + SURE * plan.first.shown.scale)
 
 
@@ -110,12 +111,12 @@ def _case(plan: NGramsPlan, crowd: Crowd, mechanism: str, name: str, others: int
 
 
 def _foreseen(plan: NGramsPlan, crowd: Crowd) -> LengthRun:
-    """Return what length 2 runs with, by a release of words alone."""
+    """Return the numbers with which length 2 runs, from a release of words without pairs."""
     return plan.release(crowd.corpus(0), seed=0).plan.ran[1]  # type: ignore[attr-defined, no-any-return]
 
 
 def _chances(ran: LengthRun, others: int) -> tuple[float, float]:
-    """Return the probabilities that a pair of so many others is released, with the canary and without."""
+    """Return the probabilities that a pair of `others` other users is released, with the canary and without."""
     from scipy.special import ndtr
 
     with_canary, without = ndtr((others + np.array([1.0, 0.0]) - ran.threshold) / ran.sigma)
@@ -123,12 +124,12 @@ def _chances(ran: LengthRun, others: int) -> tuple[float, float]:
 
 
 def _settled(ran: LengthRun) -> tuple[Any, ...]:
-    """Return what was settled before the vote."""
+    """Return the numbers that are fixed before the vote."""
     return ran.sigma, ran.measurement_sigma, ran.candidates, ran.threshold
 
 
 def _run(plan: NGramsPlan, crowd: Crowd, corpus: LocalCorpus, foreseen: LengthRun) -> tuple[int, Any]:
-    """Run one release; return how many pairs of common words are released, and which."""
+    """Run one release; return the number of released pairs of common words, and a digest of which."""
     release = plan.release(corpus)
     pairs = released_numbers(release, 2)
     pairs = pairs[(pairs < crowd.common).all(axis=1)]

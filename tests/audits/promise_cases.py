@@ -1,10 +1,12 @@
-"""The worst cases of what is promised about items of few users: set union with `min_users`.
+"""The worst cases of the promise about items of few users: set union with `min_users`.
 
-- *few*: one user fewer than were asked for hold an item, and nothing else. The claim is that it comes out with
-  probability at most BETA, whoever they are: that of a guarantee of delta = BETA beside a collection without the item.
-- *near*: so many users hold an item that one more matters most. The claim is the budget, as without the promise.
+- *few*: one user fewer than `min_users` holds an item, and these users hold nothing else. The claim is that the item
+  is released with probability at most BETA, for any such users. This is the guarantee of delta = BETA, compared with a
+  collection without the item.
+- *near*: an item is held by the number of users at which one more user has the largest effect. The claim is the
+  budget, as without the promise.
 
-Copies share nothing, for the same reasons as without it.
+Copies are independent for the same reasons as without the promise.
 """
 
 from collections.abc import Iterator
@@ -39,7 +41,7 @@ def promise_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the cases of each plan.
 
     Args:
-        budget: the claim, beside the promise.
+        budget: the claim, in addition to the promise.
     """
     for plan in promising_plans(budget):
         yield few(plan)
@@ -50,11 +52,11 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
     """Return the case of an item of too few users.
 
     Args:
-        plan: what runs.
-        users: who are too few; by default one fewer than the plan promises.
+        plan: the plan to run.
+        users: number of users, too few for the promise; by default one fewer than the plan promises.
 
     Raises:
-        InternalError: where nothing was promised.
+        InternalError: if the plan has no promise.
     """
     promise = plan.promise
     if promise is None:
@@ -62,6 +64,6 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
     holders = promise.few if users is None else users
     exact = released(plan, holders, 1) if isinstance(plan, AdaptivePlan) else released_by(classic_of(plan), holders, 1)
     case = Event(plan, width=1, most=1).case(f"few: {holders} users", [(0,)] * holders, [], (exact, 0.0))
-    # Optimal selection never releases an item of too few users, so any beta may be claimed.
+    # Optimal selection never releases an item of too few users, so the case may claim any beta.
     beta = max(BETA, promise.beta) if exact == 0.0 else promise.beta
     return replace(case, budget=Budget(plan.budget.epsilon, beta))

@@ -1,9 +1,11 @@
-"""The worst cases of the paper's grams (CAC12): a canary whose every symbol is the same. contexts_cases.py has ours.
+"""The worst cases of the grams of the paper (CAC12): all symbols of the canary are equal.
 
-*One level*: only single symbols are counted. The noise of each is its own, so each symbol is a copy.
+`contexts_cases.py` has the cases of contexts, the method of Voxpop.
 
-*Two levels*: of an alphabet of one symbol, and one release is one trial. The canary moves three counts, each in
-proportion to what is spent on its level, and the event asks all three to be high; it shows nearly the whole epsilon.
+*One level*: only single symbols are counted. The noise of each symbol is a separate draw, so each symbol is a copy.
+
+*Two levels*: the alphabet has one symbol, and one release is one trial. The canary moves three counts, each in
+proportion to the budget spent on its level. The event requires all three to be high; it shows nearly all of epsilon.
 """
 
 from collections.abc import Iterator
@@ -26,7 +28,7 @@ LENGTH = 3
 OTHERS = 8
 BACKGROUND = 400
 TWO_LEVEL_SHARE = 0.01
-"""One release is one trial there, so that only one in a hundred of the trials is run."""
+"""Share of the trials that is run: one release is one trial in this case, so only one in a hundred is run."""
 
 
 def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -41,7 +43,7 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def one_level(budget: Budget) -> Case:
-    """Return the case of single symbols: is the count higher than the canary's symbols alone would make it?"""
+    """Return the case of single symbols; the event is a count that reaches the sum of all symbols with the canary."""
     words = numbered_words(SYMBOLS).to_pylist()
     plan = VariableLengthNGrams(LENGTH, 1, words).plan(budget)
     least = OTHERS + LENGTH
@@ -70,7 +72,7 @@ def _with_canary() -> list[list[int]]:
 
 
 def two_levels(budget: Budget) -> Case:
-    """Return the case of one symbol and what follows it, which both take half of epsilon."""
+    """Return the case of one symbol and the symbol behind it; each level spends half of epsilon."""
     plan = VariableLengthNGrams(LENGTH, 2, ["000000000"]).plan(budget)
     mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
@@ -83,7 +85,7 @@ def two_levels(budget: Budget) -> Case:
 
 
 def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Say whether the counts of "0", "00" and "0" at an end are all at least so many."""
+    """Return whether the counts of "0", "00" and "0" at an end all reach `least`, as the event and its digest."""
     tree = plan.release(corpus).tree
     counts = tree.counts[tree.counts >= 0]
     high = bool(counts.size == least.size and (counts >= least).all())
@@ -91,6 +93,6 @@ def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any
 
 
 def _pairs(canary: bool) -> LocalCorpus:
-    """Return users whose sequences are "00", and the canary, which has one symbol more."""
+    """Return users whose sequences are "00", and the canary, whose sequence has one more symbol."""
     documents = [[0, 0]] * BACKGROUND + [[0] * LENGTH] * canary
     return copied_documents(documents, np.zeros((1, 1), np.int64), 1, "sequence")

@@ -1,11 +1,11 @@
 """The worst cases of several data sets that share one budget.
 
-Each copy has an item in every data set. The event is that so many of these are released.
+Each copy has an item in every data set. The event is that a stated number of these items is released.
 
-- *near*: so many users hold the items that one more, who is in all data sets, matters most.
-- *alone*: nobody but the canary holds them.
+- *near*: the items are held by the number of users at which one more user, in all data sets, has the largest effect.
+- *alone*: only the canary holds the items.
 
-Copies share nothing in any data set, and data sets share no draws.
+Copies are independent in each data set, and data sets share no draws.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from voxpop.testing.sensitivity import copied_items, released_numbers
 
 DATA_SETS: Final = ("words", "tags", "places")
 COPIES: Final = 20_000
-"""Of one release, in each data set."""
+"""Number of copies in one release, in each data set."""
 
 
 def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> Iterator[Case]:
@@ -35,7 +35,7 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
 
     Args:
         names: of the data sets.
-        budget: the claim, of all of them together.
+        budget: the claim, for all data sets together.
     """
     plan = SetUnion(limit=LIMIT).plan_each(names, budget)
     yield near_several(plan)
@@ -56,13 +56,13 @@ def near_several(plan: SeveralPlan) -> Case:
 
 
 def alone_several(plan: SeveralPlan) -> Case:
-    """Return the case of a canary who alone holds an item in every data set."""
+    """Return the case in which only the canary holds an item in every data set."""
     exact = _so_many(plan, 1, released(plan, 1, 1)), 0.0
     return Everywhere(plan, 1).case("alone: 1 item of its own in each", 1, 0, exact)
 
 
 def _so_many(plan: SeveralPlan, most: int, chance: float) -> float:
-    """Return how likely so many data sets release an item that each releases with this chance."""
+    """Return the probability that at least `most` data sets release an item that each releases with this chance."""
     from scipy.stats import binom
 
     return float(binom.sf(most - 1, len(plan.data_sets), chance))
@@ -70,18 +70,18 @@ def _so_many(plan: SeveralPlan, most: int, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """The item of a copy is released in so many data sets at least.
+    """The item of a copy is released in at least `most` data sets.
 
     Attributes:
-        plan: what runs.
-        most: in how many data sets.
+        plan: the plan to run.
+        most: least number of data sets.
     """
 
     plan: SeveralPlan
     most: int
 
     def case(self, name: str, joined: int, without: int, exact: tuple[float, float]) -> Case:
-        """Return the case, by how many users hold the item of a copy in every data set."""
+        """Return the case, given the number of users who hold the item of a copy in every data set."""
         copies = max(1_000, COPIES * 8 // max(8, joined))
         larger, smaller = (
             partial(self.run, copied_items([(0,)] * users, 1, copies), copies) for users in (joined, without)
@@ -91,7 +91,7 @@ class Everywhere:
         return Case(title, name, self.plan.budget, copies, larger, smaller, exact)
 
     def run(self, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-        """Run one release of all data sets; return in how many copies the event happened, and in which."""
+        """Run one release of all data sets; return the number of copies with the event, and a digest of which."""
         found = np.zeros(copies, np.int64)
         for release in self.plan.release(dict.fromkeys(self.plan.data_sets, corpus)).values():
             found[released_numbers(release)[:, 0]] += 1

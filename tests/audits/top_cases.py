@@ -1,12 +1,12 @@
 """The worst cases of rankings: a canary who holds some grams of a short public list.
 
-A copy is such a list. All copies are ranked together, every gram of them, under noise of the rate that naming the first
-k of one copy asks for. The noise of a gram is a draw of its own, and so the order within a copy depends on that copy
-alone: its first k are what a ranking of the copy alone would name. The event is that at least so many of them are grams
-that the canary holds. Nobody else holds anything: what counts are equal moves most.
+A copy is such a list. All grams of all copies are ranked together, with noise of the rate at which one copy releases
+its first k grams. The noise of each gram is a separate draw, so the order within a copy depends only on that copy: its
+first k grams are those that a ranking of only this copy would release. The event is that at least a stated number of
+these grams belongs to the canary. No other user holds a gram, because equal counts change most.
 
 - *near*: the canary holds its grams once.
-- *over*: it holds each of them eight times.
+- *over*: the canary holds each of its grams eight times.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from voxpop.testing.sensitivity import copied_items, numbered_words
 
 PLACES: Final = (1, 3)
 GRAMS: Final = 100_000
-"""In one release: the longer a list, the fewer copies."""
+"""Number of grams in one release: longer lists mean fewer copies."""
 WIDTHS: Final = (2, 3, 4, 6, 9, 13, 18, 24, 32)
 
 
@@ -40,7 +40,7 @@ def top_cases(places: tuple[int, ...] = PLACES, budget: Budget = BUDGET) -> Iter
     """Yield the cases for each number of places.
 
     Args:
-        places: how many grams a ranking names.
+        places: numbers of grams in a ranking.
         budget: the claim.
     """
     worst = [telling(k, budget) for k in places]
@@ -51,14 +51,14 @@ def top_cases(places: tuple[int, ...] = PLACES, budget: Budget = BUDGET) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Short lists of grams, each with a canary of its own.
+    """Short lists of grams, each with a separate canary.
 
     Attributes:
-        k: how many grams a ranking of one list names.
+        k: number of grams in the ranking of one list.
         width: grams of a list.
-        held: the canary holds the first so many of them.
-        most: the event is that so many of these are named.
-        times: how often the canary holds each.
+        held: the canary holds the first `held` grams of the list.
+        most: the event is that at least `most` of these grams are in the ranking.
+        times: number of times that the canary holds each of its grams.
     """
 
     k: int
@@ -77,9 +77,9 @@ class Lists:
         return float(with_canary[self.most :].sum()), float(without[self.most :].sum())
 
     def case(self, budget: Budget) -> Case:
-        """Return the case, of as many lists as fit one release."""
+        """Return the case, with as many lists as fit in one release."""
         plan, copies = self.plan(budget), GRAMS // self.width
-        # No ranking of its own: the noise of one list, on as many as a release holds.
+        # This plan is not a public configuration: it applies the noise of one list to all lists of a release.
         changed = replace(plan, grams=public_list(copies * self.width), picks=copies * self.width)
         every = sealed(changed, plan.delta)
         joined, without = (
@@ -90,7 +90,7 @@ class Lists:
         return Case(f"ranking, first {self.k}", name, budget, copies, joined, without, self.chances(plan.rate))
 
     def run(self, plan: TopPlan, corpus: LocalCorpus) -> tuple[int, Any]:
-        """Rank all lists once; return in how many the event happened, and in which."""
+        """Rank all lists once; return the number of lists in which the event happened, and a digest of which."""
         place = np.empty(plan.picks, np.int64)
         place[plan.release(corpus).places] = np.arange(plan.picks)
         first = np.argsort(place.reshape(-1, self.width), axis=1)[:, : self.k]
@@ -99,7 +99,7 @@ class Lists:
 
 
 def telling(k: int, budget: Budget = BUDGET) -> Lists:
-    """Return the lists with which many trials would show most."""
+    """Return the lists that show the largest epsilon after many trials."""
     shown = []
     for width in (each for each in WIDTHS if each > k):
         rate = Lists(k, width, 1, 1).plan(budget).rate
@@ -113,13 +113,13 @@ def telling(k: int, budget: Budget = BUDGET) -> Lists:
 
 
 def named_of_held(k: int, width: int, held: int, log_weight: float) -> Floats:
-    """Return how likely each number of held grams is among the first k: exponential mechanisms, pick by pick.
+    """Return the distribution of the number of held grams among the first k: one exponential mechanism for each pick.
 
     Args:
-        k: picks.
-        width: of so many grams.
-        held: how many are held.
-        log_weight: of each of these, beside 0 of the others.
+        k: number of picks.
+        width: number of grams to pick from.
+        held: number of held grams.
+        log_weight: log-weight of each held gram, relative to 0 of the others.
 
     Returns:
         float64 (k + 1).
@@ -141,5 +141,5 @@ def named_of_held(k: int, width: int, held: int, log_weight: float) -> Floats:
 
 
 def public_list(count: int) -> Release:
-    """Return a release of so many items: a public list to rank."""
+    """Return a release of `count` items: a public list to rank."""
     return Release.from_items(numbered_words(count), StoredPlan({"mechanism": "a public list"}), Guarantee(0.0, 0.0))

@@ -1,10 +1,12 @@
 """The worst cases of set union.
 
-- *near*: so many users hold an item that one more matters most. Their weight is one each, and so is the canary's.
-- *alone*: the canary holds `limit` items that nobody else does; is one of them released?
-- *over*: the same, but it holds eight times as many as it may contribute.
+- *near*: an item is held by the number of users at which one more user has the largest effect. Each user, including
+  the canary, has weight one.
+- *alone*: the canary holds `limit` items that no other user holds; the event is that one of them is released.
+- *over*: the same, but the canary holds eight times its contribution bound.
 
-Copies share nothing: a weighting moves an item by the weights of the items of a user who holds it, all of its own copy.
+Copies are independent: the share that a user gives an item depends on the weights of the items of that user, and these
+items all belong to one copy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,10 +34,10 @@ LIMIT = 4
 EXCESS = 8
 COPIES = 50_000
 OVER_SHARE = 0.5
-"""Users who hold too much are slow to bound, and what it would show is large."""
+"""Share of the trials: bounding users who hold too much is slow, and a violation would be large."""
 MOST_HOLDERS = 60
 TELLING = 10**6
-"""Trials after which the case that shows most is chosen."""
+"""Number of trials for which the most informative case is selected."""
 UNIONS: tuple[SetUnion | PolicyGaussian | WeightedGaussian, ...] = (
     SetUnion(limit=1, weighting=Count()),
     *(SetUnion(limit=LIMIT, weighting=each) for each in WEIGHTINGS.values()),
@@ -71,7 +73,7 @@ def classic_of(plan: UnionPlan) -> ClassicPlan:
 
 
 def near(plan: ClassicPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of users who all hold the same few items: one, or `limit` if each item weighs the same."""
+    """Return the case of users who all hold the same items: `limit` if shares do not depend on the number, else one."""
     rule, setting = plan.round.shares.weighting_rule, plan.round.shares.setting
     items = setting.limit if rule.share(1, setting) == rule.share(setting.limit, setting) else 1
     _, exact, holders, most = max(_all_near(plan, items))
@@ -81,7 +83,7 @@ def near(plan: ClassicPlan, engine: Engine = in_memory, most_copies: int = COPIE
 
 
 def _all_near(plan: ClassicPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
-    """Yield what many trials would show, the probabilities, how many others, and how many items make the event."""
+    """Yield the epsilon that many trials show, the probabilities, the number of others, and the items of the event."""
     from scipy.stats import binom
 
     chances = [released_by(plan, others, items) for others in range(MOST_HOLDERS)]
@@ -93,7 +95,7 @@ def _all_near(plan: ClassicPlan, items: int) -> Iterator[tuple[float, tuple[floa
 
 
 def alone(plan: ClassicPlan, held: int, name: str, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of a canary who holds items that nobody else does."""
+    """Return the case of a canary whose items no other user holds."""
     counted = min(held, plan.round.shares.setting.limit)
     chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
     event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)
@@ -102,10 +104,10 @@ def alone(plan: ClassicPlan, held: int, name: str, engine: Engine = in_memory, m
 
 
 def released_by(plan: ClassicPlan, holders: int, items: int) -> float:
-    """Return the probability that an item of so many users is released, by textbook formulas.
+    """Return the probability that an item of `holders` users is released, by textbook formulas.
 
     Each of the users holds `items` items that all of them hold. Each user gives an item the share of the weighting,
-    until the item is at the cutoff.
+    until the weight of the item is at the cutoff.
     """
     from scipy.special import ndtr
 
@@ -127,14 +129,14 @@ def released_by(plan: ClassicPlan, holders: int, items: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """At least so many of the items of a copy are released.
+    """At least `most` items of a copy are released.
 
     Attributes:
-        plan: what runs.
+        plan: the plan to run.
         width: items of a copy.
-        most: how many of them must be released.
+        most: least number of released items.
         engine: where collections are read and weighed.
-        most_copies: in one release.
+        most_copies: largest number of copies in one release.
     """
 
     plan: UnionPlan
@@ -146,7 +148,7 @@ class Event:
     def case(
         self, name: str, joined: Sequence[Sequence[int]], without: Sequence[Sequence[int]], exact: tuple[float, ...]
     ) -> Case:
-        """Return the case of two neighbouring collections, by what each user of a copy holds."""
+        """Return the case of two neighbouring collections, given the items of each user of a copy."""
         users = sum(map(len, joined))
         copies = max(1_000, self.most_copies * 8 // max(8, users))
         larger, smaller = (
@@ -155,14 +157,14 @@ class Event:
         return Case(title(self.plan), name, self.plan.budget, copies, larger, smaller, (exact[0], exact[1]))
 
     def run(self, corpus: Any, copies: int) -> tuple[int, Any]:
-        """Run one release; return in how many copies the event happened, and in which."""
+        """Run one release; return the number of copies in which the event happened, and a digest of which."""
         copy = released_numbers(self.plan.release(corpus))[:, 0] // self.width
         happened = np.bincount(copy, minlength=copies) >= self.most
         return int(happened.sum()), happened.tobytes()
 
 
 def title(plan: UnionPlan) -> str:
-    """Name a configuration."""
+    """Return the name of a configuration."""
     promise = f", at least {plan.promise.users} users" if plan.promise else ""
     if isinstance(plan, AdaptivePlan):
         limit = "chosen" if isinstance(plan.planned, Menu) else plan.limit

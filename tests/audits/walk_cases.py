@@ -1,23 +1,24 @@
-"""Every pass of n-grams as they run by default: adaptive rounds, individual budgets, screening votes, second chance.
+"""Every pass of n-grams by default: adaptive rounds, individual budgets, screening votes, second-chance pass.
 
-What a release shows depends on thresholds that all candidates share. So these cases look at the noisy weight of a pair
-in each pass, which the proof allows everybody to see, graded by cutpoints that lie much closer together than those of
-the release, with the same draws. Each pair of words is a copy. The event: the sum over passes of noisy weights, each in
-units of its noise and times the mu of what the canary paid, is high.
+The results of a release depend on thresholds that all candidates share. So these cases read the noisy weight of a pair
+in each pass, which the proof treats as public. The weights are graded with the same draws, but by cutpoints much closer
+together than those of the release. Each pair of words is a copy. The event is that the sum over passes of noisy weights
+is high, each weight in units of its noise and times the mu that the canary paid.
 
-Why copies are independent trials with known probabilities (docs/privacy/individual.md, "All passes"): in each pass,
-given the past, the noise of pairs is independent, and a pair's weight is that of its own users, who hold nothing else.
-Which passes a pair takes part in follows from the past. Their mu^2 adds up to at most a constant m on every path, and a
-last Gaussian release of what is missing makes it exactly m. So with the canary the sum is normal with mean m and
-variance m, without it with mean 0, whatever the thresholds were. Grading moves these probabilities by less than 1e-4.
+Copies are independent trials with known probabilities for the following reason (docs/privacy/individual.md, "All
+passes"). In each pass, given the past, the noise of pairs is independent, and the weight of a pair depends only on the
+users of that pair, who hold nothing else. The past determines in which passes a pair takes part. The mu^2 of these
+passes adds up to at most a constant m on every path, and a last Gaussian release of the missing part makes the total
+exactly m. So the sum is normal with variance m, with mean m if the canary is present and mean 0 otherwise, for all
+thresholds. Grading changes these probabilities by less than 1e-4.
 
-- *second chance*: likely pairs, in the vote and in the second-chance pass if they were deferred. m is all that a user
-  may spend after length 1.
-- *screening*: pairs that the forecast prunes, in the screening vote and in the vote if they stood out. m is the charge
-  of both. Less noise in these passes would hardly be visible beside the rest of the budget.
+- *second chance*: likely pairs, in the vote, and in the second-chance pass if they were deferred. m is the whole budget
+  of a user after length 1.
+- *screening*: pairs that the forecast prunes, in the screening vote, and in the vote if they passed it. m is the charge
+  of both votes. Too little noise in these passes would hardly be visible beside the rest of the budget.
 
-A release without all words, without a screening vote or without a second-chance pass counts as no hit; words are
-missing with a probability below 1e-6 a release.
+A release without all words, without a screening vote or without a second-chance pass counts as no hit. Words are
+missing with a probability below 1e-6 per release.
 """
 
 from collections.abc import Iterator
@@ -47,13 +48,14 @@ LENGTHS = 3
 UNSURE = 1e-8
 """Probability that a word is missing after the adaptive rounds."""
 OFTEN, SELDOM, FURTHER = 48, 16, 40
-"""Words of likely pairs, of pruned pairs, and of none: more than those up to which tokens count as few."""
+"""Words of likely pairs, of pruned pairs, and of no pair; their sum exceeds the number up to which tokens are few."""
 OFTEN_FOR_SURE = 20
-"""Users of a word of likely pairs, for each of another one: so the forecast prunes all pairs but those."""
+"""Users of a word of likely pairs for each user of another word, so that the forecast prunes all other pairs."""
 LIKELY_OTHERS, PRUNED_OTHERS = 3, 20
-"""Users of a likely and of a pruned pair, beside the canary: some come close, and most stand out."""
+"""Users of a likely and of a pruned pair without the canary: some likely pairs come close to the threshold, and most
+pruned pairs pass the screening vote."""
 SCREENING_SHARE = 0.2
-"""Of the trials, since there are few pairs in a release."""
+"""Share of the trials, since a release has few pairs."""
 EDGES = np.arange(-5.0, 5.0, 0.08)
 """Cutpoints around the weight of a pair, in sigma."""
 TELLING = 10**6
@@ -65,9 +67,9 @@ class Pairs:
 
     Attributes:
         first: the first of these words.
-        words: how many.
+        words: number of words.
         others: users of each pair, without the canary.
-        looked_at: which passes.
+        looked_at: the passes whose weights the case reads.
     """
 
     first: int
@@ -81,7 +83,7 @@ class Pairs:
         return self.first + np.stack(np.divmod(np.arange(self.words**2), self.words), axis=1)
 
     def copies(self, names: Int64s) -> tuple[Int64s, Bools]:
-        """Return the copy of each pair by its name, and whether it is one; words are their own ranks."""
+        """Return the copy of each pair by its name, and whether the pair is a copy; words are their own ranks."""
         left, right = (names >> 32) - self.first, (names & (2**32 - 1)) - self.first
         inside = (left >= 0) & (left < self.words) & (right >= 0) & (right < self.words)
         return left * self.words + right, inside
@@ -112,10 +114,10 @@ def walk_cases(budget: Budget = BUDGET, engine: Engine = in_memory) -> Iterator[
 
 
 def square_of(plan: NGramsPlan, pairs: Pairs) -> float:
-    """Return the most mu^2 that the canary pays for the passes that are looked at.
+    """Return the largest mu^2 that the canary pays for the passes that the case reads.
 
-    A second-chance pass takes all that is left, so these are all passes. The screening vote and the vote on length 2
-    have fixed charges.
+    A second-chance pass spends the whole remaining budget, so these are all passes. The screening vote and the vote on
+    length 2 have fixed charges.
     """
     if pairs is LIKELY:
         return plan.later
@@ -132,7 +134,7 @@ def chance(square: float, least: float, *, canary: bool) -> float:
 
 
 def event_of(square: float, delta: float) -> float:
-    """Return the least sum for which the event tells most."""
+    """Return the least sum for which the event is most informative."""
     shown = []
     for least in np.linspace(0.0, 4.0, 41) * square:
         one, other = (round(TELLING * chance(square, least, canary=canary)) for canary in (True, False))
@@ -141,12 +143,12 @@ def event_of(square: float, delta: float) -> float:
 
 
 def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
-    """Return the copies of both kinds, the canary in those that are looked at, and users of single words.
+    """Return the copies of both kinds, the canaries of the copies of the case, and users of single words.
 
     Args:
-        plan: what runs.
-        pairs: those with canaries.
-        canary: how many of them.
+        plan: the plan to run.
+        pairs: the pairs with canaries.
+        canary: number of canaries of each pair.
     """
     sure = plan.users_needed(1 - UNSURE, per_user=1)
     if sure is None:
@@ -156,7 +158,7 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
     documents = [np.repeat(np.arange(words), holders)[:, None]]
     for each in (LIKELY, PRUNED):
         documents += [each.documents] * (each.others + (canary if each is pairs else 0))
-    # A phrase of three words that hold nothing else, so that there is a vote on the last length.
+    # A phrase of three words whose users hold nothing else, so that there is a vote on the last length.
     documents += [np.arange(words - 3, words)[None, :]] * sure * OFTEN_FOR_SURE
     ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
     sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
@@ -165,10 +167,10 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
 
 @dataclass(slots=True)
 class Shown:
-    """What was seen of each copy so far.
+    """The results collected for each copy.
 
     Attributes:
-        left: int64 (copies), parts of the cap that the canary and each of the other users have left.
+        left: int64 (copies), the remaining budget of the canary and of each other user, in parts of the cap.
         total: float64 (copies), the sum over passes.
         seen: float64 (copies), mu^2 of the passes in it.
     """
@@ -178,16 +180,16 @@ class Shown:
     seen: Floats
 
     def paid(self, one: Pass, copies: Int64s) -> Int64s:
-        """Let the users of some copies pay for a pass; return what."""
+        """Charge the users of some copies for a pass; return the charges."""
         ones = np.ones(copies.size, np.int64)
         costs: Int64s = one.charge.costs(self.left[copies], ones > 0, ones)
         self.left[copies] -= costs
         return costs
 
     def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
-        """Take in a vote: whose weights and draws are in `one`, for the ids that are copies."""
+        """Add a vote, whose weights and draws are in `one`, for the ids that are copies."""
         mine = copies[inside]
-        # mu^2 = c / 2^40 M of what the canary pays, and by how much that moves its pair.
+        # mu^2 = c / 2^40 M for the charge c of the canary, and the amount by which that moves the pair.
         square = self.paid(one, mine) / WHOLE * later
         moved = np.sqrt(square) * one.charge.sigma
         weights, ids = one.weights.weights[inside], one.weights.ids[inside]
@@ -199,7 +201,7 @@ class Shown:
 
 
 def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
-    """Return noisy weights, to the middle between two of many cutpoints around some weight."""
+    """Return noisy weights as the middles between neighbouring cutpoints around a weight."""
     cutpoints = around + EDGES * one.charge.sigma
     rule = one.levels.rules[0]
     rules = tuple(replace(rule, threshold_units=round(each * one.unit)) for each in cutpoints)
@@ -210,7 +212,7 @@ def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
 
 
 def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
-    """Run one release; return what its passes show of each copy, None where a part of the path was missing."""
+    """Run one release; return the results of its passes for each copy, or None if a part of the path was missing."""
     watched = Watched(corpus)
     ran = plan.release(watched).plan
     if not isinstance(ran, NGramsPlan):
@@ -221,9 +223,9 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     if shown["measurement 1"].weights.ids.size < OFTEN + SELDOM + FURTHER:
         return None
     found = Shown(np.full(copies, WHOLE), np.zeros(copies), np.zeros(copies))
-    # Everybody holds words; their noise is shared by copies, so it is paid for and not looked at.
+    # All users hold words. Copies share the noise of words, so users pay for this pass and the case does not read it.
     found.paid(shown["measurement 1"], np.arange(copies))
-    # Near misses of length 2 come first in the list of the sweep, by rising name; -1 is no pair at all.
+    # Deferred pairs of length 2 come first in the list of the second-chance pass, by rising name; -1 is no pair.
     listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:
         ids = shown[name].weights.ids
@@ -232,11 +234,11 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
 
 
 def _run(plan: NGramsPlan, corpus: Any, pairs: Pairs, canary: int, least: float) -> tuple[int, Any]:
-    """Run one release; return in how many copies the event happened, and in which."""
+    """Run one release; return the number of copies in which the event happened, and a digest of which."""
     found, happened = shown_by(plan, corpus, pairs), np.zeros(pairs.words**2, np.bool_)
     if found is not None:
         missing = np.maximum(square_of(plan, pairs) - found.seen, 0.0)
-        # The last Gaussian release of the proof, of what the passes that were looked at leave.
+        # The last Gaussian release of the proof, with the budget that the passes of the case leave.
         last = np.random.default_rng().normal(canary * missing, np.sqrt(missing))
         happened = found.total + last >= least
     return int(happened.sum()), happened.tobytes()

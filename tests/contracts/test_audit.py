@@ -1,8 +1,8 @@
-"""What releases of every mechanism show of one user: never more than the claim, and close to it in the worst cases.
+"""The audit of every mechanism: no release shows more than the claim, and the worst cases come close to it.
 
-Each case errs with probability at most 2e-12: 1e-12 that one of its bounds is wrong, 1e-12 that right probabilities
-seem to stray. There are about 100 cases, so a false alarm of this file has a probability below 3e-10, plus what
-`ngrams_cases.py`, `cases.py` and `walk_cases.py` state.
+Each case gives a false alarm with probability at most 2e-12: 1e-12 that one of its bounds is wrong, and 1e-12 that
+correct probabilities seem to stray. There are about 100 cases, so a false alarm of this file has a probability below
+3e-10, plus the probabilities stated in `ngrams_cases.py`, `cases.py` and `walk_cases.py`.
 """
 
 import pytest
@@ -19,7 +19,7 @@ from voxpop.testing.cases import COMMON, ngrams
 
 ERROR = 1e-12
 CLOSE = {
-    # mechanism: the most that its cases can show, of epsilon 1 and of the delta claimed, by exact probabilities
+    # mechanism: the most that its cases can show, of epsilon 1 and of the claimed delta, by exact probabilities
     "set union, adaptive rounds, limit chosen": (0.735, 0.117),
     "set union, choice of the limit": (0.00, 0.00),
     "set union, adaptive rounds, limit 1": (0.793, 0.124),
@@ -68,8 +68,9 @@ FEW_TRIALS = (
     "sequences, profile",
     "set union, choice of the limit",
 )
-"""One release is one trial there: too few to show half of what they could. The choice of a limit spends half a percent
-of mu^2, which shows nothing at this delta; its exact probabilities are compared."""
+"""Mechanisms whose cases cannot show half of their bound, because one release is one trial and so there are few trials.
+The choice of a limit spends half a percent of mu^2, which shows nothing at this delta; its exact probabilities are
+compared."""
 
 
 @pytest.mark.slow
@@ -87,28 +88,29 @@ of mu^2, which shows nothing at this delta; its exact probabilities are compared
     ids=["items", "hitters", "ngrams", "memory", "top", "profile"],
 )
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
-    """On the real release path, with fresh secrets."""
+    """The cases run on the real release path, with fresh secrets."""
     look_at([examine(case, trials, ERROR) for case in CASES[mechanism]()], record_property)
 
 
 @pytest.mark.slow
 @pytest.mark.jit
 def test_sequences_show_nearly_their_epsilon(record_property):
-    """The same of sequences, where delta is 0."""
+    """The cases of sequences come close to the claim, where delta is 0."""
     look_at([examine(case, at_length(60_000, 40_000), ERROR) for case in CASES["sequences"]()], record_property)
 
 
 def expected(finding):
-    """Return the epsilon that so many trials show when counts are as expected: no draw of the run moves it."""
+    """Return the epsilon shown by the expected counts of these trials, which no draw of the run changes."""
     trials, (joined, without) = finding.counts.trials, finding.exact
     return epsilon_shown(Counts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
 
 
 def look_at(findings, record_property):
-    """Compare what was shown with the claim, and what could be shown at most with the table above.
+    """Compare the shown values with the claim, and the largest values that can be shown with the table above.
 
-    That trials are enough to show much of it is asked of expected counts. A finding that passed did not stray from
-    them, while what it shows itself may: three data sets show 0.31 of their 0.62 with a deviation of 0.03.
+    The trials must be enough to show a large part of epsilon with expected counts. The counts of a finding that passed
+    do not stray from the expected counts, but the epsilon that they show may: three data sets show 0.31 of their 0.62
+    with a deviation of 0.03.
     """
     shown: dict[str, list[float]] = {}
     for finding in findings:
@@ -140,7 +142,7 @@ def look_at(findings, record_property):
 
 
 def test_every_sound_cell_and_accounting_is_audited():
-    """No weighting and no accounting is left out; every mechanism has cases."""
+    """Every weighting and every accounting is audited, and every mechanism has cases."""
     found = [union.weighting for union in UNIONS if isinstance(union, vp.SetUnion)]
     assert all(each in found for each in WEIGHTINGS.values())
     assert {type(union) for union in UNIONS} > {vp.SetUnion, vp.papers.PolicyGaussian}
@@ -148,7 +150,7 @@ def test_every_sound_cell_and_accounting_is_audited():
 
 
 def test_promises_are_audited_of_every_kind_of_mechanism():
-    """Adaptive rounds, optimal selection, every weighting."""
+    """Adaptive rounds, optimal selection and every weighting have plans with a promise."""
     adaptive, optimal, *classic = promising_plans()
     assert adaptive.mechanism.adaptive
     assert optimal.round.noise == "optimal"
@@ -156,7 +158,7 @@ def test_promises_are_audited_of_every_kind_of_mechanism():
 
 
 def test_several_data_sets_are_audited_together():
-    """Each case releases from all of them by one plan."""
+    """Each case releases from all data sets by one plan."""
     for case in several_cases():
         assert case.joined.func.__self__.plan.data_sets == DATA_SETS
         assert len(DATA_SETS) > 2
@@ -164,7 +166,7 @@ def test_several_data_sets_are_audited_together():
 
 @pytest.mark.jit
 def test_the_default_case_runs_the_default():
-    """Words in adaptive rounds, measured; pairs of rare words pruned; each user pays from its own budget."""
+    """Words are measured in adaptive rounds, pairs of rare words are pruned, and users have individual budgets."""
     plan, _, copies, happened = ngrams().joined.args
     foreseen = happened.args[0]
     assert plan.mechanism == vp.NGrams(2, limit=4, eta=0.5)
@@ -174,6 +176,6 @@ def test_the_default_case_runs_the_default():
 
 @pytest.mark.parametrize(("mechanism", "trials", "error"), [("words", 10, 0.1), ("items", 0, 0.1), ("items", 10, 0.5)])
 def test_wrong_calls_are_explained(mechanism, trials, error):
-    """With what was wanted and what came."""
+    """The error states the value that was given."""
     with pytest.raises(ValueError, match="got"):
         audit(mechanism, trials, error)

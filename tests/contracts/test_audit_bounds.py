@@ -1,4 +1,4 @@
-"""The audit's arithmetic: its bounds err as seldom as they say, which is summed up exactly for small numbers."""
+"""The arithmetic of the audit: bounds are wrong at most as often as stated, by exact sums over few trials."""
 
 import math
 
@@ -16,7 +16,7 @@ TRIALS = 40
 
 @given(st.integers(1, 10**6), st.data(), st.sampled_from([0.05, 1e-3, 1e-9]))
 def test_bounds_of_a_probability_are_clopper_and_pearsons(trials, data, error):
-    """As scipy computes them for a whole interval of twice the error."""
+    """The bounds equal the two-sided interval of scipy for twice the error."""
     hits = data.draw(st.integers(0, trials))
     interval = binomtest(hits, trials).proportion_ci(1 - 2 * error, "exact")
     assert clopper_pearson(hits, trials, error) == pytest.approx((interval.low, interval.high), rel=1e-6, abs=1e-12)
@@ -26,7 +26,7 @@ def test_bounds_of_a_probability_are_clopper_and_pearsons(trials, data, error):
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("error", [0.2, 0.02])
 def test_a_sound_mechanism_is_refuted_as_seldom_as_stated(epsilon, delta, error):
-    """Over all outcomes of 40 trials each, at probabilities that use up the claim in either direction."""
+    """Over all outcomes of 40 trials each, the error stays below its bound at probabilities that use up the claim."""
     outcomes = np.arange(TRIALS + 1)
     refutes = np.array(
         [[delta_shown(Counts(int(a), int(b), TRIALS), epsilon, error) > delta for b in outcomes] for a in outcomes]
@@ -40,7 +40,7 @@ def test_a_sound_mechanism_is_refuted_as_seldom_as_stated(epsilon, delta, error)
 
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.01, 3), st.floats(0, 0.3))
 def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
-    """More than epsilon is shown at delta exactly where more than delta is shown at epsilon."""
+    """Counts show more than epsilon at delta exactly if they show more than delta at epsilon."""
     counts = Counts(joined, without, 40)
     by_delta = delta_shown(counts, epsilon, 0.1)
     if abs(by_delta - delta) > 1e-9:
@@ -49,7 +49,7 @@ def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
 
 @pytest.mark.parametrize(("joined", "without"), [(0.9, 0.1), (0.2, 0.0), (0.1, 0.9), (0.3, 0.105)])
 def test_power_is_what_is_computed(joined, without):
-    """Where a miss is said to be rarer than 1 in 1000, the exact sum over outcomes agrees; it is not always said."""
+    """If `surely_refuted` is true, the exact sum over outcomes gives misses below 1 in 1000; it is not always true."""
     trials, epsilon, delta, error = 400, 1.0, 0.01, 1e-3
     outcomes = np.arange(trials + 1)
     laws = [binom.pmf(outcomes, trials, chance) for chance in (joined, without)]
@@ -66,7 +66,7 @@ def test_power_is_what_is_computed(joined, without):
 
 
 def test_strays_are_told_as_surely_as_stated():
-    """Against the exact distribution."""
+    """The p-values and the power agree with the exact distribution."""
     assert strays(50, 100, 0.5) == 1.0
     assert strays(0, 100, 0.5) == pytest.approx(2 * 0.5**100)
     trials, claimed, real = 5_000, 0.2, 0.26

@@ -1,7 +1,7 @@
-"""Broken twins that the audit must catch, each with probability above 0.999.
+"""Deliberately broken variants ("mutants") that the audit must detect, each with probability above 0.999.
 
-That is computed from the twin's own probabilities, and then seen. False alarms: at most 1e-9 for a bound and 1e-9 for a
-stray, each time a case is run.
+Each test computes this probability from the probabilities of the mutant, and then runs the audit. False alarms: at most
+1e-9 for a bound and 1e-9 for a stray, each time a case is run.
 """
 
 from dataclasses import replace
@@ -58,12 +58,12 @@ UNION = vp.SetUnion(limit=LIMIT, weighting=vp.weightings.PolicyGaussian())
 
 
 def any_of(count, weight, plan):
-    """Return the probability that one of so many items of this weight is released."""
+    """Return the probability that at least one of `count` items of this weight is released."""
     return 1 - ndtr((plan.threshold - weight) / plan.scale) ** count
 
 
 def assert_refuted(case, joined, without, trials=TRIALS):
-    """The twin's probabilities make a miss less likely than 1 in 1000, and it is not missed."""
+    """Check that the mutant's probabilities make a miss less likely than 1 in 1000, and that the audit refutes it."""
     n = -(-int(trials * case.share) // case.copies) * case.copies
     assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     finding = examine(case, trials)
@@ -72,7 +72,7 @@ def assert_refuted(case, joined, without, trials=TRIALS):
 
 
 def test_noise_halved(monkeypatch):
-    """One more user then matters twice as much: by the users whose weight is near the threshold."""
+    """One more user then has twice the effect, at the number of users whose weight is near the threshold."""
     plan = UNION.plan(BUDGET)
     others = int(plan.threshold)
     chances = [float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others)]
@@ -89,7 +89,7 @@ def test_noise_halved(monkeypatch):
 
 
 def test_limit_ignored(monkeypatch):
-    """A user with eight times the limit, all of it counted."""
+    """All items of a user with eight times the limit are counted."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
     real = bound.cut_to_limit
@@ -99,7 +99,7 @@ def test_limit_ignored(monkeypatch):
 
 
 def test_candidates_unbounded(monkeypatch):
-    """What a user holds beyond its limit is asked about at weight 0, as the published code of GW does."""
+    """The items of a user beyond the limit are tested with weight 0, as in the published code of GW."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
     real = weigh.weigh
@@ -117,7 +117,7 @@ def test_candidates_unbounded(monkeypatch):
 
 
 def test_noise_redrawn(monkeypatch):
-    """A retry that tosses again and releases what either toss released."""
+    """A retry draws noise again and releases the items of both draws."""
     plan = UNION.plan(BUDGET)
     real = running.chosen
 
@@ -131,9 +131,9 @@ def test_noise_redrawn(monkeypatch):
 
 
 def test_seed_fixed(monkeypatch):
-    """A secret that is the same in every release: found because two of them agree in all of 30,000 copies or more.
+    """The secret is the same in every release: two releases agree in all of 30,000 copies or more.
 
-    Two sound ones do so with probability below 1e-300, and the twin's always do.
+    Two correct releases agree with probability below 1e-300, and those of the mutant always agree.
     """
     case = near(UNION.plan(BUDGET))
     assert not examine(case, TRIALS).repeated
@@ -144,19 +144,19 @@ def test_seed_fixed(monkeypatch):
 
 
 def test_threshold_off_by_one_user():
-    """The optimal selection counts whole users: one more than there are."""
+    """The optimal selection counts one user more than there are."""
     plan = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET)
     case = alone(plan, 1, "alone")
     slack = BUDGET.delta
     with pytest.MonkeyPatch.context() as patch:
         real = SelectionRule.probability
         patch.setattr(SelectionRule, "probability", lambda self, weights: real(self, weights + self.unit_weight))
-        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # doubles settle all of these
+        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # doubles decide all of these
         assert_refuted(case, exp(1) * slack + slack, 0.0)
 
 
 def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
-    """Weights in steps of an eighth, and a threshold one of these too low."""
+    """Weights are multiples of an eighth, and the threshold is one such step too low."""
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
     plan = vp.SetUnion(limit=LIMIT, weighting=vp.weightings.Weighted()).plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
@@ -174,7 +174,7 @@ def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
 
 
 def assert_refuted_or_off_plan(case, joined, without, trials):
-    """Caught surely one way or the other."""
+    """Check that the audit detects the mutant, by a refuted claim or by a deviation from the plan."""
     n = -(-int(trials * case.share) // case.copies) * case.copies
     refuted = surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     assert refuted or surely_strays(case.exact[0], joined, n) or surely_strays(case.exact[1], without, n)
@@ -183,7 +183,7 @@ def assert_refuted_or_off_plan(case, joined, without, trials):
 
 
 def test_a_vote_less_is_enough(monkeypatch):
-    """Heavy hitters whose server grows prefixes of theta - 1 votes."""
+    """The server of heavy hitters extends prefixes that have theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
     real = hitters_releasing.grown_tries
@@ -202,18 +202,18 @@ def test_a_vote_less_is_enough(monkeypatch):
 @pytest.mark.slow  # 100,000 trials of n-grams
 @pytest.mark.parametrize("factor", [0.5, 1e-6])
 def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
-    """Half as often as noise would release them, and hardly ever: as an estimated number of candidates does."""
+    """Grams without weight appear half as often as by noise, or hardly ever: as with an estimated candidate number."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
     real = selecting.spurious_hits
     monkeypatch.setattr(
         selecting, "spurious_hits", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
     )
-    # Probabilities of 0.065 and 0.010 refute the claim surely from 96,000 trials on.
+    # Probabilities of 0.065 and 0.010 surely refute the claim from 96,000 trials on.
     assert_refuted(case, case.exact[0], case.exact[1] * factor)
 
 
 def test_votes_with_half_the_noise(monkeypatch):
-    """N-grams as they run by default, whose votes are graded with half of what was charged."""
+    """Default n-grams grade votes with half the noise that was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
     real, ran = selecting.NoisyLevels, case.joined.args[3].args[0]
@@ -229,7 +229,7 @@ def test_votes_with_half_the_noise(monkeypatch):
 
 
 def test_work_files_read_twice(monkeypatch):
-    """Within a memory limit alone: every user stands in the order of users twice, and weighs twice."""
+    """Only within a memory limit: the order of users contains every user twice, so every user is weighed twice."""
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
     assert examine(case, trials).passed
@@ -244,7 +244,7 @@ def test_work_files_read_twice(monkeypatch):
 
 
 def test_noise_of_half_the_scale_in_grams(monkeypatch):
-    """Noise of the paper's grams (CAC12) that forgets half the sensitivity."""
+    """The noise of the grams of the paper (CAC12) is calibrated to half the sensitivity."""
     case = one_level(vp.Budget(1.0))
     real = releasing.laplace_noise
     monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
@@ -253,7 +253,7 @@ def test_noise_of_half_the_scale_in_grams(monkeypatch):
 
 
 def test_noise_of_half_the_scale_in_contexts(monkeypatch):
-    """The same of the counts behind contexts."""
+    """The noise of the counts behind contexts is calibrated to half the sensitivity."""
     case = one_level_of_contexts(vp.Budget(1.0))
     real = releasing.laplace_noise
     monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
@@ -263,7 +263,7 @@ def test_noise_of_half_the_scale_in_contexts(monkeypatch):
 
 @pytest.mark.slow  # one release is one trial
 def test_an_end_behind_whole_sequences(monkeypatch):
-    """A sequence of as many symbols as count has an end all the same: one step too many."""
+    """A sequence with the largest number of symbols also has an end: one step too many."""
     case = no_end(vp.Budget(1.0))
 
     def open_everything(symbols, end, most, nodes):
@@ -276,7 +276,7 @@ def test_an_end_behind_whole_sequences(monkeypatch):
 
 @pytest.mark.slow  # one release is one trial
 def test_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
-    """A user has one distinct symbol of one, but repeats it ten times."""
+    """A user has one distinct symbol, from an alphabet of one, but repeats it ten times."""
     case, real = profile(vp.Budget(1.0)), PathBudget.of_users
 
     def of_users(self, bins, sensitivity):
@@ -288,16 +288,16 @@ def test_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
 
 
 def items_of(words):
-    """Return users who hold one item each."""
+    """Return an engine with users who hold one item each."""
     table = pl.DataFrame({"who": range(len(words)), "what": words}, schema_overrides={"what": pl.String})
     return read_engine(table, user="who", items="what")
 
 
 def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
-    """Three users hold a, three hold b, two votes needed of three drawn: with a seventh who holds a, one always grows.
+    """Three users hold a and three hold b; with a seventh user who holds a, a prefix always grows.
 
-    The broken variant samples the batches of the TrieHH paper. One release is one trial here: a batch is drawn from
-    all users.
+    Three users are drawn and a prefix needs two votes. The broken variant samples the batches of the TrieHH paper. One
+    release is one trial here: a batch is drawn from all users.
     """
 
     def batch(self, rounds, rules, secret):
@@ -318,7 +318,7 @@ def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
 
 
 def test_the_chance_of_a_miss_is_not_guessed():
-    """With one trial in a hundred the same twin could be missed, and that is said."""
+    """With one trial in a hundred the same mutant could be missed, and `surely_refuted` returns False."""
     plan = UNION.plan(BUDGET)
     once = any_of(LIMIT, LIMIT**-0.5, plan)
     assert surely_refuted(1 - (1 - once) ** 2, 0.0, TRIALS, 1.0, 0.02, ERROR)

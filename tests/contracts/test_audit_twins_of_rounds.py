@@ -1,7 +1,7 @@
-"""Broken twins of adaptive rounds, promises, several data sets and rankings: the audit must catch each.
+"""Mutants of adaptive rounds, promises, several data sets and rankings that the audit must detect.
 
-With probability above 0.999, computed from the twin's own probabilities, and then seen. False alarms: at most 1e-9 for
-a bound and 1e-9 for a stray, each time a case is run.
+The probability of detection is above 0.999. Each test computes it from the probabilities of the mutant, and then runs
+the audit. False alarms: at most 1e-9 for a bound and 1e-9 for a stray, each time a case is run.
 """
 
 from dataclasses import replace
@@ -36,7 +36,7 @@ UNION = vp.SetUnion(limit=LIMIT)
 
 
 def caught(case, joined, without, trials=TRIALS):
-    """Return the finding of a twin that is refuted with probability above 0.999, by its own probabilities."""
+    """Return the finding of a mutant that is refuted with probability above 0.999, by its own probabilities."""
     n = -(-trials // case.copies) * case.copies
     assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     finding = examine(case, trials)
@@ -45,7 +45,7 @@ def caught(case, joined, without, trials=TRIALS):
 
 
 def quieter(plan, factor):
-    """Return what runs where later rounds have less noise: levels stay, and lie so many more of its deviations out."""
+    """Return the rounds with less noise in later rounds; levels stay, so they are `factor` times as many deviations."""
     names = ("thresholds", "drop_thresholds")
     levels = {name: tuple(factor * level for level in getattr(plan.score, name)) for name in names}
     rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
@@ -53,13 +53,13 @@ def quieter(plan, factor):
 
 
 def with_steps(monkeypatch, change):
-    """Let every round of score run with something changed."""
+    """Apply a change to the score step of every round."""
     real = running.score_step
     monkeypatch.setattr(running, "score_step", lambda *given: change(real(*given)))
 
 
 def test_rounds_of_a_third_of_the_noise(monkeypatch):
-    """The default: one user more then matters three times as much, where so many hold an item as now decide."""
+    """By default, one more user then has three times the effect, at the number of users where the mutant decides."""
     plan = UNION.plan(BUDGET)
     twin = quieter(plan, 3.0)
     others = int(near_adaptive(twin).name.split()[1])
@@ -72,7 +72,7 @@ def test_rounds_of_a_third_of_the_noise(monkeypatch):
 
 
 def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
-    """The default: what nobody else holds then comes out far more often than was charged."""
+    """By default, an item of only one user is then released far more often than was charged."""
     plan = UNION.plan(BUDGET)
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
@@ -83,13 +83,13 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
 
 @pytest.mark.parametrize("kind", range(len(promising_plans())))
 def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
-    """Thresholds are made for four users: an item of five comes out more often than beta.
+    """Thresholds are made for four users: an item of five users is released more often than beta.
 
-    At a small beta, for one user fewer than are too few matters less where the noise is wide.
+    The test uses a small beta, because a difference of one user has less effect where the noise is wide.
     """
     budget, beta = Budget(2.0, 0.02), 0.005
     assert examine(few(promising_plans(budget, beta)[kind]), TRIALS).passed
-    # One user moves a count with Laplace noise too little to be seen in these trials: there the fault is of two users.
+    # One user moves a count with Laplace noise too little for these trials, so the fault there is of two users.
     wrong = 3 if kind == 2 + list(WEIGHTINGS).index("count-laplace") else 2
     monkeypatch.setattr(MinUsersBound, "few", property(lambda self: self.users - wrong))
     case = few(promising_plans(budget, beta)[kind], users=USERS - 1)
@@ -97,7 +97,7 @@ def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
 
 
 def test_rounds_that_forget_the_promise(monkeypatch):
-    """Adaptive rounds, planned with a promise, that run with the thresholds of a plan without it."""
+    """Adaptive rounds, planned with a promise, run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.planned, score=plain.score)
     real = running.score_step
@@ -107,7 +107,7 @@ def test_rounds_that_forget_the_promise(monkeypatch):
 
 @pytest.mark.slow
 def test_data_sets_that_spend_the_whole_budget_each():
-    """Six data sets, each with the rounds of one alone: found without a look at what was planned."""
+    """Six data sets each run the rounds of a single one: the claim is refuted without a comparison with the plan."""
     names = (*DATA_SETS, "friends", "songs", "books")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
     assert examine(near_several(together), FEW).passed
@@ -116,7 +116,7 @@ def test_data_sets_that_spend_the_whole_budget_each():
 
 
 def test_data_sets_that_share_their_noise(monkeypatch):
-    """One secret for all: an item of the same users comes out everywhere or nowhere."""
+    """All data sets use one secret: an item of the same users is released in all data sets or in none."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case, most = near_several(plan), 2
     assert f"{most} released" in case.name
@@ -133,7 +133,7 @@ def test_data_sets_that_share_their_noise(monkeypatch):
 
 
 def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
-    """Thresholds of half their height: what nobody else holds comes out in one of three."""
+    """Thresholds are halved: an item of only one user is released in one of three data sets more often than charged."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case = alone_several(plan)
     assert examine(case, TRIALS).passed
@@ -144,7 +144,7 @@ def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
 
 
 def test_places_of_a_ranking_that_do_not_add_up(monkeypatch):
-    """Each of twelve picks spends the whole budget: found without a look at what was planned."""
+    """Each of twelve picks spends the whole budget: the claim is refuted without a comparison with the plan."""
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
     monkeypatch.setattr(top_plan, "spent", lambda budget, *_: budget.delta)
     case = telling(12).case(BUDGET)
@@ -152,7 +152,7 @@ def test_places_of_a_ranking_that_do_not_add_up(monkeypatch):
 
 
 def test_a_ranking_of_half_the_noise(monkeypatch):
-    """Twice the rate that was charged, where it runs."""
+    """The ranking runs with twice the rate that was charged."""
     lists = telling(1)
     case = lists.case(BUDGET)
     assert examine(case, FEW).passed
@@ -162,13 +162,13 @@ def test_a_ranking_of_half_the_noise(monkeypatch):
 
 
 def test_a_ranking_that_counts_how_often(monkeypatch):
-    """Who holds an item eight times counts eight times."""
+    """A user who holds an item eight times counts eight times."""
 
     class Occurrences(HolderShares):
-        """Eight for each item."""
+        """Add eight units for each item."""
 
         def add(self, histogram, items, starts, bounds=None):
-            """Count what users hold eight times."""
+            """Count the items of users eight times."""
             np.add.at(histogram, items, EXCESS * UNIT)
 
     lists = replace(telling(1), times=EXCESS)

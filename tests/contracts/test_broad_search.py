@@ -1,4 +1,4 @@
-"""A million neighbouring pairs on the real kernels, and the faults that such a search must find."""
+"""A million neighbouring pairs on the real kernels, and faults that such a search must find."""
 
 from dataclasses import replace
 from math import isqrt
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jit
 
 @pytest.mark.slow
 def test_a_million_pairs_stay_within_one(capsys, record_property):
-    """Every sound cell, by chance, piled up and climbing, and through the whole private side."""
+    """Every sound weighting stays within 1: random pairs, piled-up pairs, climbing pairs and the whole private side."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split() for line in lines if " farthest " in line]
@@ -31,7 +31,7 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
     releases = [line.split() for line in lines if line.startswith("whole n-gram releases")]
     assert len(lines) == len(cells) + len(bounds) + len(releases) + 1
     assert (len(bounds), len(releases)) == (2, 1)
-    # Few pairs here; `test_walk_search.py` comes within a hundredth.
+    # This search has few pairs; the worst pair of `test_walk_search.py` is within a hundredth.
     assert 0.8 < float(releases[0][9]) <= 1 + TOLERANCE
     assert pairs >= 1_000_000
     assert 0.999 < farthest <= 1 + TOLERANCE
@@ -40,7 +40,7 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
 
 @pytest.mark.slow
 def test_algorithm_8_with_gaussian_noise_is_found(record_property):
-    """Two users move it by 1.046 and more, and many users by more than 4 at limit 100."""
+    """Two users move the weights by at least 1.046, and many users by more than 4 at limit 100."""
     two = search_broadly(Algorithm8(), norm=2, pairs=20_000, limit=4, users=2)
     many = search_broadly(Algorithm8(), norm=2, pairs=4_000, limit=100)
     assert two.worst.sets.shape[1] == 2
@@ -51,7 +51,7 @@ def test_algorithm_8_with_gaussian_noise_is_found(record_property):
 
 
 class Faulty(WeightingRule):
-    """A planted fault: a rule of ours, changed in one place."""
+    """A planted fault: a weighting of the library, changed in one place."""
 
     sequential = True
     name = "faulty"
@@ -66,7 +66,7 @@ class Faulty(WeightingRule):
 
 
 class RoundedUp(Faulty):
-    """Shares rounded up to the grid instead of down: too much by 1e-10."""
+    """Shares rounded up to the grid instead of down: too large by 1e-10."""
 
     sequential = False
 
@@ -77,7 +77,7 @@ class RoundedUp(Faulty):
 
 
 class OpenOnly(Faulty):
-    """An even share over the items below the cutoff, what others won left out: not contractive."""
+    """An even share over the items below the cutoff, without the items that other users raised: not contractive."""
 
     def add(self, histogram, items, starts, setting):
         share_open(histogram, items, starts, setting.cutoff, setting.unit)
@@ -106,7 +106,7 @@ class Coarse(Faulty):
 
 @pytest.mark.parametrize(("fault", "least"), [(RoundedUp(), 1 + 1e-10), (OpenOnly(), 1.1), (Coarse(), 1.002)])
 def test_planted_faults_are_found(fault, least, record_property):
-    """By a search of 100,000 pairs in all, whichever way finds them."""
+    """A search of 100,000 pairs in total finds each fault."""
     found = search_broadly(fault, norm=2, pairs=100_000, limit=6)
     assert found.distance > least
     assert found.violated
@@ -114,7 +114,7 @@ def test_planted_faults_are_found(fault, least, record_property):
 
 
 def test_the_worst_pair_is_the_one_that_is_returned():
-    """It can be looked at, and weighs what was said."""
+    """The returned pair has the returned distance and is within the limit."""
     found = search_broadly(OpenOnly(), norm=2, pairs=20_000, limit=5)
     assert float(found.worst.distances(OpenOnly(), 2, 5)[0]) == found.distance
     assert found.worst.sets.sum(axis=2).max() <= 5
@@ -122,7 +122,7 @@ def test_the_worst_pair_is_the_one_that_is_returned():
 
 @pytest.mark.parametrize("make", [wild_crowds, piled_crowds])
 def test_pairs_keep_to_the_limit_and_the_cutoff(make):
-    """Whatever is searched is something that a collection could be."""
+    """Every searched pair is possible in a collection."""
     rng = np.random.default_rng(2)
     for _ in range(50):
         crowds = make(rng, 20, 7)
@@ -133,12 +133,12 @@ def test_pairs_keep_to_the_limit_and_the_cutoff(make):
 
 
 def test_the_search_of_the_whole_private_side_comes_close_to_one():
-    """Users hold more than the limit, twice, and come in an order of their own."""
+    """Users hold more than the limit, hold items twice, and arrive in a separate order."""
     assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 
 
 def test_items_that_are_not_made_distinct_are_found(monkeypatch):
-    """A user who holds an item twice is counted twice, at the share of the smaller set."""
+    """A user who holds an item twice is counted twice, with the share of the smaller set."""
     real = bound.gather_distinct
 
     def repeated(tokens, user_start, users, candidates, seen, stamp):
@@ -152,7 +152,7 @@ def test_items_that_are_not_made_distinct_are_found(monkeypatch):
 
 
 class Halves(Faulty):
-    """Weighted, by the number of distinct items."""
+    """Weighted shares by the number of distinct items."""
 
     sequential = False
 
@@ -162,7 +162,7 @@ class Halves(Faulty):
 
 
 def test_samples_that_depend_on_how_many_users_came_before_are_found(monkeypatch):
-    """Draws by place instead of by key: one user more, and others pick other items."""
+    """Samples are drawn by place instead of by key: with one more user, other users draw other items."""
     real = bound.cut_to_limit
 
     def by_place(holdings, items, starts, keys, *rest):

@@ -1,8 +1,9 @@
-"""Why the number of candidates must be exact: an exact hockey-stick, for the published estimate and for ours.
+"""Exact hockey-stick divergences that show why the number of candidates must be exact.
 
-One user holds 100 grams that nobody else has. With the user each is released when a weight of 0.1 plus noise reaches
-the threshold; without, when the simulation of candidates without weight picks it: with the probability of weight zero
-if their number is exact, with r times that if it is off by r. How many of the 100 come out decides everything.
+One user holds 100 grams that no other user holds. With the user, each gram is released if a weight of 0.1 plus noise
+reaches the threshold. Without the user, it is released if the simulation of candidates without weight picks it. If the
+number of candidates is exact, that has the probability of weight zero; if the number is off by a factor r, it has r
+times that probability. The divergence depends only on the number of released grams among the 100.
 """
 
 import numpy as np
@@ -27,24 +28,24 @@ def hockey_stick(with_user, without_user, epsilon=EPSILON):
 
 
 def both_directions(off_by):
-    """Return delta with the user against without, and the other way round."""
+    """Return delta with the user against without, and without against with."""
     with_user = ndtr(ndtri(CHANCE) + WEIGHT / SIGMA)
     return hockey_stick(with_user, CHANCE * off_by), hockey_stick(CHANCE * off_by, with_user)
 
 
 def test_with_the_exact_number_the_bound_holds():
-    """Far below what a Gaussian of sensitivity 1 may cost."""
+    """Delta is far below that of a Gaussian mechanism of sensitivity 1."""
     assert max(both_directions(1.0)) <= delta(EPSILON, 1 / SIGMA)
 
 
 @pytest.mark.parametrize(("off_by", "least"), [(0.5, 2.5e-5), (2.0, 3.2e-5), (0.0, 1e-2)])
 def test_with_an_estimated_number_it_breaks(off_by, least):
-    """Half, double, or fewer than have weight: from eight times to thousands of times the claim."""
+    """A number of half, double, or fewer than the grams with weight costs eight to thousands of times the claim."""
     assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
 
 
 def chance_of_empty(count_factor, runs=3000):
-    """Measure how often the real simulation picks candidates, its count multiplied."""
+    """Count the picks of the real simulation if the number of candidates is multiplied by a factor."""
     candidates = Candidates.all_valid(Grams.of_tokens(20), 20, single=False)
     chance = precise.number(0.02) * precise.number(count_factor)
     hits = sum(spurious_hits(candidates, chance, Secret.from_seed(run), "audit").size for run in range(runs))
@@ -54,7 +55,7 @@ def chance_of_empty(count_factor, runs=3000):
 @pytest.mark.jit
 @pytest.mark.parametrize(("factor", "sound"), [(1.0, True), (0.9, False), (1.1, False)])
 def test_the_audit_tells_ours_from_a_twin_that_is_a_tenth_off(factor, sound):
-    """False alarm and miss both below 1e-9."""
+    """False alarms and misses each have a probability below 1e-9."""
     hits, trials = chance_of_empty(factor)
     inside = binom.ppf(5e-10, trials, 0.02) <= hits <= binom.isf(5e-10, trials, 0.02)
     assert bool(inside) == sound

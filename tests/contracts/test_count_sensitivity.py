@@ -1,4 +1,4 @@
-"""Neighbouring collections under counting, on the real kernels; and faults that the search must find."""
+"""Neighbouring collections under counting, on the real kernels, and faults that the search must find."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from voxpop.release.result import StoredPlan
 
 
 def random_release(rng, words):
-    """Draw grams of up to three tokens, of which some parts are missing."""
+    """Draw grams of up to three tokens; some of their parts are missing."""
     every = [(a,) for a in words] + [(a, b) for a in words for b in words]
     every += [(a, b, c) for a in words for b in words for c in words]
     rows = [gram for gram in every if rng.random() < 0.6] or [("a",)]
@@ -27,7 +27,7 @@ def random_release(rng, words):
 
 
 def farthest(rng):
-    """Return by how much the extra user moves all counts, over the plan's sensitivity."""
+    """Return the distance by which the extra user moves all counts, relative to the sensitivity of the plan."""
     words = "abc"[: rng.integers(2, 4)]
     users = [
         [[words[i] for i in rng.integers(0, len(words), rng.integers(0, 30))] for _ in range(rng.integers(1, 3))]
@@ -59,13 +59,13 @@ def search(pairs=250):
 
 @pytest.mark.jit
 def test_no_user_moves_the_counts_further_than_planned():
-    """Hundreds of pairs of neighbours; the worst uses up nearly all of the sensitivity."""
+    """Hundreds of pairs of neighbours stay within the sensitivity; the worst pair uses up nearly all of it."""
     assert 0.98 < search() <= 1.0
 
 
 @pytest.mark.slow
 def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
-    """A twin that forgets the limit."""
+    """The mutant ignores the limit."""
 
     class Unbounded(HolderShares):
         def add(self, histogram, items, starts):
@@ -77,7 +77,7 @@ def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
-    """A twin that counts occurrences, not users."""
+    """The mutant counts occurrences instead of users."""
     from voxpop.engine.local import length_walk as levels_module
 
     real = levels_module.weigh
@@ -93,7 +93,7 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_users_who_count_twice(monkeypatch):
-    """A twin that adds the shares of walked parts and of counted grams."""
+    """The mutant adds the shares of walked parts to those of counted grams."""
 
     class Parts(HolderShares):
         def add(self, histogram, items, starts):

@@ -1,4 +1,4 @@
-"""Every mechanism runs on every engine, plain dicts included, and releases the same."""
+"""Every mechanism runs on every engine, including the reference engine of plain dicts, and releases the same."""
 
 from functools import cache
 
@@ -40,13 +40,13 @@ ENGINES = {
 
 @pytest.fixture(scope="module")
 def naive():
-    """Return the naive engine for texts and for items."""
+    """Return the reference engine for texts and for items."""
     return {name: naive_of(read("memory", **columns)) for name, columns in READINGS.items()}
 
 
 @pytest.fixture(scope="module")
 def naive_release(naive):
-    """Return a function that releases from the naive engine, once for all engines that are compared with it."""
+    """Return a function that releases from the reference engine, once for all engines that are compared with it."""
     mechanisms = {"union": UNIONS, "phrases": PHRASES}
     return cache(lambda kind, name, holds: mechanisms[kind][name].release(naive[holds], BUDGET, seed=3))
 
@@ -58,7 +58,7 @@ def engines(request):
 
 
 def test_all_are_engines(engines, naive):
-    """By what they answer, and a table is none."""
+    """Engines have the methods of the contract, and a table is not an engine."""
     assert all(isinstance(each, Engine) for each in (*engines.values(), *naive.values()))
     assert not isinstance(crowd(), Engine)
 
@@ -66,7 +66,7 @@ def test_all_are_engines(engines, naive):
 @pytest.mark.parametrize("holds", READINGS)
 @pytest.mark.parametrize("name", UNIONS)
 def test_set_union_releases_the_same(engines, naive_release, holds, name):
-    """Every weighting and accounting, in one round or two."""
+    """All weightings and accountings agree, in one round or two."""
     one, other = UNIONS[name].release(engines[holds], BUDGET, seed=3), naive_release("union", name, holds)
     assert shown(one) == shown(other)
     assert len(one) >= 5
@@ -74,7 +74,7 @@ def test_set_union_releases_the_same(engines, naive_release, holds, name):
 
 @pytest.mark.parametrize("name", PHRASES)
 def test_phrases_are_the_same(engines, naive_release, name):
-    """Guided or not, both pruning rules, measurements and all."""
+    """Guided and unguided releases agree, with both pruning rules and with measurements."""
     one, other = PHRASES[name].release(engines["texts"], BUDGET, seed=3), naive_release("phrases", name, "texts")
     assert shown(one) == shown(other)
     assert max(map(len, one)) >= 2
@@ -82,7 +82,7 @@ def test_phrases_are_the_same(engines, naive_release, name):
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequences_are_the_same(engines, naive, name):
-    """Noisy counts, in the same tree."""
+    """The noisy counts agree, in the same tree."""
     one, other = (SEQUENCES[name].release(each["texts"], PURE, seed=3) for each in (engines, naive))
     assert shown(one) == shown(other)
     assert one.tree.nodes > 3
@@ -90,14 +90,14 @@ def test_sequences_are_the_same(engines, naive, name):
 
 @pytest.mark.parametrize("name", HITTERS)
 def test_heavy_hitters_are_the_same(engines, naive, name):
-    """Devices are simulated in arrays on one machine."""
+    """Devices are simulated in arrays on one machine, with the same results."""
     one, other = (HITTERS[name].release(each["texts"], BUDGET, seed=3) for each in (engines, naive))
     assert shown(one) == shown(other)
 
 
 @pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(engines, naive, limit):
-    """Of grams that many hold and that nobody holds, with parts on the list or not."""
+    """Counts agree for grams that many users or no users hold, with and without their parts on the list."""
     grams = LISTED
     one, other = (grams.count(each["texts"], BUDGET, limit=limit, seed=3) for each in (engines, naive))
     assert one.users.tolist() == other.users.tolist()
@@ -108,7 +108,7 @@ def test_counts_are_the_same(engines, naive, limit):
 
 @pytest.mark.parametrize("k", [1, 6])
 def test_rankings_are_the_same(engines, naive, k):
-    """Of the same grams, and of words."""
+    """Rankings of the same grams and of words agree."""
     one, other = (LISTED.top(k, each["texts"], BUDGET, seed=3) for each in (engines, naive))
     assert one.places.tolist() == other.places.tolist()
     words = release_of([("good",), ("nobody",), ("own7",), ("naïve",)])
@@ -117,7 +117,7 @@ def test_rankings_are_the_same(engines, naive, k):
 
 
 def test_items_have_no_order(engines, naive):
-    """Phrases, sequences and counts of phrases are refused before anything is drawn."""
+    """Phrases, sequences and counts of phrases of items raise an error before anything is drawn."""
     for engine in (engines["items"], naive["items"]):
         for call in (
             lambda engine=engine: PHRASES["default"].release(engine, BUDGET),
@@ -129,7 +129,7 @@ def test_items_have_no_order(engines, naive):
 
 
 def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
-    """Also words that nobody holds."""
+    """Kept words are weighed by rank, including words that no user holds."""
     from voxpop.mechanisms.counts.releasing import HolderShares
     from voxpop.privacy.secret import Secret
 
@@ -145,6 +145,6 @@ def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
 
 
 def test_a_table_is_no_engine():
-    """The error says what to do first."""
+    """The error states the next step."""
     with pytest.raises(InputError, match=r"voxpop\.read"):
         vp.SetUnion().release(pl.DataFrame({"who": [1]}), BUDGET)

@@ -1,8 +1,8 @@
-"""The individual filter on the real walk: every pass of two neighbouring collections, users paying each for itself.
+"""The individual filter on the real walk: every pass of two neighbouring collections, with individual budgets.
 
-Given the public results, the weights of two neighbours differ in each pass by at most what the extra user paid for. So
-the squares of these distances, over those of the noise, add up to at most the cap: the search looks for a pair that is
-above it, and must find one in every broken twin.
+Given the public results, the weights of two neighbours differ in each pass by at most the amount that the extra user
+paid for. So the squares of these distances, relative to those of the noise, add up to at most the cap. The search looks
+for a pair above the cap, and must find one in every mutant.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ WORDS = "abcde"
 
 
 def random_users(rng):
-    """A few users with documents of a few words."""
+    """Draw a few users with documents of a few words."""
     words = WORDS[: rng.integers(2, 6)]
     return [
         [[words[i] for i in rng.integers(0, len(words), rng.integers(0, 9))] for _ in range(rng.integers(1, 4))]
@@ -37,7 +37,7 @@ def random_users(rng):
 
 
 def public_path(rng):
-    """Draw what was released, voted on and set aside at each length, and the prices, without looking at anybody."""
+    """Draw the released, voted and deferred grams of each length, without reading the data."""
     kept = [np.flatnonzero(rng.random(len(WORDS)) < 0.8)]
     grams, lengths = Grams.of_tokens(kept[0].size), []
     for _ in range(LENGTHS - 1):
@@ -56,14 +56,14 @@ def public_path(rng):
 
 
 def some_price(rng, shares):
-    """A price of any size, paced or not."""
+    """Draw a charge of any size, with rates or without."""
     rates = (0, *rng.integers(0, BOUND_STEPS + 1, 4).tolist()) if rng.random() < 0.4 else None
     cost = int(WHOLE * rng.choice([0.05, 0.3, 0.6, 1.0]) * rng.random()) + 1
     return IndividualFilter(CAP).charge(cost, shares.sensitivity, rates)
 
 
 def passes_of(corpus, secret, path, settings):
-    """Walk a corpus down a public path; yield (price, weights) of every pass."""
+    """Walk a corpus along a public path; yield (charge, weights) of every pass."""
     words, lengths = path
     walk, (shares, limit, prices) = corpus.length_walk(), settings
     given, measuring = iter(prices), CalibratedRule(Weighted(), RuleSetting(limit, 2, BITS - 8))
@@ -86,7 +86,7 @@ def one(weigh, shares, limit, secret, pass_name, charge, *among):
 
 
 def spent_by_one(rng, sharing):
-    """Return, for one pair of neighbours, the mu^2 of each pass in parts of the cap."""
+    """Return the mu^2 of each pass for one pair of neighbours, in parts of the cap."""
     users = random_users(rng)
     every = corpus_of([[list(WORDS)], *users])  # a first user fixes the vocabulary of both
     keys = every.user_key.tolist()
@@ -106,7 +106,7 @@ def spent_by_one(rng, sharing):
 
 
 class Exact(PolicyGaussian):
-    """l2-descent charged for its own movement alone: rounding over 2^33 users would hide a violation in 2^-40 grids."""
+    """l2-descent charged only for its movement: rounding over 2^33 users would hide a violation in 2^-40 grids."""
 
     def sensitivity(self, setting):
         return 1.0
@@ -118,24 +118,24 @@ def distance(first, second):
 
 
 def totals(sharing, pairs=PAIRS, seed=3):
-    """Yield what one user spends over all passes, in parts of the cap, for each of many pairs of neighbours."""
+    """Yield the mu^2 that one user spends over all passes, in parts of the cap, for many pairs of neighbours."""
     rng = np.random.default_rng(seed)
     return (sum(spent_by_one(rng, sharing)) for _ in range(pairs))
 
 
 def is_found(bound, pairs=PAIRS):
-    """Search until some user spends more than a bound: a broken twin is caught by its first pair above it."""
+    """Return whether some user spends more than a bound; the search of a mutant ends at its first such pair."""
     return any(total > bound for total in totals(PolicyGaussian(), pairs))
 
 
 @pytest.mark.parametrize("sharing", [Weighted(), PolicyGaussian()])
 def test_no_neighbours_show_more_than_the_cap(sharing):
-    """Measurements, wide votes, votes and the sweep of hundreds of pairs together; the worst comes close to it."""
+    """All votes, measurements and second-chance passes of hundreds of pairs stay within the cap; the worst is close."""
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
 
 
 def test_users_who_hold_nothing_pay_nothing():
-    """By the real walk: what they did not spend is there in the end."""
+    """In the real walk, users without candidates keep their whole budget."""
     corpus = corpus_of([[list("ab")], [list("cd")]])
     walk, secret = corpus.length_walk(), Secret.from_seed(1)
     shares = CalibratedRule(PolicyGaussian(), RuleSetting(3, 2, BITS, 2**BITS))
@@ -148,7 +148,7 @@ def test_users_who_hold_nothing_pay_nothing():
 
 
 class Watched:
-    """Shares that tell by how much each user moved the weights."""
+    """Shares that record the distance by which each user moved the weights."""
 
     def __init__(self, shares):
         self.shares, self.sequential, self.setting, self.moved = shares, shares.sequential, shares.setting, []
@@ -162,7 +162,7 @@ class Watched:
 
 
 def charged_afterwards(monkeypatch, cost_of):
-    """Let users pay what `cost_of` (price, movement, what it would have paid) says, once they have weighed."""
+    """Charge users after the weighing; `cost_of` maps the charge, the movement and the planned cost to the cost."""
     real_pay, real_weigh, last = payments.UserBudgets.pay, walk_module.weigh, {}
 
     def pay(self, charge, holdings, wanted):
@@ -185,19 +185,19 @@ def charged_afterwards(monkeypatch, cost_of):
 
 
 def test_the_search_finds_that_actual_movement_is_charged(monkeypatch):
-    """A twin that seems to save: but how far a user moves depends on others, and so would then what it has left."""
+    """The mutant seems to save budget, but the movement of a user, and so its remaining budget, depends on others."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: min(asked, int(charge.cost * moved**2) + 1))
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
 def test_the_search_finds_that_users_pay_only_where_a_gap_is_left(monkeypatch):
-    """A twin in which whose grams are all at the cutoff pays nothing."""
+    """In the mutant, a user whose grams are all at the cutoff pays nothing."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: asked if moved > 0 else 0)
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
 def paying(monkeypatch, twin):
-    """Replace who pays what: of `price.costs` and what is left, return (costs, left afterwards, reaches)."""
+    """Replace the payments: `twin` maps the charge, the budgets, the costs and the bounds to new budgets and bounds."""
     real = payments.UserBudgets.pay
 
     def pay(self, charge, holdings, wanted):
@@ -213,44 +213,44 @@ def paying(monkeypatch, twin):
 
 
 def refilled(charge, left, costs, bounds):
-    """Whoever runs out begins anew."""
+    """Users without remaining budget begin with a whole budget again."""
     return np.where(left - costs > 0, left - costs, WHOLE), bounds
 
 
 def never_charged(charge, left, costs, bounds):
-    """A budget that is made anew for every pass."""
+    """Every pass begins with a whole budget."""
     return left, bounds
 
 
 def on_average(charge, left, costs, bounds):
-    """The cap is kept by all users together."""
+    """All users together keep to the cap."""
     return np.maximum(left - int(costs.mean()), 0), bounds
 
 
 def full_reach(charge, left, costs, bounds):
-    """Whoever pays anything moves as if it had paid the price."""
+    """A user who pays anything has the contribution bound of the full charge."""
     return left - costs, np.where(costs > 0, BOUND_STEPS, 0)
 
 
 def reach_of_all(charge, left, costs, bounds):
-    """A reach from others' data: the largest anybody has."""
+    """The contribution bound depends on the data of other users: it is the largest of all users."""
     return left - costs, np.full(bounds.size, bounds.max(initial=0))
 
 
 def shifted(charge, left, costs, bounds):
-    """Places that moved by one user between two passes, as they would where users who hold nothing are dropped."""
+    """Budgets move by one user between two passes, as if users without candidates were dropped."""
     return np.roll(left - costs, 1), bounds
 
 
 @pytest.mark.parametrize("twin", [refilled, never_charged, on_average, full_reach, reach_of_all, shifted])
 def test_the_search_finds_wrong_budgets(monkeypatch, twin):
-    """Each of them lets some user show more than the cap."""
+    """Each mutant lets some user spend more than the cap."""
     paying(monkeypatch, twin)
     assert is_found(1.05)
 
 
 def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
-    """A vote priced as the wide one before it, at the noise of its own price."""
+    """A vote is charged less than its noise costs."""
     real = IndividualFilter.charge
 
     def cheap(self, cost, *others):
@@ -262,5 +262,5 @@ def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
 
 
 def test_prices_are_exact_parts_of_the_cap():
-    """What the totals above divide by."""
+    """The totals above divide by these exact parts."""
     assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

@@ -1,4 +1,4 @@
-"""The cases of `voxpop audit`, one for each mechanism: each passes, and each detects noise cut to 0.6.
+"""The cases of `voxpop audit`, one for each mechanism: each passes, and each detects noise reduced to 0.6.
 
 With an error of 1e-12 for each of two checks, a false alarm of this file has a probability below 2e-11.
 """
@@ -40,7 +40,7 @@ def quiet_ngrams(monkeypatch):
 
 
 def quiet_hitters(monkeypatch):
-    """Reduce the votes that a prefix needs, which take the place of noise."""
+    """Reduce the votes that a prefix needs, which replace noise."""
     real = hitters_releasing.grown_tries
 
     def content(spelling, electorate, rules, secret):
@@ -73,7 +73,7 @@ QUIET = {
 
 
 def test_each_mechanism_with_noise_has_a_case():
-    """Counts alone have none: their noise is the same as that of sequences, and rankings use the same counts."""
+    """Counts have no case: their noise is the same as that of sequences, and rankings use the same counts."""
     assert {each.command for each in MECHANISMS} - set(AUDITED) == {"count"}
     assert set(AUDITED) == set(QUIET)
 
@@ -81,7 +81,7 @@ def test_each_mechanism_with_noise_has_a_case():
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", AUDITED)
 def test_the_case_passes(mechanism):
-    """With fresh secrets, and with an epsilon that it could show to a large part."""
+    """The case passes with fresh secrets, and it could show more than half of epsilon."""
     finding = audit(mechanism, TRIALS[mechanism], ERROR)
     assert finding.passed, finding
     assert finding.epsilon_exact > 0.5
@@ -90,7 +90,7 @@ def test_the_case_passes(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", AUDITED)
 def test_the_case_detects_noise_cut_to_three_fifths(mechanism, monkeypatch):
-    """The case is built from the plan, and what runs has less noise."""
+    """The case is built from the plan, and the release runs with less noise."""
     case = load(AUDITED[mechanism])()
     QUIET[mechanism](monkeypatch)
     finding = examine(case, TRIALS[mechanism], ERROR)

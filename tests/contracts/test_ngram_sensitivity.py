@@ -1,7 +1,7 @@
-"""Neighbouring collections at every length, on the real kernels; and faults that the search must find.
+"""Neighbouring collections at every length, on the real kernels, and faults that the search must find.
 
-Given what was released at earlier lengths, one user more or less moves each vote and each measurement by at most 1 in
-l2. The search draws users, released sets and pruned candidates, and walks both collections through the same lengths.
+Given the releases of earlier lengths, one user moves each vote and each measurement by at most 1 in l2. The search
+draws users, released sets and pruned candidates, and walks both collections through the same lengths.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def random_users(rng):
 
 
 def weights_of(corpus, shares, limit, kept, candidates, secret):
-    """Return the vote and the measurement at every length, for released sets and candidates that are given."""
+    """Return the vote and the measurement at every length, for given released sets and candidates."""
     levels, found = corpus.length_walk(), []
     for length, (names, rule) in enumerate(zip(kept, candidates, strict=True), start=1):
         for weighting in (shares, shares_of(Weighted(), limit)):
@@ -62,7 +62,7 @@ def farthest(rng, shares, limit):
 
 
 def public_path(rng):
-    """Draw released sets and pruned candidates, without looking at anybody's data."""
+    """Draw released sets and pruned candidates without reading the data."""
     kept, candidates, grams = [np.flatnonzero(rng.random(5) < 0.8)], [], None
     for _ in range(LENGTHS):
         grams = Grams.of_tokens(kept[0].size) if grams is None else grams.longer(kept[-1], single=False)
@@ -85,7 +85,7 @@ def distance(first, second):
 @pytest.mark.slow
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_no_neighbours_lie_further_apart_than_one(weighting_rule):
-    """Hundreds of pairs, votes and measurements of four lengths; the worst comes close to 1."""
+    """Hundreds of pairs, with votes and measurements of four lengths, stay within 1; the worst comes close to 1."""
     rng = np.random.default_rng(3)
     worst = 0.0
     for _ in range(PAIRS):
@@ -102,7 +102,7 @@ def search(limit=3, pairs=60):
 
 @pytest.mark.slow
 def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
-    """A twin that lets the sample of each user follow the number of users before it."""
+    """In the mutant, the sample of each user depends on the number of users before it."""
     real = levels_module.weigh
 
     def crooked(holdings, *others):
@@ -122,7 +122,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
 
 @pytest.mark.jit
 def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
-    """A twin whose users share by number of distinct grams but add once for each occurrence."""
+    """In the mutant, users share by the number of distinct grams but add a share for each occurrence."""
     real = levels_module.weigh
 
     def repeated(holdings, *others):
@@ -139,7 +139,7 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch):
-    """A twin that prunes pairs which few users wrote, as frequency cuts before voting would."""
+    """The mutant prunes pairs that few users hold, like a frequency cut before voting."""
     real = levels_module.number_pairs
 
     def thrifty(ids, partners, offset, begin, end, need, estimates, most):

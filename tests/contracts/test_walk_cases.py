@@ -1,9 +1,10 @@
-"""The audit of the whole default path of n-grams: what takes part in it, and broken variants that it detects.
+"""The audit of the whole default path of n-grams: the passes that take part, and broken variants that it detects.
 
-Faults in what a screening vote charges move too few trials: the search through whole releases detects them
+Wrong charges of a screening vote move too few trials: the search through whole releases detects them
 (`test_walk_search.py`).
 
-False alarms: at most 1e-9 for a bound and 1e-9 for a stray each time a case is run, and what `walk_cases.py` states.
+False alarms: at most 1e-9 for a bound and 1e-9 for a stray each time a case is run, plus the probabilities stated in
+`walk_cases.py`.
 """
 
 from dataclasses import replace
@@ -39,13 +40,13 @@ TRIALS = 20_000
 
 
 def shown(pairs, canary=0):
-    """Return what one release shows, in parts of the cap."""
+    """Return the results of one release for each copy, and the plan."""
     plan = vp.NGrams(3).plan(BUDGET)
     return shown_by(plan, collection(plan, pairs, canary), pairs), plan
 
 
 def test_every_pass_takes_part():
-    """The defaults run; likely pairs are swept, pruned ones come back; nearly all that users have is looked at."""
+    """The defaults run, likely pairs get a second chance, pruned pairs return, and cases read nearly all the budget."""
     for case in walk_cases():
         assert case.joined.args[0].mechanism == vp.NGrams(3)
     swept, plan = shown(LIKELY)
@@ -57,7 +58,7 @@ def test_every_pass_takes_part():
 
 @pytest.mark.parametrize("engine", [in_memory, pytest.param(within_limit, marks=pytest.mark.slow)])
 def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
-    """Each alone, on both engines, with few trials: the least telling case has a p-value near 1e-22."""
+    """On both engines, each case detects it separately with few trials: the worst p-value is near 1e-22."""
     cases = [ngrams(engine=engine), *walk_cases(engine=engine)]
     cases += ngrams_cases() if engine is in_memory else []
     assert len(cases) == (6 if engine is in_memory else 3)
@@ -74,7 +75,7 @@ def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
 
 
 def caught(number, without, asked):
-    """The twin's chance without a canary strays surely at these trials, and it is seen."""
+    """Check that the mutant's probability without a canary surely strays in these trials, and that this is detected."""
     case = list(walk_cases())[number]
     trials = int(asked * case.share / case.copies) * case.copies
     assert surely_strays(case.exact[1], without, trials)
@@ -84,7 +85,7 @@ def caught(number, without, asked):
 
 @pytest.mark.slow
 def test_a_sweep_with_half_the_noise(monkeypatch):
-    """Sums of swept pairs, at least 0.3 of all, then vary less: 0.25 of the cap, and a quarter of the rest."""
+    """The sums of at least 0.3 of all pairs then have less variance: 0.25 of the cap and a quarter of the rest."""
     real = selecting.NoisyLevels
 
     def quiet(rules, secret, purpose):
@@ -105,7 +106,7 @@ def halved_noise(rule):
 
 
 def test_a_sweep_charged_a_sixteenth(monkeypatch):
-    """Users reach four times as far as its noise was bought for: three users move a swept pair too far."""
+    """Users get four times the contribution bound that fits the noise: three users move a pair of the pass too far."""
     real = IndividualFilter.charge
 
     def cheap(self, cost, sensitivity, rates=None):

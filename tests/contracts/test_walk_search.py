@@ -1,6 +1,6 @@
-"""Neighbours through whole releases, by the code that releases: all passes of the default.
+"""Neighbours in whole releases, on the real release path: all passes of the default.
 
-No draw is compared with chance here: each pair's distances are computed, so there are no false alarms.
+The distances of each pair are computed exactly and not estimated from draws, so there are no false alarms.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ PAIRS = 24
 
 
 def test_no_user_shows_more_than_its_budget_in_a_whole_release():
-    """Every pass takes part in it, and the worst pair comes within 1 percent."""
+    """Every pass takes part, and the worst pair comes within 1 percent of the budget."""
     assert NGrams(WALK.max_length, limit=WALK.limit, eta=WALK.eta) == WALK  # the defaults, on a small scale
     found = list(search_walks(PAIRS))
     assert not any(each.strayed or each.hit for each in found)
@@ -36,7 +36,7 @@ def test_no_user_shows_more_than_its_budget_in_a_whole_release():
 
 
 def test_length_1_stays_within_its_own():
-    """With the noise that ran, over all its rounds; its mu^2 is not in the total.
+    """All rounds of length 1 stay within their budget, with the noise that ran; their mu^2 is not in the total.
 
     At this budget words stay undecided through all rounds, so the worst pair comes within 2 percent.
     """
@@ -46,7 +46,7 @@ def test_length_1_stays_within_its_own():
 
 
 def test_the_choice_of_a_limit_stays_within_its_caps():
-    """Without a limit: the histogram and the rounds that it selects, against the caps of the menu."""
+    """Without a limit, the histogram and the rounds that it selects stay within the caps of the menu."""
     found = list(search_walks(12, ngrams=replace(WALK, limit=None)))
     assert not any(each.strayed or each.hit for each in found)
     assert 0.4 < max(each.words for each in found) <= 1 + TOLERANCE
@@ -54,13 +54,13 @@ def test_the_choice_of_a_limit_stays_within_its_caps():
 
 
 def test_rounds_with_noise_on_what_was_drawn_alone(monkeypatch):
-    """An item of others that the extra user alone drew is then noisy with it and silent without."""
+    """An item of other users that only the extra user drew then has noise with that user, and none without."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
     assert any(each.strayed for each in search_walks(PAIRS))
 
 
 def advance_of_the_drawn(self, shares, step, pass_name):
-    """`Pools.advance`, but that nothing happens to undecided items without weight."""
+    """Advance pools like `Pools.advance`, but leave undecided items without weight unchanged."""
     histogram = self._users.weigh_pools(shares, pass_name)
     ids = np.flatnonzero(histogram)
     self._score[ids], states = step(histogram[ids], self._names[ids], self._score[ids])
@@ -68,7 +68,7 @@ def advance_of_the_drawn(self, shares, step, pass_name):
 
 
 def test_rounds_in_which_a_user_gives_twice(monkeypatch):
-    """It moves its words by two units, and the noise is for one."""
+    """A user moves its words by two units, and the noise is calibrated to one."""
     real = CappedDescent.add
 
     def twice(self, *given):
@@ -80,7 +80,7 @@ def test_rounds_in_which_a_user_gives_twice(monkeypatch):
 
 
 def test_rounds_whose_draws_follow_the_number_of_users(monkeypatch):
-    """One user more, and all others draw one word more."""
+    """With one more user, all other users draw one more word."""
     real = PoolUsers.weigh_pools
 
     def by_users(self, shares, pass_name):
@@ -92,7 +92,7 @@ def test_rounds_whose_draws_follow_the_number_of_users(monkeypatch):
 
 
 def test_rounds_whose_caps_follow_novel_items(monkeypatch):
-    """Caps of everyone by the number of undecided items of all pools, of which the extra user has its own."""
+    """The caps of all users depend on the number of undecided items of all pools, including those of the extra user."""
     real = PoolUsers.weigh_pools
 
     def by_all(self, shares, pass_name):
@@ -105,12 +105,12 @@ def test_rounds_whose_caps_follow_novel_items(monkeypatch):
 
 
 def is_found():
-    """Search until a pair shows more than its budget."""
+    """Return whether a pair of neighbours spends more than its budget."""
     return any(each.total > 1.02 for each in search_walks(PAIRS))
 
 
 def test_a_sweep_charged_less_than_it_moves(monkeypatch):
-    """Its price is half of what its noise was bought with, so users reach further for what they have left."""
+    """The charge is half of that for which the noise was calibrated, so users move more with their remaining budget."""
     real = IndividualFilter.charge
 
     def cheap(self, cost, sensitivity, rates=None):
@@ -124,7 +124,7 @@ def test_a_sweep_charged_less_than_it_moves(monkeypatch):
 
 
 def test_a_sweep_with_budgets_made_anew(monkeypatch):
-    """As if nobody had paid before."""
+    """The pass begins with whole budgets, as if no user had paid before."""
     real = MemoryLengthWalk.weigh_deferred
 
     def refilled(self, *given):
@@ -136,7 +136,7 @@ def test_a_sweep_with_budgets_made_anew(monkeypatch):
 
 
 def test_a_wide_vote_that_is_not_charged(monkeypatch):
-    """Users have afterwards what they had before it."""
+    """Users have the same budget after the screening vote as before it."""
     real = MemoryLengthWalk.weigh
 
     def free(self, shares, limit, secret, pass_name, *priced):
@@ -151,12 +151,12 @@ def test_a_wide_vote_that_is_not_charged(monkeypatch):
 
 
 def private_counts(self):
-    """How many users hold anything that was set aside: nobody but the walk may know."""
+    """Return the number of users who hold deferred candidates; this number is private."""
     return int((np.diff(self._walk._engine._deferred.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 
 def test_cutpoints_of_the_second_chance_chosen_by_a_private_count(monkeypatch):
-    """Two neighbours with the same noisy weights then count other levels, whatever they moved."""
+    """Two neighbours with the same noisy weights then get different levels."""
     real = Runner.execute
 
     def counted(self, step):

@@ -1,4 +1,4 @@
-"""What every weighting must keep, ours and those from outside, and the faults that the search must find."""
+"""Requirements on every weighting, built-in or external, and faults that the search must find."""
 
 from math import sqrt
 from pathlib import Path
@@ -19,13 +19,13 @@ NAMES = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "norm"), NAMES)
 def test_the_search_finds_no_violation_of_a_sound_cell(name, norm):
-    """Thousands of neighbouring pairs on the real kernels stay within 1; the worst comes close to it."""
+    """Thousands of neighbouring pairs on the real kernels stay within 1; the worst pair comes close to 1."""
     worst = search_sensitivity(name, norm=norm, pairs=4000, seed=11)
     assert 0.99 < worst.distance <= 1.0 + 1e-12 or name.startswith("count")
 
 
 class Algorithm8(vp.weightings.Weighting):
-    """DPSU's Algorithm 8: rises all items by one level with squares summing to 1. Not contractive."""
+    """Algorithm 8 of DPSU: raise all items by one level, with squares that sum to 1. It is not contractive."""
 
     norm = 2
 
@@ -42,7 +42,7 @@ class Algorithm8(vp.weightings.Weighting):
 
 
 class Greedy(vp.weightings.Weighting):
-    """Fills the item nearest to the cutoff first: the paper's own example of a policy of large sensitivity."""
+    """Fill the item nearest to the cutoff first: the example of the paper for a policy of large sensitivity."""
 
     norm = 1
 
@@ -58,7 +58,7 @@ class Greedy(vp.weightings.Weighting):
 
 
 class Half(vp.weightings.Weighting):
-    """Half an even share: sound, and wasteful."""
+    """Half of an even share: sound, but wasteful."""
 
     norm = 2
 
@@ -70,7 +70,7 @@ class Half(vp.weightings.Weighting):
 
 
 class ForgetsTheNorm(WeightingRule):
-    """A planted fault in a rule of ours: every item gets an even l1 share and the l2 noise of one."""
+    """A planted fault: every item gets a whole unit, and the noise is that of l2 sensitivity 1."""
 
     sequential = False
     name = "forgets the norm"
@@ -88,7 +88,7 @@ class ForgetsTheNorm(WeightingRule):
 
 
 class CoarseDescent(WeightingRule):
-    """A planted fault: the weights of l2-descent rounded to a coarse grid afterwards."""
+    """A planted fault: the weights of l2-descent are rounded to a coarse grid afterwards."""
 
     sequential = True
     name = "coarse descent"
@@ -110,7 +110,7 @@ class CoarseDescent(WeightingRule):
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [Algorithm8(), Greedy(), ForgetsTheNorm(), CoarseDescent()])
 def test_the_search_finds_every_planted_fault(broken):
-    """Four weightings that are not what they claim are each caught moving by more than 1.02."""
+    """The search finds that each of four wrong weightings moves by more than 1.02."""
     worst = search_sensitivity(broken, pairs=3000, seed=3)
     assert worst.distance > 1.02
     assert worst.users
@@ -118,12 +118,12 @@ def test_the_search_finds_every_planted_fault(broken):
 
 @pytest.mark.jit
 def test_the_search_finds_no_violation_of_a_sound_weighting_from_outside():
-    """Half an even share moves by at most a half."""
+    """Half of an even share moves weights by at most a half."""
     assert search_sensitivity(Half(), pairs=1500).distance == pytest.approx(0.5, abs=1e-9)
 
 
 def test_a_weighting_from_outside_releases(crowd_of_tea):
-    """An object in place of a name: planned by its own least weight, released like the others."""
+    """A weighting object is planned by its own least weight and released like the built-in weightings."""
     union = vp.SetUnion(limit=4, weighting=Half())
     release = union.release(crowd_of_tea, vp.Budget(3, 1e-6), seed=1)
     assert list(release) == ["milk", "tea"]
@@ -131,7 +131,7 @@ def test_a_weighting_from_outside_releases(crowd_of_tea):
 
 
 def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
-    """Weights that went on wrapped beyond 2^63 units, so that one user could move them by all of that."""
+    """Weights without a stop overflowed beyond 2^63 units, so that one user could move them by the whole range."""
     plan = vp.SetUnion(limit=4, weighting=Half()).plan(vp.Budget(3, 1e-6))
     shares = plan.round.shares
     weights = crowd_of_tea._engine.weigh(shares, 4, Secret.from_seed(1)).weights
@@ -150,7 +150,7 @@ def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
     ],
 )
 def test_broken_promises_stop_the_release(crowd_of_tea, answer, words):
-    """Shares that break the contract raise before anything is released, and the message shows no data."""
+    """Shares that break the contract raise an error before anything is released, and the message contains no data."""
 
     class Broken(Half):
         def share(self, weights, cutoff):
@@ -162,7 +162,7 @@ def test_broken_promises_stop_the_release(crowd_of_tea, answer, words):
 
 
 def test_a_weighting_names_its_norm_and_so_its_noise():
-    """An l1 claim runs with Laplace noise; another norm is refused."""
+    """An l1 claim runs with Laplace noise; an unsupported norm raises an error."""
 
     class Quarter(Half):
         norm = 1

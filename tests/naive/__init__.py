@@ -1,1 +1,1 @@
-"""Naive twins: each mechanism again in loops over dicts, as its paper has it, for comparison and nothing else."""
+"""Reference implementations of each mechanism in loops over dicts, as in its paper; only for comparison."""

@@ -1,4 +1,4 @@
-"""Oracles of the private side: tokenisers and the corpus again, with Python strings and dicts."""
+"""Reference implementations of tokenisers and of the corpus, with Python strings and dicts."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ URL = re.compile(r"(?:https?://|www\.)\S+")
 
 
 def words(text: str) -> list[str]:
-    """Cut NFC, lower-cased text without URLs into runs of letters, marks and numbers; one apostrophe joins two."""
+    """Split NFC, lower-case text without URLs into runs of letters, marks and numbers; one apostrophe joins two."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
     found: list[str] = [""]
     letters = re.sub("[\u2018\u2019\u02bc\uff07]", "'", URL.sub(" ", text))
@@ -21,12 +21,12 @@ def words(text: str) -> list[str]:
 
 
 def is_letter(character: str) -> bool:
-    """Say whether words hold it."""
+    """Return whether a character is part of a word."""
     return unicodedata.category(character)[0] in "LMN"
 
 
 def documents(rows: list[tuple[object, list[str]]]) -> dict[object, list[list[str]]]:
-    """Group the rows' tokens by user, rows in order."""
+    """Group the tokens of the rows by user, with rows in order."""
     users: dict[object, list[list[str]]] = {}
     for user, tokens in rows:
         users.setdefault(user, []).append(tokens)

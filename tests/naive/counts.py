@@ -1,4 +1,4 @@
-"""Counts of holders again, with sets: for comparison and nothing else."""
+"""Reference implementation of counts of users, with sets; only for comparison."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -9,12 +9,12 @@ Gram = tuple[str, ...]
 
 
 def held_by(user: Documents, length: int) -> set[Gram]:
-    """Return the distinct grams of one length that a user wrote."""
+    """Return the distinct grams of one length that a user holds."""
     return {tuple(doc[i : i + length]) for doc in user for i in range(len(doc) - length + 1)}
 
 
 def holders(users: Sequence[Documents], grams: Sequence[Gram], limits: Sequence[int]) -> dict[Gram, float]:
-    """Return the weight of each gram: one from each holder, less from holders of more than the limit."""
+    """Return the weight of each gram: one from each user of it, less from users who hold more grams than the limit."""
     weights = dict.fromkeys(grams, 0.0)
     for user in users:
         for length, limit in enumerate(limits, start=1):
@@ -25,5 +25,5 @@ def holders(users: Sequence[Documents], grams: Sequence[Gram], limits: Sequence[
 
 
 def no_noise(weights, names):
-    """Return weights as they are: for tests that may look."""
+    """Return weights unchanged, for tests that may read private weights."""
     return weights

@@ -1,18 +1,18 @@
-"""How bands take cutpoints at a price, and what they are charged: everything chosen again for every candidate."""
+"""Reference implementation of the cutpoints and charges of bands, computed again for every candidate."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Setting(NamedTuple):
-    """What is public.
+    """The public values.
 
     Attributes:
-        chances: how likely a candidate that nobody holds reaches each cutpoint.
+        chances: probability that a candidate without users reaches each cutpoint.
         reference: the cutpoint below which candidates are counted.
         prices: rising.
-        share: spurious grams allowed for each released one.
-        spare: allowed beyond.
+        share: spurious grams allowed for each released gram.
+        spare: spurious grams allowed in addition.
     """
 
     chances: Sequence[float]
@@ -23,36 +23,36 @@ class Setting(NamedTuple):
 
     @property
     def each(self) -> float:
-        """How many empty candidates one below the reference stands for."""
+        """Number of empty candidates for each candidate below the reference."""
         return 1 / (1 - self.chances[self.reference])
 
 
 Band = Sequence[int]
-"""The level of every candidate: how many cutpoints it reaches."""
+"""The level of every candidate: the number of cutpoints that it reaches."""
 
 
 def reached(band: Band, cutpoint: int) -> int:
-    """Return how many reach a cutpoint."""
+    """Return the number of candidates that reach a cutpoint."""
     return sum(level > cutpoint for level in band)
 
 
 def below(band: Band, setting: Setting) -> int:
-    """Return how many do not reach the reference."""
+    """Return the number of candidates that do not reach the reference."""
     return len(band) - reached(band, setting.reference)
 
 
 def taken(band: Band, setting: Setting, charge: float) -> int:
-    """Return the lowest of the best cutpoints; their number where none is worth its price."""
+    """Return the lowest of the best cutpoints, or the number of cutpoints if none is worth its price."""
     empty = setting.each * (below(band, setting) + 1)
     values = [reached(band, i) - charge * empty * chance for i, chance in enumerate(setting.chances)] + [0.0]
     return values.index(max(values))
 
 
 def allowed_for(band: Band, setting: Setting, charge: float) -> float:
-    """Return the spurious grams that a band may add at a price, as the rule counts them."""
+    """Return the spurious grams that a band may add at a price, by the rule."""
     own = taken(band, setting, charge)
     alone = setting.each * (below(band, setting) + 1) * [*setting.chances, 0.0][own]
-    # Levels at which one more would be selected, were all else as it is and the estimate one lower.
+    # Levels at which one more gram would be selected, if all else is equal and the estimate is one lower.
     for level, chance in enumerate(setting.chances):
         values = [
             reached(band, i) + (i <= level) - charge * setting.each * below(band, setting) * each
@@ -64,7 +64,7 @@ def allowed_for(band: Band, setting: Setting, charge: float) -> float:
 
 
 def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
-    """Return every band's cutpoint, at the lowest price that keeps the share."""
+    """Return the cutpoint of each band, at the lowest price that keeps the share."""
     for charge in setting.prices:
         cutpoints = [taken(band, setting, charge) for band in bands]
         released = sum(reached(band, cutpoint) for band, cutpoint in zip(bands, cutpoints, strict=True))
@@ -74,7 +74,7 @@ def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
 
 
 def charged(bands: Sequence[Band], setting: Setting) -> list[float]:
-    """Return what every band is charged: each candidate below the reference is given every level it may get."""
+    """Return the charge of each band: each candidate below the reference is tried at every level that it may get."""
     found = []
     for number, band in enumerate(bands):
         total = 0.0

@@ -1,6 +1,6 @@
-"""The engine contract in plain Python: people in a dict, weights in a dict, nothing clever.
+"""Reference implementation of the engine contract in plain Python, with users and weights in dicts.
 
-It shows that the contract suffices: every mechanism runs on it and releases what the other engines release.
+It shows that the contract suffices: every mechanism runs on it, with the same releases as on the other engines.
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ class NaiveEngine:
         return corpus_of(list(self.users.values()), list(self.users))
 
     def in_order(self, shares, secret, pass_name):
-        """Return keys and documents; by a keyed hash, ties by the key, where the order matters."""
+        """Return keys and documents; if the order matters, by a keyed hash, with ties by the key."""
         if not shares.sequential:
             return list(self.users.items())
         keyed = [(draw(secret, f"order/{pass_name}", key, 0), key) for key in self.users]
@@ -79,12 +79,12 @@ class NaiveEngine:
 
 
 def draw(secret, purpose: str, first: int, second: int) -> int:
-    """Return 64 bits of a pair of numbers."""
+    """Return 64 bits for a pair of numbers."""
     return int(secret.draws(purpose, np.array([first], np.uint64), second)[0, 0])
 
 
 def text_name(secret, word: str) -> int:
-    """Return what samples name a word by."""
+    """Return the name of a word in the draws of samples."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -100,14 +100,14 @@ def weighed(
     kept: bool = False,
     bounds: dict[int, np.ndarray] | None = None,
 ) -> dict[Name, int]:
-    """Cut each user's distinct items to the limit, and let them share the user's weight, or what its reach is of it."""
+    """Cut the distinct items of each user to the limit, and share the weight of the user, times its bound if given."""
     weights: dict[Name, int] = {}
     users = list(users)
     ranks = range(1 + max((item for _, held in users for item in held), default=0)) if kept else range(0)
     for key, held in users:
         items = list(dict.fromkeys(held))
         items = smallest(items, name_of, limit, secret, pass_name, key)
-        # What is kept goes by its rank, in a histogram of all ranks; everything else by any number.
+        # Kept items have their ranks as ids, in a histogram of all ranks; other items have any ids.
         ids, names = (items, ranks) if kept else (range(len(items)), items)
         mine = np.array([weights.get(name, 0) for name in names] or [0], np.int64)
         given = () if bounds is None else (bounds[key],)
@@ -117,7 +117,7 @@ def weighed(
 
 
 def smallest(items, name_of, limit, secret, pass_name, key):
-    """Return at most `limit` items of a user, those of the smallest draws, in their order."""
+    """Return at most `limit` items of a user, with the smallest draws, in their order."""
     priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
     lowest = set(sorted(items, key=priority.__getitem__)[:limit])
     return [item for item in items if item in lowest]
@@ -125,7 +125,7 @@ def smallest(items, name_of, limit, secret, pass_name, key):
 
 @dataclass
 class NaiveWeights:
-    """Weight by item: words at first, names of grams later."""
+    """Weight by item: words at length 1, names of grams later."""
 
     weights: dict[Name, int]
     words: list[str] = field(default_factory=list)
@@ -165,7 +165,7 @@ class NaiveWeights:
 
 
 class NaivePools:
-    """Items in adaptive rounds: what is undecided, by user, and the score of each item."""
+    """Items in adaptive rounds: the undecided items of each user, and the score of each item."""
 
     def __init__(self, engine: NaiveEngine, secret):
         self.secret, self.found, self.score, self.states = secret, set(), {}, {}
@@ -225,17 +225,17 @@ class NaivePools:
 
 
 class Sequential:
-    """Stands for a weighting whose order matters."""
+    """A replacement for a weighting whose order matters."""
 
     sequential = True
 
 
 class NaiveLengths:
-    """Grams as tuples, and the name of each that may still be said; and what every user has left."""
+    """Grams as tuples, the name of each possible gram, and the remaining budget of every user."""
 
     def __init__(self, engine: NaiveEngine):
         self.engine, self.length, self.last, self.kept = engine, 1, None, False
-        self.names: dict[tuple[str, ...], Name] | None = None  # None: every word, by itself
+        self.names: dict[tuple[str, ...], Name] | None = None  # None: every word, by its text
         self.words: dict[str, int] = {}
         self.left: dict[int, int] = {}
         self.deferred: dict[tuple[str, ...], int] = {}
@@ -268,7 +268,7 @@ class NaiveLengths:
         return self.last
 
     def _pay(self, charge, key, named):
-        """Let one user pay; it is its own last candidate in a row that counts, document by document."""
+        """Charge one user, by the length of its longest run of candidates in a document."""
         longest = max((len(run) for each in named for run in runs_in(each)), default=0)
         left = self.left.get(key, charge.whole)
         cost = charge.costs(np.array([left]), np.array([longest > 0]), np.array([longest]))
@@ -317,7 +317,7 @@ class NaiveLengths:
 
 
 def runs_in(named):
-    """Yield the runs of what is not None."""
+    """Yield the run of values other than None that ends at each position."""
     run = []
     for name in named:
         run = [*run, name] if name is not None else []
@@ -325,7 +325,7 @@ def runs_in(named):
 
 
 def one_sequence(key, documents, alphabet, max_length, secret):
-    """Return the symbols of a user's one sequence."""
+    """Return the symbols of the only sequence of a user."""
     number = {symbol: place for place, symbol in enumerate(alphabet)}
     cut = [[number[token] for token in document if token in number] for document in documents]
     cut = [symbols for symbols in cut if symbols]
@@ -336,7 +336,7 @@ def one_sequence(key, documents, alphabet, max_length, secret):
 
 
 class NaiveTree:
-    """Sequences with an end mark; the number of each step's context by the place of the step."""
+    """Sequences with an end mark, and the number of the context of each step, by the place of the step."""
 
     def __init__(self, sequences, end, max_length):
         self.sequences, self.end = sequences, end

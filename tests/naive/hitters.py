@@ -1,13 +1,13 @@
-"""TrieHH again with dicts and strings, for comparison and nothing else (Algorithms 1 to 3 of the paper).
+"""Reference implementation of TrieHH with dicts and strings, only for comparison (Algorithms 1 to 3 of the paper).
 
-Words are strings; "$" marks their end. Draws come in as functions, so that the same ones can be used elsewhere.
+Words are strings; "$" marks their end. Draws are passed as functions, so that other code can use the same draws.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 Choose = Callable[[int, int, Counter[str]], str]
-"""From user, round (from 1) and the user's words to the word of this round."""
+"""Maps user, round (from 1) and the words of the user to the word of this round."""
 
 
 def grow_trie(
@@ -18,7 +18,7 @@ def grow_trie(
     rounds: int,
     unit: int = 1,
 ) -> list[set[str]]:
-    """Return the prefixes that grew in each round, Algorithm 2 once a round, until none did."""
+    """Return the prefixes that grew in each round, by Algorithm 2 once per round, until no prefix grows."""
     trie: list[set[str]] = []
     before = {""}
     for number in range(1, rounds + 1):
@@ -42,11 +42,11 @@ def found_words(trie: list[set[str]]) -> set[str]:
 
 
 def most_frequent(words: Counter[str]) -> str:
-    """Return the word held most often, the first in order of bytes if several are."""
+    """Return the most frequent word, the first in order of bytes if there are several."""
     return min(words, key=lambda word: (-words[word], word.encode()))
 
 
 def by_share(words: Counter[str], draw: int) -> str:
-    """Return the word at a draw of 64 bits, words in order, each as wide as it is frequent."""
+    """Return the word at a draw of 64 bits, with words in order and as likely as they are frequent."""
     ordered = sorted(words.elements(), key=str.encode)
     return ordered[draw * len(ordered) >> 64]

@@ -1,7 +1,8 @@
-"""Oracles of n-gram extraction: DPNE's Algorithm 1 again with tuples, sets and loops, and guided pruning by fractions.
+"""Reference implementation of n-gram extraction: Algorithm 1 of DPNE with tuples, sets and loops, and guided pruning.
 
-A user is a list of documents, a document a list of tokens. DPNE = Kim et al., "Differentially Private n-gram
-Extraction" (2021). Where the paper is wrong, `docs/privacy/errata.md` says how these differ.
+Guided pruning uses fractions. A user is a list of documents, a document a list of tokens. DPNE = Kim et al.,
+"Differentially Private n-gram Extraction" (2021). Where the paper is wrong, `docs/privacy/errata.md` lists the
+differences.
 """
 
 from fractions import Fraction
@@ -11,19 +12,19 @@ Documents = list[list[str]]
 
 
 def grams_of(documents: Documents, length: int) -> list[Gram]:
-    """Return every gram of a length, in order, none across documents."""
+    """Return every gram of a length, in order, within documents."""
     return [
         tuple(document[start : start + length]) for document in documents for start in range(len(document) - length + 1)
     ]
 
 
 def is_valid(gram: Gram, shorter: set[Gram], words: set[str], *, single: bool) -> bool:
-    """Say whether prefix and suffix, or prefix and last token, were released (DPNE, Section 2)."""
+    """Return whether prefix and suffix, or prefix and last token, were released (DPNE, Section 2)."""
     return gram[:-1] in shorter and (gram[-1] in words if single else gram[1:] in shorter)
 
 
 def valid_grams(shorter: set[Gram], words: set[str], *, single: bool) -> set[Gram]:
-    """Return V_k by trying every extension of every released gram."""
+    """Return V_k by testing every extension of every released gram."""
     extended = {(*gram, word) for gram in shorter for word in words}
     return {gram for gram in extended if is_valid(gram, shorter, words, single=single)}
 
@@ -34,10 +35,10 @@ def forecast(gram: Gram, estimates: dict[Gram, int], before: dict[Gram, int], fi
 
 
 def held(users: list[Documents], length: int, candidates: set[Gram]) -> list[list[Gram]]:
-    """Return each user's distinct candidates, in order of first appearance."""
+    """Return the distinct candidates of each user, in order of first appearance."""
     return [[gram for gram in dict.fromkeys(grams_of(user, length)) if gram in candidates] for user in users]
 
 
 def is_downward_closed(grams: set[Gram]) -> bool:
-    """Say whether every part of every gram is there."""
+    """Return whether every part of every gram is in the set."""
     return all(gram[:-1] in grams and gram[1:] in grams for gram in grams if len(gram) > 1)

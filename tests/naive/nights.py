@@ -1,4 +1,4 @@
-"""A series in loops over dicts: the nights of docs/privacy/series.md."""
+"""Reference implementation of a series in loops over dicts: the nights of docs/privacy/series.md."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Nights:
         return int(noisy_cells(np.zeros(1, np.int64), plan.sigmas[night - 1], 1 << plan.bits, plan.cell, draws)[0])
 
     def run(self, rows, night):
-        """Run a night: `rows` has a list of words for each user key. None is a night without a run."""
+        """Run a night: `rows` has a list of words for each user key, or is None for a night without a run."""
         plan = self.plan
         for user, words in (rows or {}).items():
             mine, fresh = self.pools.setdefault(user, {}), []
@@ -64,7 +64,7 @@ class Nights:
         for mine, bound in sets:
             if bound <= 0:
                 continue
-            # l2-descent by `bound` is that by 1 in units of `bound`.
+            # l2-descent with `bound` equals l2-descent with 1 in units of `bound`.
             scaled = {word: total.get(word, 0.0) / bound for word in mine}
             gaps = {word: cutoff / bound - scaled[word] for word in mine}
             length = max(unit, sum(gap * gap for gap in gaps.values()) ** 0.5)

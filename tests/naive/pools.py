@@ -1,8 +1,8 @@
-"""Pools in dicts and loops."""
+"""Reference implementation of pools, in dicts and loops."""
 
 
 def naive_undecided(held: dict[int, list[int]], states: list[int]) -> dict[int, tuple[list[int], int]]:
-    """Return what users have left and how many of their items were dropped, without those who have nothing left."""
+    """Return the undecided items and the number of dropped items of each user who has undecided items."""
     left = {
         user: ([item for item in items if states[item] > 1], sum(states[item] == 1 for item in items))
         for user, items in held.items()

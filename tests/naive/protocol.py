@@ -1,7 +1,7 @@
 """Reference implementation of heavy hitters: one client for each user, and a server that counts votes.
 
-A client has one vote in a round, for one prefix. A user who voted for all of its live prefixes would be counted several
-times, and the guarantee would be wrong by a factor (`tests/privacy/trie/test_laws.py`).
+A client votes for one prefix in a round. A user who voted for all live prefixes would be counted several times, and the
+guarantee would be wrong by a factor (`tests/privacy/trie/test_laws.py`).
 """
 
 from collections import Counter
@@ -19,13 +19,13 @@ from voxpop.privacy.secret import Secret
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Client:
-    """What one user holds: private.
+    """The private data of one user.
 
     Attributes:
-        key: a function of the user's id alone, from which the user's draws follow.
-        words: the user's words and how often each occurs, in the order of their symbols; none too long, none empty.
-        twin: tells users of one key apart: how many came before. Without it they would be sampled together, and one
-            of them could learn of another.
+        key: a function of only the user's id; it determines the draws of the user.
+        words: the words of the user with their counts, in the order of their symbols; none is too long or empty.
+        twin: number of earlier users with the same key. Without it, users with the same key would be sampled together,
+            and one of them could learn about another.
     """
 
     key: int
@@ -41,8 +41,8 @@ def client_of(key: int, counts: Mapping[Word, int], rules: Rules, twin: int = 0)
 
     Args:
         key: of the user.
-        counts: how often the user holds each word.
-        rules: the public rules; words of more symbols than fit beside their end mark are left out.
+        counts: number of occurrences of each word.
+        rules: the public rules; words that are too long together with their end mark are left out.
         twin: see `Client`.
     """
     fitting = {word: count for word, count in counts.items() if count > 0 and 0 < len(word) <= rules.longest}
@@ -50,20 +50,20 @@ def client_of(key: int, counts: Mapping[Word, int], rules: Rules, twin: int = 0)
 
 
 def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Prefix | None:
-    """Return the prefix that a sampled client votes for in the next round, or None to keep silent.
+    """Return the prefix that a sampled client votes for in the next round, or None for no vote.
 
-    The client picks one of its words. If the word's prefix is live in the trie, it votes for that prefix and the word's
-    next symbols; if not, or if the word had ended before, it is silent.
+    The client picks one of its words. If the prefix of the word is live in the trie, the client votes for that prefix
+    and the next symbols of the word. If not, or if the word has already ended, the client does not vote.
 
     Args:
         client: the device.
-        trie: as it is before the round.
+        trie: the trie before the round.
         rules: the public rules.
-        secret: from which the choice of the word follows, if the user has several.
+        secret: determines the choice of the word if the user has several.
     """
     word = _chosen_word(client, trie.rounds, rules, secret)
-    # One prefix and one only: the user is in one factor of the round's product (docs/privacy/heavy-hitters.md, "One
-    # round").
+    # A user votes for one prefix, so the user is in one factor of the product of the round
+    # (docs/privacy/heavy-hitters.md, "One round").
     if word is None or prefix_after(word, rules.size(trie.rounds)) not in trie.live:
         return None
     return prefix_after(word, rules.size(trie.rounds + 1))
@@ -74,9 +74,9 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
     if not client.words:
         return None
     if rules.words == "one":
-        # The first of those held most often, in the order of symbols: public, and the same on every engine.
+        # The first of the most frequent words, in the order of symbols: public, and the same on every engine.
         return max(client.words, key=lambda entry: entry[1])[0]
-    # floor(draw * total / 2^64): fresh in every round, uniform over the words as often as they are held.
+    # floor(draw * total / 2^64): separate in every round, with each word as likely as it is frequent.
     place = _draw(client, f"word/round {rounds + 1}", secret) * sum(count for _, count in client.words) >> 64
     ends = accumulate(count for _, count in client.words)
     return next(word for (word, _), end in zip(client.words, ends, strict=True) if place < end)
@@ -90,36 +90,36 @@ def _draw(client: Client, purpose: str, secret: "Secret") -> int:
 
 
 def votes_cast(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret") -> int:
-    """Return how many votes a user casts in the round after so many: 0 if it is not asked.
+    """Return the number of votes of a user in the round after `rounds` rounds: 0 if the user is not sampled.
 
     Args:
         key: of the user.
-        twin: tells users of one key apart.
-        rounds: how many rounds have gone by.
+        twin: number of earlier users with the same key.
+        rounds: number of completed rounds.
         rules: the public rules, with Bernoulli sampling.
         secret: of the run.
 
     Returns:
-        At least so many with the probabilities of `rules.ballot` exactly, for ideal bits.
+        At least x votes with exactly the probability that `rules.ballot` states for x, for ideal bits.
     """
     high, low = secret.draws(f"sample/round {rounds + 1}", np.array([key], np.uint64), twin)[0]
-    # 128 bits; below bar x with exactly P(X >= x) rounded down to 2^-128.
+    # The draw has 128 bits; it is below bar x with exactly P(X >= x) rounded down to 2^-128.
     draw = int(high) << 64 | int(low)
     # Bars fall, so the number of bars above one draw has the law of X.
     return sum(draw < bar for bar in rules.bars)
 
 
 def count_votes(votes: Iterable[tuple[Prefix, int] | None], trie: Trie, rules: Rules) -> Counter[Prefix]:
-    """Count the votes that extend a live prefix, and ignore silence and everything else.
+    """Count the votes that extend a live prefix, and ignore missing and invalid votes.
 
     Args:
-        votes: of each user a prefix and how many votes for it, or None.
-        trie: as it is before the round.
+        votes: for each user a prefix and the number of votes for it, or None.
+        trie: the trie before the round.
         rules: the public rules.
     """
     counts: Counter[Prefix] = Counter()
     for vote in votes:
-        # A vote for what no honest device could name would grow a prefix that the proof knows nothing of.
+        # The proof does not cover prefixes that no honest device can vote for.
         if vote is not None and is_valid(vote[0], trie, rules):
             counts[vote[0]] += vote[1]
     return counts
@@ -134,7 +134,7 @@ def run_protocol(clients: Sequence[Client], rules: Rules, secret: "Secret") -> T
         secret: of the run.
 
     Returns:
-        The trie when it is over.
+        The final trie.
     """
     trie = Trie()
     while not is_over(trie, rules):
@@ -146,12 +146,12 @@ def run_protocol(clients: Sequence[Client], rules: Rules, secret: "Secret") -> T
 def round_votes(
     clients: Iterable[Client], trie: Trie, rules: Rules, secret: "Secret"
 ) -> list[tuple[Prefix, int] | None]:
-    """Return what each client says in the next round: its prefix and how many votes for it, or None."""
+    """Return the vote of each client in the next round: its prefix and the number of votes for it, or None."""
     return [_said(client, trie, rules, secret) for client in clients]
 
 
 def _said(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> tuple[Prefix, int] | None:
-    # First how often, then what: the number of votes must not depend on the word.
+    # The number of votes is drawn before the word: it must not depend on the word.
     votes = votes_cast(client.key, client.twin, trie.rounds, rules, secret)
     prefix = cast_vote(client, trie, rules, secret) if votes else None
     return None if prefix is None else (prefix, votes)

@@ -1,4 +1,4 @@
-"""The sequence model again, as theory and paper say it: dicts, loops and fractions."""
+"""Reference implementation of the sequence model of the theory and the paper: dicts, loops and fractions."""
 
 from collections import Counter
 from fractions import Fraction
@@ -9,12 +9,12 @@ ROOT = ()
 
 
 def truncate(tokens, alphabet, max_length):
-    """Leave out strangers, then keep the first `max_length`."""
+    """Leave out tokens that are not in the alphabet, then keep the first `max_length`."""
     return [token for token in tokens if token in alphabet][:max_length]
 
 
 def count_grams(sequences, longest):
-    """Count every gram of up to `longest` symbols, the end mark last; the end mark alone is never counted."""
+    """Count every gram of up to `longest` symbols, with the end mark last; a single end mark is never counted."""
     counts = Counter()
     for sequence in sequences:
         if not sequence:
@@ -41,9 +41,9 @@ class Node:
 
 
 def explore(sequences, alphabet, max_length, max_gram, epsilon, noise, keep_all=True, fixed_threshold=None):
-    """Return all nodes that released something, by gram: theory A.2 to A.4, level by level.
+    """Return all nodes that released a symbol, by gram: theory A.2 to A.4, level by level.
 
-    `noise(number, symbol number, share)` is what is added; nodes are numbered level by level in order of their grams.
+    `noise(number, symbol number, share)` returns the noise; nodes are numbered level by level in order of their grams.
     """
     bins = [*alphabet, END]
     truth = count_grams(sequences, max_gram)
@@ -76,7 +76,7 @@ def _add_noise(node, bins, truth, noise, number, max_length, epsilon, keep_all, 
 
 
 def markov_neighbour(gram, nodes):
-    """Drop the oldest symbols until a node is found."""
+    """Return the node of the longest suffix that has one."""
     for start in range(1, len(gram) + 1):
         if gram[start:] in nodes:
             return nodes[gram[start:]]
@@ -119,9 +119,9 @@ def _children(node, nodes, bins, max_gram, depth):
 
 
 def synthesize(counts, max_length, order):
-    """Theory A.5 on a dict of gram (END last where it ends) to whole count: sequences and how often.
+    """Apply theory A.5 to a dict from gram (with END last if it ends) to integer count; return counts of sequences.
 
-    `order` is a key by which grams are taken, the last first.
+    `order` is a sort key of grams, which are taken from the last to the first.
     """
     counts = {gram: count for gram, count in counts.items() if count > 0}
     length = max(map(len, counts))
@@ -154,14 +154,14 @@ def synthesize(counts, max_length, order):
 
 
 def draw_together(chances, ends, copies, numbers, start):
-    """Draw sequences step by step, all of them in the order of their histories, the latest symbol first.
+    """Draw sequences step by step, all of them in the order of their histories, with the latest symbol first.
 
     Args:
-        chances: returns the context of a history, and the chances of symbols and of the end after it.
+        chances: returns the context of a history, and the probabilities of symbols and of the end after it.
         ends: factor of the odds of an end, by length.
-        copies: weight of the chances against one earlier symbol, and probability of a copy of the latest one.
+        copies: weight of the probabilities against one earlier symbol, and probability of a copy of the latest symbol.
         numbers: one function per sequence that returns its next uniform number.
-        start: returns the next uniform number of all.
+        start: returns the next uniform number for all sequences.
     """
     drawn, going, golden = [[] for _ in numbers], list(range(len(numbers))), (5**0.5 - 1) / 2
     for factor in ends:
@@ -176,7 +176,8 @@ def draw_together(chances, ends, copies, numbers, start):
             history = drawn[number]
             contexts = [chances(history[:place])[0] for place in range(len(history) + 1)]
             novelty, repeats = copies
-            # The places that may be copied; after the empty context the latest is copied with its own probability only.
+            # The places that may be copied; after the empty context, the latest place is copied only with probability
+            # `repeats`.
             places, share = list(range(len(history))), numbers[number]()
             if share < repeats:
                 chosen = places[-1:]

@@ -1,4 +1,4 @@
-"""The accountant again by exhaustion: exact laws of small cases, hockey-sticks without any grid."""
+"""Reference implementation of the accountant: exact laws of small cases and hockey-stick divergences without a grid."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -12,11 +12,11 @@ from voxpop.privacy.trie.ballot import Ballot
 
 Law = dict[Trie, float]
 Votes = list[tuple[float, list[Prefix]]]
-"""What one sampled client may say in a round, and how likely."""
+"""The possible votes of one sampled client in a round, with their probabilities."""
 
 
 def chances_of_votes(ballot: Ballot) -> list[Fraction]:
-    """How likely a user casts 0, 1, ..., theta votes, as exact fractions of what runs."""
+    """Return the probabilities that a user casts 0, 1, ..., theta votes, as the exact fractions of a release."""
     tails = [Fraction(1), *map(Fraction, ballot.tails)]
     tails += [Fraction(0)] * (ballot.theta + 2 - len(tails))
     return [tail - after for tail, after in pairwise(tails)]
@@ -24,7 +24,7 @@ def chances_of_votes(ballot: Ballot) -> list[Fraction]:
 
 @cache
 def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
-    """The law of the sum of their votes, from theta on lumped together: every outcome of every user."""
+    """Return the law of the sum of the votes of all holders, with one entry for theta and more."""
     law = [Fraction(1)] + [Fraction(0)] * ballot.theta
     for _ in range(holders):
         after = [Fraction(0)] * (ballot.theta + 1)
@@ -37,12 +37,12 @@ def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
 
 @cache
 def survives(holders: int, ballot: Ballot) -> float:
-    """How likely a prefix of so many holders survives a round."""
+    """Return the probability that a prefix of `holders` users survives a round."""
     return float(votes_law(holders, ballot)[-1])
 
 
 def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: bool) -> float:
-    """Delta for one word whose prefixes have so many other holders, round by round."""
+    """Return delta for one word whose prefixes have these numbers of other users, round by round."""
     first = other = 1.0
     total = 0.0
     for k in others:
@@ -54,13 +54,13 @@ def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: b
 
 
 def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """The worst path of numbers of holders, any of which may follow any: nodes that were lost may come back."""
+    """Return delta of the worst path of numbers of users, in any order, because lost nodes may return."""
     paths = product(range(most + 1), repeat=rounds)
     return max(one_word_path(factor, path, ballot, added) for path in paths)
 
 
 def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """The worst adversary that picks a prefix in each round knowing what survived, without any grid."""
+    """Return delta of the worst adversary, which picks a prefix in each round given the survivors, without a grid."""
 
     def value(first: float, other: float, left: int) -> float:
         if left == 0:
@@ -79,7 +79,7 @@ def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, adde
 
 
 class Chosen:
-    """Stands for a secret whose draw is known."""
+    """A replacement for a secret, with a fixed draw."""
 
     def __init__(self, share: float):
         self.word = int(share * 2**64)
@@ -92,7 +92,7 @@ class Chosen:
 
 
 def honest(client: Client, trie: Trie, rules: Rules) -> Votes:
-    """What the real client says: one vote, by any of its words."""
+    """Return the possible votes of the real client: one vote, for any of its words."""
     total = sum(count for _, count in client.words)
     if rules.words == "one" or total == 0:
         vote = cast_vote(client, trie, rules, Chosen(0.0))
@@ -102,7 +102,7 @@ def honest(client: Client, trie: Trie, rules: Rules) -> Votes:
 
 
 def bernoulli(count: int, rate: float) -> list[tuple[float, tuple[bool, ...]]]:
-    """Every outcome of independent coins."""
+    """Return every outcome of independent coins."""
     return [
         (rate ** sum(coins) * (1 - rate) ** (count - sum(coins)), coins)
         for coins in product((False, True), repeat=count)
@@ -110,13 +110,13 @@ def bernoulli(count: int, rate: float) -> list[tuple[float, tuple[bool, ...]]]:
 
 
 def ballots(count: int, ballot: Ballot) -> list[tuple[float, tuple[int, ...]]]:
-    """Every outcome of how many votes each user casts."""
+    """Return every outcome of the numbers of votes of all users."""
     chances = [float(chance) for chance in chances_of_votes(ballot)]
     return [(prod(chances[each] for each in cast), cast) for cast in product(range(len(chances)), repeat=count)]
 
 
 def batches(count: int, size: int) -> list[tuple[float, tuple[bool, ...]]]:
-    """Every batch of a fixed size."""
+    """Return every batch of a fixed size."""
     every = [coins for coins in product((False, True), repeat=count) if sum(coins) == size]
     return [(1 / len(every), coins) for coins in every]
 
@@ -127,7 +127,7 @@ def law_of(
     samples: list[tuple[float, tuple[int, ...]]],
     says: Callable[[Client, Trie, Rules], Votes] = honest,
 ) -> Law:
-    """The exact law of the trie: every number of votes, every choice of words, through the real client and server."""
+    """Return the exact law of the trie over all votes and choices of words, by the real client and server."""
     running: Law = {Trie(): 1.0}
     over: Law = {}
     while running:
@@ -156,5 +156,5 @@ def _one_round(clients, trie, rules, samples, says):
 
 
 def hockey_stick(first: Law, other: Law, factor: float) -> float:
-    """The least delta with which the first law is within a factor of the other."""
+    """Return the least delta with which the first law is within a factor of the other."""
     return sum(max(0.0, chance - factor * other.get(trie, 0.0)) for trie, chance in first.items())

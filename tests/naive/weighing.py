@@ -1,7 +1,7 @@
-"""Oracles: the papers' algorithms again with dicts and loops, for comparison and nothing else.
+"""Reference implementations of the algorithms of the papers, with dicts and loops; only for comparison.
 
 DPSU = Gopi et al., "Differentially Private Set Union" (ICML 2020). Users are lists of distinct items; a histogram is a
-dict. Where the paper is wrong, `docs/privacy/errata.md` says how these differ.
+dict. Where the paper is wrong, `docs/privacy/errata.md` lists the differences.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -15,7 +15,7 @@ Weights = dict[Hashable, float]
 
 
 def word_name(secret: Any, word: str) -> int:
-    """Return what the library's draws of samples name a word by: bits that follow from its bytes."""
+    """Return the name of a word in the draws of samples: bits that follow from its bytes."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -26,7 +26,7 @@ def bounded_sets(
     priority: Callable[[int, Hashable], int],
     candidates: set[Hashable] | None = None,
 ) -> list[list[Hashable]]:
-    """Make each user's items distinct, drop what is no candidate, keep the `limit` of smallest priority."""
+    """Make the items of each user distinct, drop those that are no candidates, keep `limit` of smallest priority."""
     bounded = []
     for number, items in enumerate(users):
         distinct = [item for item in dict.fromkeys(items) if candidates is None or item in candidates]
@@ -36,7 +36,7 @@ def bounded_sets(
 
 
 def weigh_count(users: Iterable[Items], limit: int, norm: int) -> Weights:
-    """DPSU Section 1.1, scaled so that a user weighs 1."""
+    """Apply the constant share of DPSU Section 1.1, scaled so that a user weighs 1."""
     histogram: Weights = {}
     for items in users:
         for item in items:
@@ -45,7 +45,7 @@ def weigh_count(users: Iterable[Items], limit: int, norm: int) -> Weights:
 
 
 def weigh_weighted(users: Iterable[Items], norm: int) -> Weights:
-    """DPSU Section 1.1: an even share of 1."""
+    """Apply an even share of 1 (DPSU Section 1.1)."""
     histogram: Weights = {}
     for items in users:
         for item in items:
@@ -54,7 +54,7 @@ def weigh_weighted(users: Iterable[Items], norm: int) -> Weights:
 
 
 def weigh_l1_descent(users: Iterable[Items], cutoff: float) -> Weights:
-    """DPSU Algorithm 4, with the cutoff where the paper prints the old weight."""
+    """Apply DPSU Algorithm 4, with the cutoff where the paper prints the old weight."""
     histogram: Weights = {}
     for items in users:
         gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
@@ -65,7 +65,7 @@ def weigh_l1_descent(users: Iterable[Items], cutoff: float) -> Weights:
 
 
 def weigh_l2_descent(users: Iterable[Items], cutoff: float) -> Weights:
-    """DPSU Algorithm 7."""
+    """Apply DPSU Algorithm 7."""
     histogram: Weights = {}
     for items in users:
         gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
@@ -76,7 +76,7 @@ def weigh_l2_descent(users: Iterable[Items], cutoff: float) -> Weights:
 
 
 def weigh_capped_descent(users: Iterable[Items], cutoffs: dict[Hashable, float], caps: Sequence[float]) -> Weights:
-    """The projection of the gaps onto the unit ball and a box, by bisection for the factor."""
+    """Project the gaps onto the unit ball and a box, by bisection for the factor."""
     histogram: Weights = {}
     for items, cap in zip(users, caps, strict=True):
         gaps = {item: cutoffs[item] - histogram.get(item, 0.0) for item in items}
@@ -94,7 +94,7 @@ def weigh_capped_descent(users: Iterable[Items], cutoffs: dict[Hashable, float],
 
 
 def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | None = None) -> Weights:
-    """DPSU Algorithm 8: NOT private as claimed; here to show why it is refused."""
+    """Apply DPSU Algorithm 8, which is NOT private as claimed; it is here to show why the library rejects it."""
     histogram: Weights = dict(start or {})
     for items in users:
         gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
@@ -105,7 +105,7 @@ def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | No
 
 
 def _level(gaps: list[float], cost: Callable[[float, float], float]) -> float:
-    """Find the level at which the cost is 1, by bisection; the widest gap where all costs less than 1."""
+    """Return the level at which the cost is 1, by bisection; the widest gap if all gaps together cost less than 1."""
     if not gaps:
         return 0.0
     low, high = 0.0, max(gaps)
@@ -124,7 +124,7 @@ def distance(first: Weights, second: Weights, norm: int) -> float:
 
 
 def pour_in_order(users: Iterable[Items], cutoff: float) -> Weights:
-    """GW (Carvalho et al., 2022): fill items to the cutoff, one after the other, until a unit is poured."""
+    """Apply GW (Carvalho et al., 2022): fill items to the cutoff, one after the other, until one unit is used."""
     histogram: Weights = {}
     for items in users:
         left = 1.0
@@ -136,7 +136,7 @@ def pour_in_order(users: Iterable[Items], cutoff: float) -> Weights:
 
 
 def adaptive_weights(users: Sequence[dict[int, float]], tau: float, most: int) -> Weights:
-    """MAD as reconstructed: users are items with what each would get at once."""
+    """Apply MAD as reconstructed; each user maps items to the shares of a direct split."""
     start: Weights = {}
     for shares in users:
         if len(shares) <= most:

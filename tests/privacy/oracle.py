@@ -1,4 +1,4 @@
-"""Independent answers: eighty digits, numerical integration, and dp-accounting's privacy loss distributions."""
+"""Independent computations: eighty digits, numerical integration, and privacy loss distributions of dp-accounting."""
 
 import math
 
@@ -9,7 +9,7 @@ from voxpop.privacy import precise
 
 
 def gaussian_delta(epsilon, mu):
-    """Delta of a Gaussian mechanism from the textbook formula, in eighty digits."""
+    """Return delta of a Gaussian mechanism by the textbook formula, in eighty digits."""
     mp = precise.context
     e, m = mp.mpf(epsilon), mp.mpf(mu)
     if m == 0:
@@ -18,7 +18,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=0.0):
-    """The exact delta of one pair of neighbours whose noisy values are released, both directions, in eighty digits."""
+    """Return the exact delta of two neighbours with released noisy values, in both directions and eighty digits."""
     mp = precise.context
     none = mp.mpf(1)
     for weight in novel_weights:
@@ -29,7 +29,7 @@ def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=
 
 
 def integrated_delta(epsilon, hit, log_density, shift):
-    """The hockey-stick divergences of "hit, or shifted noise" and "noise", by summing over a fine grid."""
+    """Return the hockey-stick divergences of "hit, or shifted noise" and "noise", by summing over a fine grid."""
     x = np.linspace(-40, 40, 400_001)
     step = x[1] - x[0]
     without, with_user = np.exp(log_density(x)), (1 - hit) * np.exp(log_density(x - shift))
@@ -39,7 +39,7 @@ def integrated_delta(epsilon, hit, log_density, shift):
 
 
 def hit_distribution(steps, interval):
-    """The privacy loss distribution of "some novel item is released", with probability 1 - e^(-steps * interval)."""
+    """Return the privacy loss distribution of a released novel item, with probability 1 - e^(-steps * interval)."""
     hit = -math.expm1(-steps * interval)
     with_user = pld_pmf.create_pmf({-steps: 1 - hit}, interval, hit, True)
     without = pld_pmf.create_pmf({steps: 1.0}, interval, 0.0, True)
@@ -47,5 +47,5 @@ def hit_distribution(steps, interval):
 
 
 def gaussian_distribution(mu, interval):
-    """The privacy loss distribution of a Gaussian mechanism; exact where epsilon is a multiple of the interval."""
+    """Return the privacy loss distribution of a Gaussian mechanism, exact if epsilon is a multiple of the interval."""
     return privacy_loss_distribution.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)

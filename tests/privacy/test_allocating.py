@@ -1,4 +1,4 @@
-"""One budget for several releases: all aims are reached, the total is the budget, and none of it is wasted."""
+"""One budget for several releases: all aims are reached, and the total is the budget without waste."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def parts():
 
 @pytest.mark.slow
 def test_all_aims_are_reached_within_the_budget(parts):
-    """By the guarantees of the plans that will run; the budget is used up to two percent."""
+    """The plans reach all aims, and together use at least 97 percent of epsilon."""
     assert set(parts) == set(AIMS)
     assert AIMS["words"].mechanism.plan(parts["words"]).users_needed(0.9, per_user=10) <= 120
     assert AIMS["heavy"].mechanism.plan(parts["heavy"]).users_needed(0.9) <= 100
@@ -34,7 +34,7 @@ def test_all_aims_are_reached_within_the_budget(parts):
 
 
 def test_the_error_of_counts_is_that_of_counts(parts):
-    """A count with the part that was allocated has the error, and a guarantee that is no larger than was composed."""
+    """A count with the allocated part has the requested error, and its guarantee is at most the composed one."""
     part = parts["counts"]
     table = {"u": list(range(2000)), "x": [[str(number % 40)] for number in range(2000)]}
     words = vp.SetUnion(limit=16).release(vp.read(table, user="u", items="x"), vp.Budget(4, 1e-6))
@@ -45,7 +45,7 @@ def test_the_error_of_counts_is_that_of_counts(parts):
 
 
 def test_aims_beyond_the_budget_are_refused():
-    """Each by itself, or all together: the message names the epsilon that is needed."""
+    """Aims beyond the budget, alone or in total, raise an error that states the required epsilon."""
     with pytest.raises(BudgetError, match='aim of "words"'):
         vp.allocate(BUDGET, {"words": vp.Aim(vp.SetUnion(limit=100), users=5, per_user=100)})
     close = {name: vp.Aim(error=5, limit=1) for name in ("a", "b", "c", "d")}
@@ -57,7 +57,7 @@ def test_aims_beyond_the_budget_are_refused():
     "wrong", [{}, {"users": 3}, {"mechanism": vp.SetUnion()}, {"error": 3, "users": 3}, {"error": 0.1}]
 )
 def test_aims_that_are_none_are_refused(wrong):
-    """Nothing, half of it, both, or less than the error of rounding."""
+    """An aim that is empty, incomplete, double or below the rounding error raises an error."""
     with pytest.raises(InputError):
         vp.Aim(**wrong)
     with pytest.raises(InputError, match="aim for each release"):

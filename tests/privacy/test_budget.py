@@ -1,4 +1,4 @@
-"""Budget and Guarantee: what may be spent, and what was."""
+"""Budget and Guarantee: the allowed and the actual cost."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def test_budget_holds_floats():
 
 
 def test_guarantee_reads_as_a_sentence():
-    """A seeded guarantee says first that it is none."""
+    """The text of a seeded guarantee begins with a warning."""
     assert str(Guarantee(4, 1e-7)) == "(4, 1e-07)-DP, one user added or removed"
     assert str(Guarantee(4, 1e-7, private=False)) == (
         "NOT PRIVATE: made with a seed; otherwise (4, 1e-07)-DP, one user added or removed"
@@ -41,13 +41,13 @@ def test_guarantee_reads_as_a_sentence():
 
 
 def test_guarantee_survives_a_round_trip():
-    """`from_dict` undoes `to_dict`."""
+    """`from_dict` reverses `to_dict`."""
     guarantee = Guarantee(1.5, 1e-9, private=False)
     assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
 
 
 def test_public_names_load_only_what_they_need():
-    """Budget and Guarantee cost neither numpy nor scipy."""
+    """Budget and Guarantee import neither numpy nor scipy."""
     program = (
         "import sys; from voxpop.privacy.budget import Budget; from voxpop.privacy.guarantee import Guarantee\n"
         "assert not {'numpy', 'scipy', 'mpmath', 'cryptography'} & set(sys.modules), 'heavy import'\n"

@@ -1,4 +1,4 @@
-"""Calibration: known values, the budget kept, nothing wasted, and clear refusals."""
+"""Calibration: known values, the whole budget and no more, and clear errors."""
 
 import math
 from dataclasses import replace
@@ -30,7 +30,7 @@ def novelty(shape="symmetric", limit=100, norm=2):
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even"])
 def test_published_pairs(budget, limit, sigma, threshold, shape):
-    """The papers' split gives the papers' numbers."""
+    """The budget split of the papers gives the numbers of the papers."""
     found = calibrate(budget, novelty(shape, limit), accounting="published")
     assert found.scale == pytest.approx(sigma, abs=5.1e-6)
     assert found.threshold == pytest.approx(threshold, abs=5.1e-6)
@@ -54,7 +54,7 @@ def test_joint_pairs(budget, limit, sigma, threshold, shape):
 
 
 def test_published_threshold_of_fixed_weights():
-    """Counts need only look at a user whose items are all novel."""
+    """For counts, only a user with all items novel matters."""
     found = calibrate(PAPER, UniqueItems(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
     scaled = calibrate(PAPER, UniqueItems(100, "fixed", 0.1, 2), accounting="published")
     assert found.scale == pytest.approx(10 * scaled.scale, rel=1e-12)
@@ -73,7 +73,7 @@ def test_published_threshold_of_fixed_weights():
     sensitivity=st.sampled_from([1.0, 1.0001]),
 )
 def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, sensitivity):
-    """Whatever is asked, the certified delta of the numbers that will run is within the budget."""
+    """For any parameters, the certified delta of the final numbers is within the budget."""
     budget = Budget(epsilon, 10**log_delta)
     case = novelty(shape, limit, 1 if noise == "laplace" else 2)
     arguments = {"noise": noise, "sensitivity": sensitivity}
@@ -85,7 +85,7 @@ def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, sen
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_budget_is_used(shape, noise):
-    """The whole of delta is spent to 1e-6, and a threshold lower by 0.001, or less noise, overspends."""
+    """All of delta is spent to 1e-6, and a threshold lower by 0.001, or less noise, exceeds the budget."""
     case = novelty(shape, norm=1 if noise == "laplace" else 2)
     scale = calibrate(PAPER, case, noise=noise)
     assert total_delta(scale, 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
@@ -114,7 +114,7 @@ def test_chosen_sigma_is_the_best_by_the_documented_rule():
 
 
 def test_laplace_scale_is_the_plain_one():
-    """Both accountings leave Laplace at sensitivity over epsilon."""
+    """Both accountings give a Laplace scale of sensitivity over epsilon."""
     for accounting in ("joint", "published"):
         found = calibrate(PAPER, novelty(norm=1), noise="laplace", accounting=accounting, sensitivity=1.0)
         assert found.scale == pytest.approx(1 / 3, rel=1e-12)
@@ -122,7 +122,7 @@ def test_laplace_scale_is_the_plain_one():
 
 
 def test_other_releases_count():
-    """Known-item releases add their mu, and Laplace has none to add."""
+    """Releases of known items add their mu; Laplace noise has no mu to add."""
     case, scale = novelty(), calibrate(PAPER, novelty())
     alone = total_delta(scale, 3, case, noise="gaussian")
     assert total_delta(scale, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
@@ -146,7 +146,7 @@ def test_other_releases_count():
     ],
 )
 def test_refusals(budget, changes, message):
-    """What cannot be met is a BudgetError that names the culprit."""
+    """Calibration raises a `BudgetError` that names the wrong parameter."""
     with pytest.raises(BudgetError, match=message):
         calibrate(budget, novelty(), **changes)
 
@@ -154,14 +154,14 @@ def test_refusals(budget, changes, message):
 @pytest.mark.parametrize("limit", [1, 10**6])
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 def test_extreme_limits(limit, shape):
-    """One item and a million items calibrate."""
+    """Limits of one item and of a million items can be calibrated."""
     found = calibrate(PAPER, novelty(shape, limit))
     assert 0.999 * PAPER.delta < found.delta <= PAPER.delta
 
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 1e-20), Budget(1e-3, 0.1), Budget(20, 1e-6), Budget(0.5, 0.9)])
 def test_extreme_budgets(budget):
-    """Budgets far from the usual ones calibrate too."""
+    """Budgets far from the usual ones can be calibrated."""
     case = novelty(limit=30)
     scale = calibrate(budget, case)
     assert total_delta(scale, budget.epsilon, case, noise="gaussian") <= budget.delta
@@ -171,7 +171,7 @@ def test_extreme_budgets(budget):
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
 def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
-    """DPNE's setting: nine equal lengths at epsilon 4, delta 1e-7, limit 100; theory's two rows."""
+    """The setting of DPNE: nine equal lengths at epsilon 4, delta 1e-7, limit 100; two rows of the theory."""
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)
@@ -180,7 +180,7 @@ def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
 
 
 def test_what_is_left_for_later_costs_the_first_round():
-    """More for the rest, more noise at first; and Laplace noise has none."""
+    """More budget for later rounds means more noise in the first round; Laplace noise supports no later rounds."""
     alone, beside = (calibrate(PAPER, novelty(), rest=rest) for rest in (0.0, 1.0))
     assert beside.scale > 1.3 * alone.scale
     with pytest.raises(BudgetError, match="rest"):

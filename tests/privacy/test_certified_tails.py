@@ -1,4 +1,4 @@
-"""Decisions against fifty digits of our own, from the middle of every law out to where doubles end."""
+"""Decisions compared with fifty digits, from the middle of every law to the limits of doubles."""
 
 import math
 
@@ -15,7 +15,7 @@ ALL_BITS = 1 << 128
 
 
 def exact_chance(noise, weight, threshold, scale):
-    """P(weight + noise >= threshold), all three exact."""
+    """Return P(weight + noise >= threshold), with exact arguments."""
     distance = (fifty.mpf(weight) - fifty.mpf(threshold)) / fifty.mpf(scale)
     if noise == "gaussian":
         return fifty.erfc(-distance / fifty.sqrt(2)) / 2
@@ -27,7 +27,7 @@ def words(number):
 
 
 def near(chance, offsets):
-    """Return 128-bit draws at and around a probability, within what 128 bits can hold."""
+    """Return 128-bit draws at and around a probability."""
     place = int(fifty.floor(chance * ALL_BITS))
     return sorted({min(max(place + offset, 0), ALL_BITS - 1) for offset in offsets})
 
@@ -43,7 +43,7 @@ DISTANCES = {"gaussian": 38.0, "laplace": 700.0}
     st.integers(20, 50),
 )
 def test_decisions_are_those_of_fifty_digits(noise, place, scale, bits):
-    """At draws as close to the probability as 128 bits allow, and a little further away."""
+    """Decisions agree at draws as close to the probability as 128 bits allow, and a little further away."""
     distance = place * DISTANCES[noise]
     threshold_units, unit = 1 << 58, 2.0**-bits
     weight = min(max(threshold_units + round(distance * scale / unit), 0), 2**62 - 1)
@@ -58,7 +58,7 @@ def test_decisions_are_those_of_fifty_digits(noise, place, scale, bits):
 
 
 def assert_doubles_are_within_their_band(rule, weight, chance):
-    """The smaller of both probabilities is right to a tenth of the band that is trusted."""
+    """Check that the error of the smaller probability is at most an eighth of the trusted band."""
     released, missed = (float(side[0]) for side in rule.probability(np.array([weight])))
     smaller, exact = (released, chance) if released <= missed else (missed, 1 - chance)
     if exact > fifty.mpf("1e-300") and smaller < 0.5 and exact > fifty.mpf("1e-30"):
@@ -71,7 +71,7 @@ def assert_doubles_are_within_their_band(rule, weight, chance):
     st.integers(0, 60),
 )
 def test_optimal_selection_is_decided_as_the_recursion_of_fifty_digits(epsilon, delta, count):
-    """By iteration instead of the closed form."""
+    """Iteration of the recursion gives the same decisions as the closed form."""
     e, d, chance = fifty.exp(fifty.mpf(epsilon)), fifty.mpf(delta), fifty.mpf(0)
     for _ in range(count):
         chance = min(e * chance + d, 1 - (1 - chance - d) / e, fifty.mpf(1))
@@ -84,7 +84,7 @@ def test_optimal_selection_is_decided_as_the_recursion_of_fifty_digits(epsilon, 
 
 
 def test_the_whole_range_of_both_tails(record_property):
-    """Doubles on a fine grid of distances, against fifty digits: the worst relative error, as a share of the band."""
+    """The worst relative error of doubles on a fine grid of distances, as a share of the band, is below a tenth."""
     worst = 0.0
     for noise, far in DISTANCES.items():
         rule = ThresholdRule(noise, 1.0, 0, 2.0**-20)
@@ -93,7 +93,7 @@ def test_the_whole_range_of_both_tails(record_property):
             chance = exact_chance(noise, fifty.mpf(units) / 2**20, 0, 1)
             released, missed = (float(side[0]) for side in rule.probability(np.array([units])))
             exact = chance if units < 0 else exact_chance(noise, -fifty.mpf(units) / 2**20, 0, 1)
-            if exact > fifty.mpf("1e-300"):  # below it doubles lose digits, and 128 bits see nothing
+            if exact > fifty.mpf("1e-300"):  # below it, doubles lose digits and 128 bits cannot tell
                 worst = max(worst, abs(float(fifty.mpf(min(released, missed)) / exact - 1)) / BAND)
     assert worst < 0.1
     record_property("figure", f"doubles use {worst:.2%} of the band that is trusted")

@@ -1,7 +1,7 @@
-"""What runs is what was charged: noise, sensitivity and grid of every round, recomputed from the round itself.
+"""Noise, sensitivity and grid of every round, computed again from the round itself, match the charge.
 
-Grids follow from cutoffs, cutoffs from noise, noise from sensitivity, and sensitivity from grids. Where two of these
-are chosen in different places they can drift apart; here each round is asked for all of them once it is settled.
+Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different places choose
+two of these, they can disagree; these tests compare all four once a round is settled.
 """
 
 import math
@@ -39,7 +39,7 @@ MANY = st.floats(0, math.log(10**6)).map(lambda log: int(math.exp(log)))
 
 
 def walked(plan, sizes, densities=(0.0,)):
-    """Settle every later length as a release does, given what is public before it; yield round and charge."""
+    """Settle every later length like a release, given the public numbers before it; yield round and charge."""
     ngrams, dpne = plan.mechanism, isinstance(plan.mechanism, vp.papers.DPNE)
     shares = squares(ngrams, plan.later) if dpne else None
     charges = None if dpne else Charges(plan.later, plan.worths).after_words(sizes[0])
@@ -60,13 +60,13 @@ def walked(plan, sizes, densities=(0.0,)):
 
 
 def mu_squared(round_plan):
-    """What a round costs as it runs, exactly."""
+    """Return the exact cost of a round as it runs."""
     shares = round_plan.shares
     return (Fraction(shares.weighting_rule.sensitivity(shares.setting)) / Fraction(round_plan.scale)) ** 2
 
 
 def check_walk(plan, sizes):
-    """No length costs more than was taken from the budget, and all lengths no more than the plan promised."""
+    """Check that each length costs at most its charge, and all lengths at most the planned budget."""
     costs = []
     try:
         for round_plan, taken in walked(plan, sizes):
@@ -75,14 +75,14 @@ def check_walk(plan, sizes):
             assert round_plan.shares.setting.cutoff < 2**62
             assert round_plan.threshold <= 2**30
     except BudgetError:
-        pass  # refused before it ran: what ran before still counts
+        pass  # refused before it ran: earlier lengths still count
     assert sum(costs) <= Fraction(plan.later)
     return costs
 
 
 @pytest.mark.parametrize(("epsilon", "limit"), FINDINGS)
 def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsilon, limit):
-    """The four counterexamples of a review; eight lengths ran with up to 3.9 times the mu^2 that they were given."""
+    """The four counterexamples of a review: eight lengths ran with up to 3.9 times the mu^2 that they were given."""
     ngrams = vp.papers.DPNE(9, limit=limit, weighting="policy-gaussian")
     try:
         plan = ngrams.plan(vp.Budget(epsilon, 1e-8))
@@ -95,7 +95,7 @@ def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsil
 
 
 def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
-    """The fault of that time, put back: the round takes the grid that its noise asks for, whatever was charged."""
+    """The restored fault of that version: the round takes the grid that fits its noise, independent of the charge."""
     plan = vp.papers.DPNE(9, limit=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round
 
@@ -122,7 +122,7 @@ def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
     st.lists(MANY, min_size=1, max_size=4),
 )
 def test_no_length_runs_above_what_it_was_charged(epsilon, delta, limit, lengths, weighting, ratio, alpha, sizes):
-    """Whatever was released before, from nothing charged on a length to everything."""
+    """No length exceeds its charge for any earlier releases, from no charge on a length to the whole budget."""
     ngrams = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     try:
         plan = ngrams.plan(vp.Budget(epsilon, delta))
@@ -135,7 +135,7 @@ def test_no_length_runs_above_what_it_was_charged(epsilon, delta, limit, lengths
 
 @pytest.mark.parametrize("lengths", [33, 64])
 def test_more_lengths_than_32_are_refused(lengths):
-    """So the search above ends there."""
+    """The search above covers all allowed numbers of lengths."""
     with pytest.raises(InputError, match="32"):
         vp.NGrams(lengths)
 
@@ -144,7 +144,7 @@ def test_more_lengths_than_32_are_refused(lengths):
 @settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
 def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit):
-    """The opening and the rounds of score, each by its own grid, in eighty digits."""
+    """The first round and the scored rounds, each with its own grid, stay within the charge in eighty digits."""
     try:
         plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:
@@ -167,7 +167,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
 @pytest.mark.parametrize("limit", [1, 100, 10**7])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
 def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
-    """Counts: the shares of one user on their grid, against the noise, in eighty digits."""
+    """The shares of one user on the grid of counts, relative to the noise, stay within the charge in eighty digits."""
     from voxpop.mechanisms.counts.constants import UNIT
     from voxpop.mechanisms.counts.releasing import share_table
 
@@ -186,7 +186,7 @@ def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
 
 
 def test_check_charged_is_exact():
-    """One unit in the last place less noise is refused."""
+    """Noise that is less by one unit in the last place raises an error."""
     shares = CalibratedRule(Weighted(), RuleSetting(limit=4, norm=2))
     check_charged(shares, 2.0, 0.25)
     for sigma, square in [(math.nextafter(2.0, 0), 0.25), (2.0, math.nextafter(0.25, 0)), (math.nan, 1.0), (0.0, 1.0)]:
@@ -199,13 +199,13 @@ def test_check_charged_is_exact():
     [(1000.0, 1e-3, 10**4, 2), (1000.0, 1e-3, 3 * 10**4, 2), (1000.0, 1e-3, 10**5, 9)],
 )
 def test_cutoffs_beyond_integers_are_refused_at_length_1(alpha, epsilon, limit, lengths):
-    """Before, the first had 2^63.8 units, so weights wrapped; the others more than 2^64, which no kernel takes."""
+    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped; the others exceeded 2^64."""
     with pytest.raises(BudgetError, match="too high for integer"):
         vp.papers.DPNE(lengths, limit, weighting="policy-gaussian", alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
 
 
 def test_cutoffs_beyond_integers_are_refused_at_later_lengths():
-    """By the same guard, should the grid that was charged for not hold them."""
+    """The same check applies if the charged grid cannot hold the cutoffs."""
     voting = Voting(PolicyGaussian(), 10, 0.01, 1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):
         voting.round(RuleSetting(10, 2, 60), 5.0, 20.0)

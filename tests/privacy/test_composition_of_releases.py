@@ -1,4 +1,4 @@
-"""What several releases spend together, against dp-accounting and by direct reasoning."""
+"""The total cost of several releases, compared with dp-accounting and with direct formulas."""
 
 import json
 import math
@@ -20,7 +20,7 @@ INTERVAL = 1e-2
 
 
 def gaussian(novel, mu, epsilon=50.0, delta=0.9):
-    """A guarantee whose epsilon and delta say nothing, so that the spend must."""
+    """Return a guarantee with large epsilon and delta, so that only its spend matters."""
     return Guarantee(epsilon, delta, spend=Spend(novel, mu))
 
 
@@ -33,7 +33,7 @@ def by_dp_accounting(epsilon, guarantees):
 
 @given(st.floats(0.1, 5), st.lists(st.tuples(st.floats(0, 0.3), st.floats(0.05, 1)), min_size=1, max_size=4))
 def test_gaussian_releases_compose_as_rounds(epsilon, pairs):
-    """Where all have a spend, the formula is that of `joint.py` for several releases."""
+    """If all releases have a spend, the formula is that of `joint.py` for several releases."""
     log_none, mu = sum(math.log1p(-d) for d, _ in pairs), math.hypot(*(mu for _, mu in pairs))
     novel = -math.expm1(log_none)
     forward = novel + (1 - novel) * gaussian_delta(epsilon - log_none, mu)
@@ -44,7 +44,7 @@ def test_gaussian_releases_compose_as_rounds(epsilon, pairs):
 
 @given(st.floats(0.01, 3), st.floats(0.1, 3))
 def test_one_pure_release_is_randomised_response(epsilon, own):
-    """The worst release of an epsilon, at any other."""
+    """The worst release of an epsilon is randomised response, at any other epsilon."""
     expected = max(0.0, (math.exp(own) - math.exp(epsilon)) / (1 + math.exp(own)))
     assert composed_delta(epsilon, [Guarantee(own, 0.0)]) == pytest.approx(expected, rel=1e-8, abs=1e-11)
 
@@ -52,7 +52,7 @@ def test_one_pure_release_is_randomised_response(epsilon, own):
 @settings(max_examples=10)
 @given(st.lists(st.floats(0.1, 1), min_size=2, max_size=6), st.floats(0.1, 2))
 def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons, at):
-    """Neighbours are replaced users there, which is the same for the worst pair."""
+    """In dp-accounting neighbours replace a user, which gives the same worst pair."""
     from dp_accounting.pld import privacy_loss_distribution as losses
 
     whole = losses.identity(1e-4)
@@ -66,7 +66,7 @@ def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 def test_events_agree_with_our_own_composition(epsilon):
-    """Set union, n-grams and counts through dp-accounting: within the leak of events and its discretisation."""
+    """Set union, n-grams and counts agree with dp-accounting, within the slack of events and their discretisation."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian()).plan(budget).guarantee,
@@ -80,7 +80,7 @@ def test_events_agree_with_our_own_composition(epsilon):
 @pytest.mark.parametrize("own", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("at", [-1.0, 0.0, 0.05, 0.5, 3.0])
 def test_events_of_pure_releases_are_at_least_as_bad(own, at):
-    """The Laplace event's exact delta is above that of randomised response at every epsilon."""
+    """The exact delta of the Laplace event is at least that of randomised response at every epsilon."""
     scale = Guarantee(own, 0.0).to_dp_event().noise_multiplier
     laplace = 1 - math.exp((at - 1 / scale) / 2) if abs(at) <= 1 / scale else max(0.0, 1 - math.exp(at))
     response = (math.exp(own) - math.exp(at)) / (1 + math.exp(own)) if abs(at) <= own else max(0.0, 1 - math.exp(at))
@@ -89,7 +89,7 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_together_never_exceeds_sums(count):
-    """Epsilon at most the sum, delta the sum; one release is itself."""
+    """Epsilon is at most the sum, delta is the sum, and one release composes to itself."""
     whole = compose(
         [vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(1, 1e-9)).guarantee] * count
     )
@@ -99,7 +99,7 @@ def test_together_never_exceeds_sums(count):
 
 @given(st.lists(st.floats(0.1, 2.0), min_size=2, max_size=4))
 def test_the_printed_epsilon_is_no_less_than_the_composed_one(epsilons):
-    """Statements print six digits: these are the number, and its delta is that of the sum."""
+    """Statements print six digits of epsilon: they are its exact value, and delta at it is at most the sum."""
     parts = [vp.NGrams(max_length=2).plan(vp.Budget(each, 1e-7)).guarantee for each in epsilons[:2]]
     parts += [vp.Guarantee(each, 1e-8) for each in epsilons[2:]]
     whole = compose(parts)
@@ -115,7 +115,7 @@ def test_many_gaussian_releases_grow_with_the_root():
 
 
 def test_many_different_epsilons_stay_an_upper_bound():
-    """Losses are put on a grid, never rounded down: more of them never make the whole cheaper."""
+    """Losses are rounded up to a grid, so more releases never cost less."""
     epsilons = [0.01 * math.sqrt(1 + number) for number in range(60)]
     deltas = [composed_delta(1.0, [Guarantee(each, 0.0) for each in epsilons[:count]]) for count in (10, 20, 40, 60)]
     assert deltas == sorted(deltas)
@@ -123,14 +123,14 @@ def test_many_different_epsilons_stay_an_upper_bound():
 
 
 def test_what_is_not_private_stays_so():
-    """A seeded release makes the whole not private."""
+    """A seeded release makes the total not private."""
     seeded = Guarantee(1, 1e-9, private=False)
     assert not compose([Guarantee(1, 1e-9), seeded]).private
     assert type(seeded.to_dp_event()).__name__ == "NonPrivateDpEvent"
 
 
 def test_bad_calls_are_refused():
-    """None, different neighbours, and no event."""
+    """An empty list, different neighbours and a missing event raise an error."""
     once = Guarantee(1, 1e-9)
     for guarantees in ([], [once, Guarantee(1, 1e-9, "one user replaced")]):
         with pytest.raises(vp.errors.InputError, match="neighbours"):
@@ -140,7 +140,7 @@ def test_bad_calls_are_refused():
 
 
 def test_spends_survive_files():
-    """To a dict and back, checked on the way."""
+    """A spend is equal after conversion to a dict and back, and conversion checks the numbers."""
     guarantee = gaussian(1e-9, 0.5)
     assert Guarantee.from_dict(guarantee.to_dict()).spend == guarantee.spend
     numbers = [
@@ -171,7 +171,7 @@ def test_spends_survive_files():
     ids=str,
 )
 def test_a_guarantee_that_was_edited_in_its_file_is_refused(edited, tmp_path):
-    """Whoever loads it would add it up: an epsilon below 0 would take away what others spent, any word says private."""
+    """Composition would add it up: a negative epsilon would cancel other spending, any text would count as private."""
     values = gaussian(1e-9, 0.5).to_dict()
     assert Guarantee.from_dict(values).to_dict() == values
     with pytest.raises((TypeError, ValueError)):
@@ -199,7 +199,7 @@ def _words():
 
 @pytest.mark.parametrize("mechanism", [vp.SetUnion(limit=10), vp.NGrams(max_length=3, limit=10)])
 def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism):
-    """D + delta_G at the root of all squares, as for what follows within a release; less than by epsilon and delta."""
+    """Delta is D + delta_G at the root of all squares, as within one release; epsilon is below the sum of both."""
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
     spend = mechanism.plan(budget).guarantee.spend
     assert spend.apart
@@ -213,7 +213,7 @@ def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism
 
 
 def test_chances_apart_add_up_and_are_no_part_of_a_pair():
-    """Two of them, a pair with a chance and a pure release: the sum, and the line of the others."""
+    """Two separate probabilities are added to the delta of a pair with a probability and a pure release."""
     others = [gaussian(1e-3, 0.2), Guarantee(0.5, 1e-3)]
     apart = [Guarantee(50.0, 0.9, spend=Spend(chance, mu, apart=True)) for chance, mu in ((1e-2, 0.3), (2e-2, 0.4))]
     without = [Guarantee(50.0, 0.9, spend=Spend(0.0, mu)) for mu in (0.3, 0.4)]

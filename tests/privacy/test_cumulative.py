@@ -1,4 +1,4 @@
-"""How likely items of one user alone are released by rounds that add up score, under caps."""
+"""The probability that rounds with a cumulative score release items of only one user, under caps."""
 
 from dataclasses import replace
 
@@ -26,17 +26,25 @@ LONG = CumulativeScore(
 
 
 def even(rounds, pool):
-    """Return caps by which a user of n items gives each an even share of 1."""
+    """Return caps that give each of the n items of a user an even share of 1."""
     share = [(int(ONE_CAP / n**0.5),) * len(rounds.mus) for n in range(1, pool + 1)]
     return Caps(tuple(range(1, pool + 1)), tuple(share), (1.0,) * pool)
 
 
 def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, limit=None, shared=0, choose=None):
-    """Run the rounds as they are for a user whose novel items nobody else holds.
+    """Simulate rounds for a user whose novel items no other user holds; return the number of runs with a release.
 
-    Returns how many runs released one. With `growing`, dropped items no longer count for caps; with `greedy`, the items
-    of most score get all they may. With a `limit`, users take part by chance and draw that many of their undecided
-    items, `shared` ones that stay undecided included; `choose` orders them otherwise than by chance, given their score.
+    Args:
+        rounds: the rounds and their thresholds.
+        caps: bound the weights of an item.
+        novel: number of novel items.
+        runs: number of simulated releases.
+        seed: of the simulation.
+        growing: dropped items no longer count for caps.
+        greedy: the items of the highest score get the largest possible weight.
+        limit: users take part at random and draw this number of undecided items.
+        shared: number of other items that stay undecided and compete for the draws.
+        choose: orders the novel items by score instead of at random.
     """
     rng = np.random.default_rng(seed)
     score, left = np.zeros((runs, novel)), np.ones((runs, novel), bool)
@@ -73,21 +81,21 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
 @pytest.mark.parametrize("greedy", [False, True])
 @pytest.mark.parametrize("novel", [1, 2, 7, 30])
 def test_the_bound_holds_for_the_rounds_as_they_are(novel, greedy):
-    """However a user shares under its caps, also by score (false alarm 1e-9)."""
+    """The bound holds for all ways in which a user shares under its caps, including by score (false alarm 1e-9)."""
     runs = 200_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, even(ROUNDS, novel)))
     assert simulated(ROUNDS, even(ROUNDS, novel), novel, runs, seed=novel, greedy=greedy) <= most
 
 
 def test_the_bound_is_close():
-    """At the number of items that is worst, the bound is less than 1.3 times what happens (false alarm 1e-9)."""
+    """At the worst number of items, the bound is less than 1.3 times the simulated probability (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     found = simulated(ROUNDS, caps, 30, runs, seed=1)
     assert found > binom.isf(1 - FALSE_ALARM, runs, novel_release(ROUNDS, caps) / 1.3)
 
 
 def test_caps_that_forget_dropped_items_are_caught():
-    """Weights then grow as others are dropped, and those that remain are the lucky ones (false alarm 1e-9)."""
+    """Weights then grow as other items are dropped, and the remaining items have high scores (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, caps))
     assert simulated(ROUNDS, caps, 30, runs, seed=2, growing=True) > most
@@ -95,14 +103,14 @@ def test_caps_that_forget_dropped_items_are_caught():
 
 @pytest.mark.parametrize("novel", [1, 5, 100, 1000])
 def test_one_round_is_the_formula(novel):
-    """Without earlier rounds the bound is the sum over novel items, up to the grid."""
+    """Without earlier rounds, the bound is the sum over novel items, up to the grid."""
     one = CumulativeScore(mus=(0.8,), parts=(1.7,), thresholds=(4.5,), drop_thresholds=())
     exact = max(t * float(ndtr(0.8 / t**0.5 - 4.5)) for t in range(1, novel + 1))
     assert 1.0 <= novel_release(one, even(one, novel)) / exact < 1.01
 
 
 def test_every_number_of_items_is_bounded():
-    """A level counts with its largest number of items: neither with its smallest, nor with a number in between."""
+    """A level counts with its largest number of items, not with its smallest or a number between."""
     caps = Caps((1, 30), ((ONE_CAP,) * 3, (ONE_CAP // 4,) * 3), (1.0, 1.0))
     lone = lone_releases(ROUNDS, np.array([[0.25] * 3]), np.ones(1))[0]
     assert novel_release(ROUNDS, caps) == pytest.approx(30 * lone, rel=1e-6)
@@ -114,14 +122,14 @@ def test_every_number_of_items_is_bounded():
     "caps", [((2, 1), (1, 1), (1.0, 1.0)), ((1, 2), (1, 2), (1.0, 1.0)), ((1, 2), (2, 1), (0.5, 1.0))]
 )
 def test_caps_that_rise_are_refused(caps):
-    """A user with more items could then do what the bound excludes."""
+    """Caps that rise would allow a user with more items to exceed the bound."""
     items, weights, chances = caps
     with pytest.raises(InternalError, match="rise"):
         Caps(items, tuple((each,) for each in weights), chances)
 
 
 def test_finer_grids_bound_closer():
-    """Every grid gives a bound, so the finest is the lowest; the usual one is within two percent of it."""
+    """Every grid gives a bound, so the finest grid gives the lowest; the default grid is within two percent of it."""
     caps = even(ROUNDS, 20)
     bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
     assert bounds == sorted(bounds, reverse=True)
@@ -130,17 +138,17 @@ def test_finer_grids_bound_closer():
 
 @pytest.mark.parametrize("chance", [1.0, 0.3])
 def test_the_bound_is_above_a_grid_that_always_rounds_up(chance):
-    """A second program, which rounds score up at each step and takes lines for nothing, converges from above."""
+    """A second program, which rounds scores up at each step and uses no lines, converges from above."""
     weights = (0.9, 0.5, 0.3)
     bound = float(lone_releases(ROUNDS, np.array([weights]), np.array([chance]))[0])
     rough = [rounded_up(ROUNDS, weights, chance, step) for step in (1 / 50, 1 / 100, 1 / 200)]
     assert rough[0] > rough[1] > rough[2] > 0.99 * bound
-    # Its error falls with the step, so the line through the last two meets the bound near 0.
+    # The error falls with the step, so the line through the last two points meets the bound near 0.
     assert 2 * rough[2] - rough[1] == pytest.approx(bound, rel=0.02)
 
 
 def rounded_up(rounds, weights, chance, fineness):
-    """Bound by the transcript of the recursion: dense, score up to the next point."""
+    """Return the bound by a direct form of the recursion: dense, with the score rounded up to the next point."""
     spreads, step = rounds.spreads, fineness * max(rounds.parts)
     low = min(spreads[:2] * np.array(rounds.drop_thresholds)) - step
     points = low + step * np.arange(int((max(spreads * np.array(rounds.thresholds)) - low) / step) + 3)
@@ -161,17 +169,18 @@ def rounded_up(rounds, weights, chance, fineness):
 
 @pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
 def test_drop_thresholds_just_below_thresholds(apart):
-    """The first three lie between the same two points of the grid, so that no cell is left: the first round alone."""
+    """The first three lie between the same two points of the grid, so that no cell is left and only round 1 counts."""
     last = 3.02
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
     first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))
     lower = max(t * float(ndtr(0.8 / t**0.5 - last + apart)) for t in range(1, 21))
-    # What passes the drop threshold may be released in the second round, which is counted by the upper end of its cell.
+    # An item that passes the drop threshold may be released in the second round, which the bound computes at the upper
+    # end of its cell.
     assert first <= novel_release(near, even(near, 20)) < 1.01 * lower
 
 
 def drawing(pool, chance):
-    """Return caps by which users of at most one item give it all, and others draw one item with that chance."""
+    """Return caps by which users of at most one item give it all weight, and others draw one item with that chance."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 
@@ -179,7 +188,7 @@ def drawing(pool, chance):
     ("novel", "limit", "shared"), [(1, 1, 9), (8, 1, 0), (20, 1, 0), (20, 1, 20), (20, 4, 0), (12, 10, 30)]
 )
 def test_the_bound_holds_for_draws_from_a_pool(novel, limit, shared):
-    """However many shared items compete for the draws (false alarm 1e-9)."""
+    """The bound holds for any number of shared items that compete for the draws (false alarm 1e-9)."""
     runs = 400_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(LONG, drawing(novel + 30, 0.2), 1 / 40) * novel / (novel + 30))
     assert (
@@ -189,7 +198,7 @@ def test_the_bound_holds_for_draws_from_a_pool(novel, limit, shared):
 
 
 def test_draws_that_look_at_evidence_are_caught():
-    """Who draws the items of most score releases more than the bound allows (false alarm 1e-9)."""
+    """A user who draws the items of the highest score releases more than the bound allows (false alarm 1e-9)."""
     runs, caps = 60_000, drawing(20, 0.2)
     most = binom.isf(FALSE_ALARM, runs, novel_release(LONG, caps))
     assert simulated(LONG, caps, 20, runs, seed=5, limit=1, choose=lambda score: -score) > most
@@ -210,7 +219,7 @@ def test_monotone():
 
 @pytest.mark.parametrize("score", [-50.0, -0.8, 0.0, 2.0, 2.4999])
 def test_undecided_items_can_always_use_weight(score):
-    """By the state that a step gives them: at least one step, so that no cutoff is 0 or below."""
+    """The state of an undecided item is at least one step, so that no cutoff is 0 or below."""
     step = ScoreStep(1e-9, 1 << 30, 1, 1.0, 2.5, -np.inf, -60.0, 20.0, Secret.from_seed(1), "noise/x")
 
     def state(step):

@@ -1,4 +1,4 @@
-"""Biased coins: exact at 2^-128 in both tails, and the double path certified against the exact one."""
+"""Biased coins: exact to 2^-128 in both tails, with doubles certified by the exact computation."""
 
 import math
 import time
@@ -27,8 +27,8 @@ def threshold_rule(noise, scale=1.3, threshold=6.4):
 
 
 def assert_boundary(rule, weight):
-    """The coin falls on "released" for exactly the 128-bit numbers below the probability."""
-    limit = int(precise.context.ceil(rule.exact(weight) * precise.number(1 << 128)))  # how many numbers release
+    """Check that exactly the 128-bit numbers below the probability release the item."""
+    limit = int(precise.context.ceil(rule.exact(weight) * precise.number(1 << 128)))  # number of releasing draws
     below = [value for value in (0, limit - 2, limit - 1) if 0 <= value < limit]
     above = [value for value in (limit, limit + 1, 2**128 - 1) if limit <= value < 2**128]
     weights = np.full(len(below) + len(above), weight, dtype=np.int64)
@@ -39,18 +39,18 @@ def assert_boundary(rule, weight):
 @settings(max_examples=150)
 @given(weight=st.floats(-20, 40), scale=st.sampled_from([0.3, 1.3, 4.0]))
 def test_the_coin_turns_at_the_exact_probability(noise, weight, scale):
-    """From probabilities far below 2^-64, which only the second word can tell, to misses as small."""
+    """The coin is exact from probabilities far below 2^-64, which only the second word resolves, to misses as small."""
     assert_boundary(threshold_rule(noise, scale), round(weight / UNIT))
 
 
 @given(st.integers(0, 200), st.sampled_from([(1.0, 1e-5), (0.1, 1e-25), (20.0, 1e-30), (0.5, 0.7)]))
 def test_the_optimal_coin_turns_at_the_exact_probability(count, parameters):
-    """The same for the optimal rule, whose probability ends at exactly 0 and 1."""
+    """The same holds for the optimal rule, whose probability ends at exactly 0 and 1."""
     assert_boundary(SelectionRule(*parameters, unit_weight=2**32), count << 32)
 
 
 def test_the_second_word_decides_below_two_to_the_minus_64():
-    """An item with probability near 1e-25 is released by a zero first word and a small second one only."""
+    """An item with probability near 1e-25 is released only by a zero first word and a small second word."""
     rule, weight = threshold_rule("gaussian", 1.0, 10.5), 0
     probability = float(rule.exact(weight))
     assert 2.0**-90 < probability < 2.0**-80
@@ -60,7 +60,7 @@ def test_the_second_word_decides_below_two_to_the_minus_64():
 
 
 def test_weights_far_away():
-    """Far below the threshold nothing is released, far above everything, without overflow."""
+    """Far below the threshold no item is released, and far above it every item, without overflow."""
     for noise in NOISES:
         rule = threshold_rule(noise)
         weights = np.array([-(2**61), -(2**45), 2**45, 2**61])
@@ -72,7 +72,7 @@ def test_weights_far_away():
     "rule", [threshold_rule("gaussian"), threshold_rule("laplace"), SelectionRule(0.7, 1e-6, 2**32)]
 )
 def test_fast_and_exact_decisions_agree(rule):
-    """Trusting doubles as far as they are trusted, or not at all, releases the same items."""
+    """The default band of doubles and a band that trusts no double release the same items."""
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 40, 1500) << 32
     weights[::2] = rng.integers(0, 12 << 32, 750)
@@ -84,7 +84,7 @@ def test_fast_and_exact_decisions_agree(rule):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_double_probabilities_lie_well_within_the_band(noise):
-    """The nearer tail is right to a tenth of the band, down to 2^-128 and far beyond."""
+    """The error of the nearer tail is at most a tenth of the band, down to 2^-128 and far beyond."""
     rule = threshold_rule(noise, 1.2824044517678, 6.397364880191162)
     bound = 37 if noise == "gaussian" else 700
     weights = rule.threshold_units + np.linspace(-bound * 1.28 / UNIT, bound * 1.28 / UNIT, 1201).astype(np.int64)
@@ -95,14 +95,14 @@ def test_double_probabilities_lie_well_within_the_band(noise):
 
 
 def test_scipy_tail_is_accurate():
-    """The normal distribution function is right to 1e-12 on all of [-37, 0]."""
+    """The error of the normal distribution function is below 1e-12 on all of [-37, 0]."""
     points = np.concatenate([np.linspace(-37, 0, 1500), -np.geomspace(1e-12, 1, 200)])
     for x, value in zip(points.tolist(), ndtr(points).tolist(), strict=True):
         assert abs(value / float(precise.normal_below(precise.number(x))) - 1) < 1e-12
 
 
 def frequency_is_right(rule, weight, probability, size=400_000):
-    """Hoeffding: a right coin fails with probability below 1e-10."""
+    """Return whether a share is within the Hoeffding bound; a correct coin fails with probability below 1e-10."""
     draws = Secret.fresh().draws("frequency", np.arange(size, dtype=np.uint64), weight % 2**64)
     share = decide(rule, np.full(size, weight, dtype=np.int64), draws).mean()
     return abs(share - probability) < math.sqrt(math.log(2 / 1e-10) / 2 / size)
@@ -111,7 +111,7 @@ def frequency_is_right(rule, weight, probability, size=400_000):
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("distance", [-1.5, -0.5, 0.0, 0.1, 1.5])
 def test_frequencies_match_the_noise(noise, distance):
-    """Items pass as often as noise of that scale exceeds the distance; a threshold off by 0.1 scales is caught."""
+    """Items pass as often as noise of that scale exceeds the distance; a threshold off by 0.1 scales is detected."""
     rule = threshold_rule(noise)
     weight = rule.threshold_units - round(distance * 1.3 / UNIT)
     normal = math.erfc(distance / math.sqrt(2)) / 2
@@ -123,7 +123,7 @@ def test_frequencies_match_the_noise(noise, distance):
 
 
 def test_decisions_do_not_depend_on_the_batch():
-    """Deciding a large array is deciding its parts."""
+    """A large array and its parts give the same decisions."""
     rule, size = threshold_rule("gaussian"), 2**18 + 100
     weights = np.random.default_rng(3).integers(0, 12 << 32, size)
     draws = Secret.from_seed(3).draws("noise", np.arange(size, dtype=np.uint64), 0)
@@ -133,7 +133,7 @@ def test_decisions_do_not_depend_on_the_batch():
 
 
 def test_threads_compute_one_after_the_other_where_doubles_do_not_settle_it():
-    """The constants that mpmath keeps are not made for two at a time."""
+    """Constants of mpmath are not thread-safe, so exact computations run one at a time."""
     inside, most = [], []
 
     class Watched(SelectionRule):

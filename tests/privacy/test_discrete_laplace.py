@@ -1,4 +1,4 @@
-"""Integer noise: exact where the bits turn, exact beyond 128 bits, and distributed as stated."""
+"""Integer noise: exact at the boundaries of the bits, exact beyond 128 bits, and with the stated distribution."""
 
 from fractions import Fraction
 from math import exp, log
@@ -22,7 +22,7 @@ def words(*values):
 
 
 def boundary(tail, m):
-    """The 128-bit number below which the variable is at least m, and the next 128 bits."""
+    """Return the 128-bit number below which the variable is at least m, and the next 128 bits."""
     rate, offset = tail.exact(context)
     scaled = context.exp(-offset - rate * m) * context.mpf(2) ** 128
     whole = int(context.floor(scaled))
@@ -36,7 +36,7 @@ def rates():
 @settings(max_examples=60)
 @given(rates(), st.floats(0.0, 80.0))
 def test_values_turn_where_the_exact_tail_does(rate, depth):
-    """From the middle down to tails of 2^-115, one unit of 2^-128 decides; on the unit itself, the next 128 bits do."""
+    """From the middle to tails of 2^-115, one unit of 2^-128 decides; on the unit itself, the next 128 bits decide."""
     tail = laplace_tail(rate)
     m = max(1, int(min(depth / max(tail.rate, 1e-300), LARGEST)))
     if m >= LARGEST >> 2:
@@ -54,7 +54,7 @@ def test_values_turn_where_the_exact_tail_does(rate, depth):
 
 
 def test_the_last_number_asks_for_more_bits():
-    """All 128 bits zero leave every far value possible: further bits decide, however small."""
+    """128 zero bits leave every far value possible, so further bits decide."""
     tail = laplace_tail(Fraction(1))
     asked = []
 
@@ -70,7 +70,7 @@ def test_the_last_number_asks_for_more_bits():
 @settings(max_examples=40)
 @given(rates(), st.integers(0, 10**6))
 def test_fast_and_exact_values_agree(rate, seed):
-    """Trusting doubles as far as they are trusted, or not at all, gives the same numbers."""
+    """The default band of doubles and a band that trusts no double give the same numbers."""
     tail = laplace_tail(rate)
     draws = Secret.from_seed(seed).draws("x", np.arange(20, dtype=np.uint64), 0)
     never = lambda row, turn: 0  # noqa: E731
@@ -79,7 +79,7 @@ def test_fast_and_exact_values_agree(rate, seed):
 
 @pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(1), Fraction(7, 2)])
 def test_noise_has_the_stated_distribution(rate):
-    """Every value's frequency among 400,000 lies within 7 standard deviations (false alarm below 1e-9 in all)."""
+    """The frequency of each value among 400,000 is within 7 standard deviations (false alarm below 1e-9 in total)."""
     numbers = np.arange(400_000)
     noise = laplace_noise(rate, Secret.fresh(), "x", numbers, numbers * 0)
     a = exp(-rate)
@@ -91,7 +91,7 @@ def test_noise_has_the_stated_distribution(rate):
 
 
 def test_noise_depends_on_purpose_and_pair_alone():
-    """Asking again, alone or in another order, gives the same noise; another pair or purpose gives other noise."""
+    """A repeated request, in any order, gives the same noise; another pair or purpose gives other noise."""
     secret, numbers = Secret.from_seed(1), np.arange(200)
     noise = laplace_noise(Fraction(1, 50), secret, "x", numbers, numbers + 1)
     assert (
@@ -102,6 +102,6 @@ def test_noise_depends_on_purpose_and_pair_alone():
 
 
 def test_far_values_are_cut():
-    """Numbers that no count could hold are cut at 2^62."""
+    """Numbers beyond any possible count are cut at 2^62."""
     slow = Tail(2.0**-62, 0.0, lambda context: (context.mpf(2) ** -62, context.mpf(0)))
     assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST, LARGEST]

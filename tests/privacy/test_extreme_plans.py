@@ -1,7 +1,7 @@
-"""Plans at the ends of every parameter: an error of ours, or numbers that keep the promise by eighty-digit arithmetic.
+"""Plans at the ends of every parameter: a `BudgetError`, or numbers that keep the promise in eighty-digit arithmetic.
 
-The promise is recomputed here from the plan's public numbers alone (noise, threshold, sensitivity of one user), by the
-formulas of docs/privacy, case by case, without the library's own accounting.
+The tests compute the promise again from only the public numbers of the plan (noise, threshold, sensitivity of one
+user), by the formulas of docs/privacy, case by case, without the accounting of the library.
 """
 
 import json
@@ -25,7 +25,7 @@ from voxpop.privacy import precise
 
 mp = precise.context
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
-"""Plans take long enough that shrinking one that fails would take many minutes."""
+"""Planning is slow, so shrinking a plan that fails would take many minutes."""
 CELLS = list(WEIGHTINGS)
 EPSILONS = st.one_of(st.sampled_from([1e-3, 50.0]), st.floats(math.log(1e-3), math.log(50)).map(math.exp))
 DELTAS = st.one_of(
@@ -52,7 +52,7 @@ class Published:
 
 
 def planned(mechanism, budget):
-    """Return the plan, or None where it is refused with a message that says what came."""
+    """Return the plan, or None if planning raises an error whose message has no "nan"."""
     refused = ""
     try:
         plan = mechanism.plan(budget)
@@ -67,21 +67,21 @@ def planned(mechanism, budget):
 
 
 def gaussian_delta(epsilon, mu):
-    """Delta of one Gaussian of this mu."""
+    """Return delta of one Gaussian mechanism of this mu."""
     if mu == 0:
         return max(mp.mpf(0), 1 - mp.exp(epsilon))
     return precise.normal_below(mu / 2 - epsilon / mu) - mp.exp(epsilon) * precise.normal_below(-mu / 2 - epsilon / mu)
 
 
 def both_ways(epsilon, hit, mu):
-    """Delta where something novel comes out with this probability, else a Gaussian moves by mu."""
+    """Return delta if a novel item is released with this probability, and a Gaussian moves by mu otherwise."""
     epsilon, log_none = mp.mpf(epsilon), mp.log1p(-hit)
     forward = hit + (1 - hit) * gaussian_delta(epsilon - log_none, mu)
     return max(forward, gaussian_delta(epsilon + log_none, mu))
 
 
 def hit_chance(one, items, weight):
-    """The chance that one of so many items of this weight reaches the threshold."""
+    """Return the probability that one of `items` items of this weight reaches the threshold."""
     below = precise.normal_below if one.noise == "gaussian" else precise.laplace_below
     each = below((mp.mpf(one.threshold) - weight) / mp.mpf(one.scale))
     return -mp.expm1(items * mp.log(each)) if each > mp.mpf("0.5") else 1 - each**items
@@ -92,7 +92,7 @@ def sensitivity_of(one):
 
 
 def novel_cases(one, counts):
-    """Numbers of novel items and their weights: all that the weighting allows, at its ends and in between."""
+    """Yield numbers of novel items and their weights: the extremes of the weighting, and values between them."""
     setting, name, most = one.shares.setting, one.shares.weighting_rule.name, sensitivity_of(one)
     root = 1 if setting.norm == 1 else 2
     least = mp.mpf(one.shares.weighting_rule.novelty(setting).least)
@@ -120,7 +120,7 @@ def check_union(plan, counts):
 
 
 def check_joint(one, epsilon, delta, counts, rest):
-    """One round and what later ones may spend, over novel items; none at all is a case too."""
+    """Check one round and the budget of later rounds over novel items, including none."""
     most, sigma = sensitivity_of(one), mp.mpf(one.scale)
     assert gaussian_delta(mp.mpf(epsilon), mp.sqrt(most**2 / sigma**2 + mp.mpf(rest))) <= delta
     for items, weight in novel_cases(one, counts):
@@ -130,10 +130,10 @@ def check_joint(one, epsilon, delta, counts, rest):
 
 
 def check_selection(epsilon, delta, plan):
-    """Neighbouring counts are close in all four ways, from nobody to everybody."""
+    """Check that neighbouring counts are close in all four directions, from no users to all users."""
     rule = plan.round.rule(plan.budget)
     count, before, factor = 0, mp.mpf(0), mp.exp(mp.mpf(epsilon))
-    # At a small epsilon there are thousands of counts: the first and last hundred, and a few hundred between.
+    # At a small epsilon there are thousands of counts: check the first three hundred.
     while before < 1 and count < 300:
         count += 1
         chance = rule.exact(count)
@@ -156,7 +156,7 @@ def check_selection(epsilon, delta, plan):
     st.lists(LIMITS, min_size=3, max_size=3),
 )
 def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, accounting, alpha, counts):
-    """Every cell, both accountings."""
+    """Every weighting and both accountings keep the promise."""
     weighting = WEIGHTINGS[cell]
     if weighting.alpha is not None:
         weighting = replace(weighting, alpha=alpha)
@@ -181,7 +181,7 @@ def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, ac
     st.lists(LIMITS, min_size=2, max_size=2),
 )
 def test_no_plan_of_dpne_breaks_its_promise(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
-    """The first length beside the cap of all later ones, and the later ones within that cap."""
+    """The first length with the cap of all later lengths keeps the promise, and later lengths stay within the cap."""
     dpne = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     plan = planned(dpne, vp.Budget(epsilon, delta))
     if plan is None:
@@ -196,7 +196,7 @@ def test_no_plan_of_dpne_breaks_its_promise(epsilon, delta, limit, lengths, weig
 @settings(max_examples=10, phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS, st.integers(1, 32))
 def test_no_plan_of_n_grams_breaks_its_promise(epsilon, delta, limit, lengths):
-    """Delta is that of the numbers that run; users keep the cap by themselves (tests/privacy/test_individual.py)."""
+    """Delta is that of the numbers that run; tests/privacy/test_individual.py checks that users stay within the cap."""
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
         return
@@ -204,11 +204,11 @@ def test_no_plan_of_n_grams_breaks_its_promise(epsilon, delta, limit, lengths):
     assert all(each.sigma > 0 and each.lowest_threshold <= each.highest_threshold for each in plan.lengths)
 
 
-MOST_HOLDERS = 160  # beyond, eighty digits take too long where users vote several times
+MOST_HOLDERS = 160  # with more, eighty digits take too long if users vote several times
 
 
 def survival_of(ballot, wanted):
-    """How likely a prefix of so many holders, or of one more, survives a round: sums of votes in eighty digits."""
+    """Return the probability that a prefix survives a round, by its number of users: sums of votes in eighty digits."""
     tails = [1, *map(mp.mpf, ballot.tails), 0]
     chances = [tail - after for tail, after in pairwise(tails)][: ballot.theta]
     below, survives = [mp.mpf(1)] + [mp.mpf(0)] * (ballot.theta - 1), {0: mp.mpf(0)}
@@ -229,7 +229,7 @@ def survival_of(ballot, wanted):
     st.sampled_from([1, 3]),
 )
 def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds):
-    """One prefix doubted in every round, for every number of holders: exact in one round, a lower bound in more."""
+    """One doubted prefix in every round, for every number of users: exact in one round, a lower bound in more."""
     hitters = vp.HeavyHitters(max_length=2 * rounds, unit=2)
     plan = planned(hitters, vp.Budget(epsilon, delta))
     if plan is None:
@@ -249,7 +249,7 @@ def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds):
 
 @given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
 def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
-    """The root spends its share of epsilon exactly, over the most that one user can move."""
+    """The root spends exactly its share of epsilon, relative to the largest movement of one user."""
     plan = planned(vp.papers.VariableLengthNGrams(longest, gram, ["a", "b", "c"]), vp.Budget(epsilon))
     if plan is None:
         return
@@ -261,7 +261,7 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
     lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
     assert 0 < variety < 1
-    # Two statistics of users come before the root, which spends a part of the rest; without children all of it.
+    # Two user statistics come before the root, which spends a part of the rest, or all of it without children.
     rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))
@@ -270,7 +270,7 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
 @pytest.mark.parametrize("epsilon", [1e-3, 50.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-30])
 def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
-    """By every mechanism that needs one, and by name of the parameter."""
+    """Every mechanism that needs a delta raises an error that names the parameter."""
     budget = vp.Budget(epsilon, delta)
     mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.NGrams(), vp.HeavyHitters()]
     for mechanism in mechanisms:
@@ -280,7 +280,7 @@ def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
 
 @pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
-    """With so many items a user the grid is coarse, rounding is paid for in noise, and the cutoff grows with that."""
+    """With so many items per user the grid is coarse; rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.SetUnion(limit=10**6, weighting=vp.weightings.PolicyGaussian(alpha=1000.0)).plan(
             vp.Budget(1e-3, 1.2265865115027022e-12)
@@ -288,13 +288,13 @@ def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
 
 
 def test_a_length_that_gets_next_to_nothing_is_refused():
-    """Its threshold would not fit the grid of weights."""
+    """The threshold would not fit the grid of weights."""
     shares = vp.papers.DPNE(max_length=24, limit=1, ratio=5.0)
     with pytest.raises(BudgetError, match="so little of the budget"):
         shares.plan(vp.Budget(1e-3, 0.1))
 
 
 def test_the_published_numbers_of_heavy_hitters_refuse_where_they_cannot_be_confirmed():
-    """A rate of one in millions would need hundreds of millions of cases: refused at once."""
+    """A rate of one in millions would need hundreds of millions of cases, so planning raises an error at once."""
     with pytest.raises(BudgetError, match="too small to be accounted for"):
         vp.papers.TrieHH(max_length=64).plan(vp.Budget(1e-3, 1e-8))

@@ -1,4 +1,4 @@
-"""The squares of DPNE's lengths: never more than the cap together, exactly."""
+"""The squares of the lengths of DPNE add up to at most the cap, exactly."""
 
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from voxpop.privacy.individual import noise_for
     sensitivities=st.lists(st.floats(1.0, 1.1), min_size=11, max_size=11),
 )
 def test_what_was_really_spent_never_exceeds_the_cap(cap, lengths, ratio, sensitivities):
-    """In exact fractions of the very sigmas that run, however lengths share; and nearly all is spent."""
+    """The sigmas that run, in exact fractions, spend at most the cap and nearly all of it, for any ratio of lengths."""
     found, spent = squares(DPNE(max_length=lengths, ratio=ratio), cap), Fraction(0)
     assert len(found) == lengths - 1
     for square, sensitivity in zip(found, sensitivities, strict=False):

@@ -1,4 +1,4 @@
-"""The analytic Gaussian mechanism against eighty digits and against dp-accounting."""
+"""The analytic Gaussian mechanism, compared with eighty digits and with dp-accounting."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_delta_is_right_to_eleven_digits(log_epsilon, log_mu, sign):
 @pytest.mark.parametrize("mu", [0.2499999, 0.25, 1e-9, 12.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, -1e-12, 1e-3, -5.0])
 def test_delta_is_right_where_formulas_meet(epsilon, mu):
-    """The seams between the formulas and epsilon near 0 are as accurate as the rest."""
+    """The boundaries between the formulas and values of epsilon near 0 are as accurate as the rest."""
     assert relative_error(epsilon, mu) < 1e-11
 
 
@@ -46,7 +46,7 @@ def test_delta_without_shift():
 
 
 def test_delta_never_is_nan():
-    """Absurd arguments underflow to 0 or saturate at 1."""
+    """Extreme arguments underflow to 0 or saturate at 1."""
     values = np.exp(log_delta([700.0, 700.0, -700.0, 1e-300, 1.0], [1e-300, 1e3, 1e-300, 1e-300, 1e-160]))
     assert not np.isnan(values).any()
     assert values[0] == 0
@@ -56,7 +56,7 @@ def test_delta_never_is_nan():
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta_target", DELTAS)
 def test_sigma_is_the_least_private_one(epsilon, delta_target):
-    """In eighty digits, delta at sigma is at most the target, and more than it at a sigma smaller by 1e-12."""
+    """In eighty digits, delta at sigma is at most the target, and above it at a sigma smaller by 1e-12."""
     found = sigma(epsilon, delta_target)
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found)) <= delta_target
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found * (1 - 1e-12))) > delta_target
@@ -64,7 +64,7 @@ def test_sigma_is_the_least_private_one(epsilon, delta_target):
 
 @pytest.mark.parametrize(("epsilon", "delta_target"), [(3, math.exp(-10)), (1, 1e-5), (0.01, 1e-6), (8, 1e-12)])
 def test_sigma_agrees_with_dp_accounting(epsilon, delta_target):
-    """Sigma is dp-accounting's, to 1e-9."""
+    """Sigma agrees with dp-accounting to 1e-9."""
     expected = gaussian_mechanism.get_sigma_gaussian(epsilon, delta_target)
     assert sigma(epsilon, delta_target) == pytest.approx(expected, rel=1e-9)
     assert sigma(epsilon, delta_target, 7.0) == pytest.approx(7 * expected, rel=1e-9)
@@ -72,13 +72,13 @@ def test_sigma_agrees_with_dp_accounting(epsilon, delta_target):
 
 @pytest.mark.parametrize(("epsilon", "scale"), [(3.0, 1.28), (1.0, 3.9), (0.5, 2.0)])
 def test_delta_agrees_with_the_privacy_loss_distribution(epsilon, scale):
-    """Delta is that of dp-accounting's PLD accountant, to 1e-6."""
+    """Delta agrees with the PLD accountant of dp-accounting to 1e-6."""
     loss = privacy_loss_distribution.from_gaussian_mechanism(scale, value_discretization_interval=1e-3)
     assert delta(epsilon, 1 / scale) == pytest.approx(loss.get_delta_for_epsilon(epsilon), rel=1e-6)
 
 
 def test_known_sigma():
-    """The papers' setting: epsilon 3, half of e^-10."""
+    """The setting of the papers: epsilon 3 and half of e^-10."""
     assert sigma(3, math.exp(-10) / 2) == pytest.approx(1.33279, abs=5e-6)
 
 
@@ -87,6 +87,6 @@ def test_known_sigma():
     [(0, 1e-5, 1), (float("nan"), 1e-5, 1), (1, 0, 1), (1, 1, 1), (1, 1e-301, 1), (1, 1e-5, 0), (1e9, 1e-5, 1)],
 )
 def test_sigma_refuses_instead_of_guessing(epsilon, delta_target, sensitivity):
-    """Parameters out of range are a BudgetError, not NaN."""
+    """Parameters out of range raise a `BudgetError` and do not give NaN."""
     with pytest.raises(BudgetError):
         sigma(epsilon, delta_target, sensitivity)

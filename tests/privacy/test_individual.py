@@ -1,4 +1,4 @@
-"""The individual filter: costs in whole numbers, reach and noise rounded to the safe side, by exact fractions."""
+"""The individual filter: whole-number costs, and bounds and noise rounded to the safe side, by exact fractions."""
 
 from fractions import Fraction
 from math import isqrt
@@ -19,7 +19,7 @@ LEFT = st.one_of(st.integers(0, WHOLE), st.sampled_from([0, 1, WHOLE]))
 
 
 def naive_cost(charge, left, holds, run):
-    """What one user pays, in Python's whole numbers."""
+    """Return the payment of one user, in Python integers."""
     if not holds:
         return 0
     if charge.rates is None:
@@ -29,15 +29,15 @@ def naive_cost(charge, left, holds, run):
 
 
 def naive_reach(charge, cost):
-    """The largest number of steps r with r + (S - 1) <= S sqrt(cost / price), by whole roots."""
+    """Return the largest number of steps r with r + (S - 1) <= S sqrt(cost / charge), by integer roots."""
     sensitivity = Fraction(charge.sensitivity)
-    scaled = isqrt(int(sensitivity**2 * cost * 2**120 / charge.cost))  # S sqrt(cost / price) 2^60, rounded down
+    scaled = isqrt(int(sensitivity**2 * cost * 2**120 / charge.cost))  # S sqrt(cost / charge) 2^60, rounded down
     return max(0, min((Fraction(scaled, 2**60) - (sensitivity - 1)) * BOUND_STEPS // 1, MOST_BOUND * BOUND_STEPS))
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(st.tuples(LEFT, st.booleans(), st.integers(0, 9)), min_size=1))
 def test_costs_equal_the_naive_twin_and_never_exceed_what_is_left(cap, cost, sensitivity, rates, users):
-    """Whole numbers of parts of the cap."""
+    """Costs are whole parts of the cap."""
     charge = IndividualFilter(cap).charge(cost, sensitivity, rates)
     left, holds, runs = (np.array(column) for column in zip(*users, strict=True))
     costs = charge.costs(left, holds, runs)
@@ -47,7 +47,7 @@ def test_costs_equal_the_naive_twin_and_never_exceed_what_is_left(cap, cost, sen
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(LEFT, min_size=1))
 def test_nobody_moves_further_than_it_paid_for(cap, cost, sensitivity, rates, left):
-    """(reach + S - 1)^2 / sigma^2 is at most the mu^2 that was paid, exactly: reach and noise err to the safe side."""
+    """(bound + S - 1)^2 / sigma^2 is at most the paid mu^2, exactly: bound and noise are rounded to the safe side."""
     keeper = IndividualFilter(cap)
     charge = keeper.charge(cost, sensitivity, rates)
     costs = charge.costs(np.array(left), np.ones(len(left), bool), np.full(len(left), 3))
@@ -62,7 +62,7 @@ def test_nobody_moves_further_than_it_paid_for(cap, cost, sensitivity, rates, le
 
 @given(CAPS, st.lists(st.tuples(COSTS, SENSITIVITIES, PACES, st.booleans(), st.integers(0, 9)), max_size=40))
 def test_no_path_spends_more_than_the_cap(cap, passes):
-    """Whatever is asked, in whichever order: the squares add up to at most the cap, in exact fractions."""
+    """For any charges in any order, the squares add up to at most the cap, in exact fractions."""
     keeper, left, total = IndividualFilter(cap), np.array([WHOLE]), Fraction(0)
     for cost, sensitivity, rates, holds, run in passes:
         charge = keeper.charge(cost, sensitivity, rates)
@@ -76,7 +76,7 @@ def test_no_path_spends_more_than_the_cap(cap, passes):
 
 
 def test_a_user_without_a_candidate_pays_nothing_and_does_not_move():
-    """So it may move elsewhere."""
+    """A user without a candidate keeps its budget for other passes."""
     charge = IndividualFilter(1.0).charge(WHOLE // 2, 1.001)
     costs = charge.costs(np.array([WHOLE, WHOLE]), np.array([True, False]))
     assert costs.tolist() == [WHOLE // 2, 0]
@@ -84,20 +84,20 @@ def test_a_user_without_a_candidate_pays_nothing_and_does_not_move():
 
 
 def test_less_than_rounding_costs_moves_nobody():
-    """What a user pays may not even cover the rounding of all others: then it stays where it is."""
+    """If the payment of a user does not cover the rounding of all other users, the user moves nothing."""
     charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 
 
 @pytest.mark.parametrize(("cost", "rates"), [(0, None), (WHOLE + 1, None), (1, (BOUND_STEPS + 1,)), (1, (-1,))])
 def test_prices_beyond_the_budget_are_refused(cost, rates):
-    """Nothing, more than all of it, and paces beyond what is left."""
+    """A charge of zero, of more than the whole budget, or with rates beyond the remaining budget raises an error."""
     with pytest.raises(InternalError, match="charged"):
         IndividualFilter(1.0).charge(cost, 1.0, rates)
 
 
 def test_paces_ask_for_runs():
-    """Without them nobody knows what to pay."""
+    """With rates, the payment depends on the runs, so missing runs raise an error."""
     charge = IndividualFilter(1.0).charge(1, 1.0, (0, 1))
     assert charge.by_runs
     with pytest.raises(InternalError, match="runs"):

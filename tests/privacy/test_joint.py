@@ -1,4 +1,4 @@
-"""The exact joint bound: certified from above, tight from below, and the privacy loss distribution's own answer."""
+"""The exact joint bound: certified from above, tight from below, and equal to the privacy loss distribution."""
 
 import math
 
@@ -26,7 +26,7 @@ def one_case(items, weight, shared):
     return Cases(np.array([float(items)]), np.array([weight]), np.array([shared]))
 
 
-# epsilon, delta, limit, sigma, threshold, and delta over target when novel weights have no floor
+# epsilon, delta, limit, sigma, threshold, and delta over target if novel weights have no lower bound
 TABLE = [
     (3, TARGET, 100, 1.28240, 6.39736, 1.67),
     (3, TARGET, 300, 1.28242, 6.62599, 1.79),
@@ -37,7 +37,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("epsilon", "target", "limit", "sigma", "threshold", "unfloored"), TABLE)
 def test_tabulated_pairs(epsilon, target, limit, sigma, threshold, unfloored):
-    """The tabulated sigma and threshold meet the target to their five decimals, but only with the floor on weights."""
+    """The tabulated sigma and threshold meet the target to five decimals, but only with a lower bound of weights."""
     assert joint_delta(symmetric(limit), epsilon, sigma, threshold, 1.0) == pytest.approx(target, rel=2e-4)
     light = joint_delta(symmetric(limit, 1e-9), epsilon, sigma, threshold, 1.0)
     assert light / target == pytest.approx(unfloored, abs=0.03)
@@ -45,7 +45,7 @@ def test_tabulated_pairs(epsilon, target, limit, sigma, threshold, unfloored):
 
 @pytest.mark.parametrize(("sigma", "threshold", "used"), [(3.89353, 23.5613, 0.98), (3.91300, 23.6608, 0.8)])
 def test_first_of_nine_levels(sigma, threshold, used):
-    """One level with unknown items beside eight known ones of the same sigma: the tabulated pairs keep to 1e-7."""
+    """One level with unknown items and eight known levels of the same sigma: the tabulated pairs stay within 1e-7."""
     whole = joint_delta(symmetric(100), 4.0, sigma, threshold, 1.0, mu_rest=math.sqrt(8) / sigma)
     assert used * 1e-7 <= whole <= 1e-7 * (1 + 2e-4)
 
@@ -99,7 +99,7 @@ def test_enumerated_bounds_are_the_supremum(epsilon, sigma, height, limit, mu_re
 
 
 def test_unequal_novel_weights_are_worse():
-    """One heavy and 99 light novel items beat 100 equal ones, so the bound is for equal weights only."""
+    """One heavy and 99 light novel items exceed 100 equal ones, so the bound covers only equal weights."""
     sigma, threshold = 1.29786, 7.88429
     equal = oracle.pair_delta(4, sigma, threshold, [0.1] * 100, 0.0)
     unequal = oracle.pair_delta(4, sigma, threshold, [0.99] + [0.0142] * 99, 0.0)
@@ -109,8 +109,8 @@ def test_unequal_novel_weights_are_worse():
 
 @pytest.mark.parametrize("limit", [513, 2000, 40_000])
 def test_cells_of_large_limits_cover_single_numbers(limit):
-    """Where numbers of novel items are grouped, the bound still covers each, and is at most 3 % above the largest."""
-    sigma, threshold = 1.3, 6.0  # so low that novel items decide
+    """If numbers of novel items are grouped, the bound still covers each, and exceeds the largest by at most 3 %."""
+    sigma, threshold = 1.3, 6.0  # so low that novel items determine delta
     items = np.unique(np.geomspace(1, limit, 4000).astype(np.int64)).astype(float)
     for shape in ("symmetric", "even", "fixed"):
         case = UniqueItems(limit=limit, shape=shape, least=limit**-0.5 * (1 - 1e-12), norm=2)
@@ -121,7 +121,7 @@ def test_cells_of_large_limits_cover_single_numbers(limit):
 
 
 def test_sampled_cases_are_admissible():
-    """The search looks at cases that the certified ones cover: it can never find more."""
+    """The certified cases cover the cases of the search, so the search never finds a larger delta."""
     for shape in ("symmetric", "even", "fixed"):
         case = UniqueItems(limit=60, shape=shape, least=60**-0.5 * 0.99, norm=2)
         few, every = sampled_cases(case, 1.0), certified_cases(case, 1.0)
@@ -134,7 +134,7 @@ def test_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
     """A pair built as a dp-accounting PLD, "hit" composed with a Gaussian, has the closed form's delta to 1e-6."""
     sigma, threshold = 1.28240, 6.39736
     shared = (held - items) * weight**2
-    # On a grid of losses of which -ln(1 - hit) is a multiple, the accountant is exact.
+    # On a grid of losses where -ln(1 - hit) is a multiple of the step, the accountant is exact.
     interval = -items * math.log1p(-math.erfc((threshold - weight) / sigma / math.sqrt(2)) / 2)
     epsilon = round(3 / interval) * interval
     _, loss = oracle.hit_distribution(1, interval)
@@ -151,7 +151,7 @@ def test_calibrated_worst_pair_costs_the_whole_budget():
     cases = certified_cases(case, 1.0)
     worst = int(deltas(cases, 3, scale.scale, scale.threshold).argmax())
     items, weight, shared = cases.items[worst], cases.weight[worst], cases.shared[worst]
-    assert shared < 0.05  # all novel: what is left for shared items only matters in the last digits
+    assert shared < 0.05  # nearly all novel: the part for shared items changes only the last digits
     interval = -items * math.log1p(-math.erfc((scale.threshold - weight) / scale.scale / math.sqrt(2)) / 2)
     _, loss = oracle.hit_distribution(1, interval)
     loss = loss.compose(oracle.gaussian_distribution(max(math.sqrt(shared), 0.05) / scale.scale, interval))
@@ -168,7 +168,7 @@ def test_pair_agrees_with_numerical_integration(epsilon, hit, mu):
 
 
 def test_total_includes_the_numerical_slack():
-    """What is reported is the bound and the price of 128-bit decisions."""
+    """The reported delta is the bound plus the cost of 128-bit decisions."""
     scale = Scale(1.4, 60.0, 0.0)
     huge = 30.0
     bound = joint_delta(symmetric(10), huge, scale.scale, scale.threshold, 1.0)

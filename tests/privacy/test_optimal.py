@@ -11,7 +11,7 @@ from voxpop.privacy.decisions import exact_probability, selection_probability
 
 
 def recursion(epsilon, delta, most):
-    """The definition, in eighty digits."""
+    """Return the probabilities by the definition, in eighty digits."""
     mp = precise.context
     growth, mass, values = mp.exp(mp.mpf(epsilon)), mp.mpf(delta), [mp.mpf(0)]
     for _ in range(most):
@@ -23,7 +23,7 @@ def recursion(epsilon, delta, most):
 @settings(max_examples=50)
 @given(st.floats(-2, 1.3), st.floats(-30, -0.05))
 def test_closed_form_is_the_recursion(log_epsilon, log_delta):
-    """Exactly in eighty digits; in doubles the nearer tail is right to 1e-12."""
+    """In eighty digits both agree exactly; in doubles the error of the nearer tail is at most 1e-12."""
     epsilon, delta = 10**log_epsilon, 10**log_delta
     most = min(400, int(-7 * log_delta / epsilon) + 8)
     values = recursion(epsilon, delta, most)
@@ -37,7 +37,7 @@ def test_closed_form_is_the_recursion(log_epsilon, log_delta):
 
 @given(st.floats(0.05, 5), st.floats(-12, -1))
 def test_the_last_misses_are_accurate(epsilon, log_delta):
-    """Just below the top, where the complement vanishes, it keeps its relative accuracy."""
+    """Just below the top, where the complement vanishes, the complement keeps its relative accuracy."""
     delta = 10**log_delta
     counts = np.arange(2000)
     _, missed = selection_probability(epsilon, delta, counts)
@@ -49,7 +49,7 @@ def test_the_last_misses_are_accurate(epsilon, log_delta):
 @settings(max_examples=25)
 @given(st.floats(0.05, 5), st.floats(-12, -1))
 def test_the_rule_is_private_and_no_more(epsilon, log_delta):
-    """Between c and c + 1 holders, some event uses up delta for every c below the top, and none more."""
+    """Between c and c + 1 users, some event uses up delta for every c below the top, and no event exceeds it."""
     delta, mp = 10**log_delta, precise.context
     growth = mp.exp(mp.mpf(epsilon))
     for count in range(60):
@@ -60,7 +60,7 @@ def test_the_rule_is_private_and_no_more(epsilon, log_delta):
 
 
 def test_known_values():
-    """Nobody's item is never released, one user's with delta, everybody's always."""
+    """An item without users is never released, an item of one user with delta, and an item of 10^15 users always."""
     released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 2, 10**15]))
     assert released[:2].tolist() == pytest.approx([0, 1e-5], rel=1e-13)
     assert released[2] == pytest.approx(1e-5 * (1 + np.e), rel=1e-13)
@@ -70,6 +70,6 @@ def test_known_values():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)])
 def test_bad_parameters_are_refused(epsilon, delta):
-    """Without a positive delta nothing of an unknown list can be released."""
+    """Without a positive delta, no item of an unknown list can be released."""
     with pytest.raises(BudgetError):
         selection_probability(epsilon, delta, np.arange(3))

@@ -1,4 +1,4 @@
-"""What picking the largest counts costs: exact small cases, a search, and the noise as it is drawn."""
+"""The cost of picking the largest counts: exact small cases, a search, and the drawn noise."""
 
 from decimal import Decimal, localcontext
 from itertools import permutations, product
@@ -23,7 +23,7 @@ UNIT = 1 << 24
 
 
 def rankings(counts, picks, rate):
-    """Return the probability of each ranking of so many picks: exponential mechanisms without replacement."""
+    """Return the probability of each ranking of `picks` items: exponential mechanisms without replacement."""
     weights = {place: exp(rate * (count - max(counts))) for place, count in enumerate(counts)}
     chances = {}
     for order in permutations(weights, picks):
@@ -57,20 +57,20 @@ def worst(picks, rate, epsilon, items=4, highest=12):
 
 @pytest.mark.parametrize(("picks", "rate", "epsilon"), [(1, 0.9, 0.5), (2, 0.5, 0.6), (3, 0.4, 0.5), (3, 1.0, 1.2)])
 def test_no_neighbours_exceed_the_bound(picks, rate, epsilon):
-    """A user more raises any of four counts; exact probabilities of all rankings."""
+    """One more user raises any of four counts; the probabilities of all rankings are exact."""
     assert 0.0 < worst(picks, rate, epsilon) <= peeling_delta(epsilon, picks, rate)
 
 
 @pytest.mark.parametrize("picks", [1, 2, 3])
 def test_the_sum_of_rates_is_kept_and_nearly_reached(picks):
-    """No loss beyond k rates, and a loss of nearly as much: so a twin with a tenth more noise spent is caught."""
+    """The loss is at most k rates and nearly reaches it, so a mutant with a tenth less noise would be detected."""
     assert worst(picks, 0.5, 0.5 * picks) < 1e-15
     assert peeling_delta(0.5 * picks, picks, 0.5 / (1 + 1e-6)) == 0.0
     assert worst(picks, 0.5, 0.5 * picks / 1.1, highest=40) > 0.0
 
 
 def test_a_twin_that_forgets_that_picks_add_up_is_caught():
-    """Each pick at the whole epsilon: exact neighbours cost more than was claimed."""
+    """If each pick spends the whole epsilon, exact neighbours cost more than was claimed."""
     epsilon = 0.5
     assert worst(3, epsilon, epsilon) > 10 * peeling_delta(epsilon, 3, epsilon / 3) + 0.01
 
@@ -78,7 +78,7 @@ def test_a_twin_that_forgets_that_picks_add_up_is_caught():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("picks", [1, 10, 1000])
 def test_the_largest_rate_spends_the_budget(epsilon, picks):
-    """And not more; noise grows with the root of the picks at most."""
+    """The largest rate spends the budget and not more; noise grows with at most the root of the number of picks."""
     budget = Budget(epsilon, 1e-7)
     rate = largest_rate(budget, picks, 50_000)
     assert spent(budget, picks, 50_000, rate) <= budget.delta
@@ -90,7 +90,7 @@ def test_the_largest_rate_spends_the_budget(epsilon, picks):
 @given(epsilon=st.floats(0.01, 10), picks=st.integers(1, 5000), rate=st.floats(1e-4, 2), order=st.floats(1.001, 1e4))
 @settings(max_examples=300)
 def test_no_order_gives_less_than_the_best_by_much(epsilon, picks, rate, order):
-    """Whatever order the search might have missed: within a millionth part."""
+    """For any order, the result is at most one part in a million above the bound of that order."""
     given_order = (order - 1) * (picks * order * rate**2 / 8 - epsilon) + order * np.log1p(-1 / order) - log(order - 1)
     found = peeling_delta(epsilon, picks, rate)
     assert found <= exp(min(given_order, 0.0)) * (1 + 1e-6)
@@ -98,14 +98,14 @@ def test_no_order_gives_less_than_the_best_by_much(epsilon, picks, rate, order):
 
 @pytest.mark.parametrize(("budget", "picks"), [(Budget(1.0, 1e-22), 5), (Budget(1e-5, 1e-9), 10**6)])
 def test_budgets_that_are_too_small_are_refused(budget, picks):
-    """Where draws cost more than delta, or noise would not fit."""
+    """Planning raises an error if draws cost more than delta, or if noise would not fit."""
     with pytest.raises(BudgetError, match="rank"):
         largest_rate(budget, picks, 10**6)
 
 
 @pytest.mark.parametrize("epsilon", [60.0, 800.0])
 def test_an_epsilon_without_any_delta_is_refused(epsilon):
-    """Draws of 128 bits cost more than 1 there."""
+    """Draws of 128 bits cost more than 1 at such an epsilon."""
     with pytest.raises(BudgetError, match="too large"):
         largest_rate(Budget(epsilon, 0.5), 5, 10**6)
 
@@ -115,7 +115,7 @@ EXTREMES = [0, 1, 2**20, 2**63 - 1, 2**63, 2**64 - 1]
 
 @pytest.mark.parametrize("rate", [1e-5, 0.03, 1.0, 5.0])
 def test_cells_and_doubles_err_by_no_more_than_is_charged(rate):
-    """Against fifty digits: random draws, the middle, and near either end as far as doubles are trusted."""
+    """Errors are measured in sixty digits: random draws, the middle, and both ends as far as doubles are trusted."""
     rng = np.random.default_rng(1)
     draws = rng.integers(0, 2**64, (400, 2), np.uint64, endpoint=False)
     draws[:6, 0] = np.array(EXTREMES, np.uint64)
@@ -134,7 +134,7 @@ def test_cells_and_doubles_err_by_no_more_than_is_charged(rate):
 
 
 def drawn(counts, rate, trials, seed=None):
-    """Return the order of every trial, by the noise as mechanisms draw it."""
+    """Return the order of every trial, with the noise of the mechanism."""
     noise = GumbelNoise(rate, UNIT, Secret.of(seed), "noise/top 1").restricted()
     weights = np.tile(np.array(counts, np.int64) * UNIT, trials)
     noisy = noise(weights, np.arange(weights.size)).reshape(trials, -1)
@@ -142,7 +142,7 @@ def drawn(counts, rate, trials, seed=None):
 
 
 def test_rankings_follow_their_law():
-    """Chi-square over all 24 rankings of four counts (false alarm 1e-9)."""
+    """A chi-square test covers all 24 rankings of four counts (false alarm 1e-9)."""
     counts, rate, trials = (5, 3, 3, 0), 0.4, 200_000
     orders, seen = np.unique(drawn(counts, rate, trials, seed=2), axis=0, return_counts=True)
     chances = rankings(counts, 4, rate)
@@ -153,7 +153,7 @@ def test_rankings_follow_their_law():
 
 @pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (2.0, True)])
 def test_no_more_is_shown_than_the_claim(factor, caught):
-    """A user more raises one of two counts: is it first? With twice the rate that is too much (false alarm 1e-9)."""
+    """One more user raises one of two counts; at twice the rate, the first place shows too much (false alarm 1e-9)."""
     budget, trials = Budget(0.5, 1e-6), 400_000
     rate = largest_rate(budget, 1, 2) * factor
     first = {pair: int((drawn(pair, rate, trials)[:, 0] == 0).sum()) for pair in ((21, 40), (20, 40), (5, 8), (4, 8))}
@@ -163,7 +163,7 @@ def test_no_more_is_shown_than_the_claim(factor, caught):
 
 
 def test_out_of_order_by_so_much_is_as_rare_as_is_stated():
-    """100 counts, 10 picks: in at most a tenth of the trials, and in some (false alarm 1e-9)."""
+    """With 100 counts and 10 picks, some trials are far out of order, but at most a tenth (false alarm 1e-9)."""
     rng, rate, trials = np.random.default_rng(4), 0.2, 2_000
     counts = np.sort(rng.integers(0, 100, 100))
     far = behind(10, 100, rate, 0.9)

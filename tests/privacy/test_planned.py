@@ -1,4 +1,4 @@
-"""A plan's numbers were held against its budget once, when it was made: one that was changed since has no guarantee."""
+"""Planning checks the numbers of a plan against its budget once: a plan that was changed later has no guarantee."""
 
 import copy
 import inspect
@@ -42,7 +42,7 @@ PLANS = {
 
 
 def changed(plan):
-    """Yield what `dataclasses.replace` makes of a plan: as it is, with another budget, each number a little smaller."""
+    """Yield copies of a plan by `dataclasses.replace`: unchanged, with another budget, and with each number halved."""
     yield replace(plan)
     yield replace(plan, budget=vp.Budget(0.01, plan.budget.delta))
     for each in fields(plan):
@@ -51,7 +51,7 @@ def changed(plan):
 
 
 def given_to(plan):
-    """Return what a plan releases from."""
+    """Return the data from which a plan releases."""
     if getattr(plan, "data_sets", ()):
         return dict.fromkeys(plan.data_sets, CORPUS)
     return KEYED if plan.to_dict()["mechanism"] == "profile" else CORPUS
@@ -59,7 +59,7 @@ def given_to(plan):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_changed_plan_promises_charges_and_releases_nothing(name, tmp_path):
-    """Whoever asks: the plan, a release with or without a seed, a ledger. Nobody draws for it."""
+    """A changed plan raises an error for its guarantee, its draws and every release, and no ledger is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-3), create=True)
     for plan in changed(PLANS[name]):
         for call in (
@@ -77,7 +77,7 @@ def test_a_changed_plan_promises_charges_and_releases_nothing(name, tmp_path):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_that_travels_is_the_same_plan(name):
-    """Copied, or sent to another process: nothing was changed. What a release ran can be asked for its guarantee."""
+    """A copied or pickled plan is unchanged, so it has the same guarantee and can run."""
     plan = PLANS[name]
     for same in (copy.copy(plan), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
         assert same.guarantee == plan.guarantee
@@ -88,7 +88,7 @@ def test_a_plan_that_travels_is_the_same_plan(name):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_the_plan_of_a_release_has_the_guarantee_that_it_was_released_with(name):
-    """With what the release noted in it: lengths that ran, an alphabet that was found."""
+    """The plan also contains the records of the release: lengths that ran, an alphabet that was found."""
     released = PLANS[name].release(given_to(PLANS[name]), seed=1)
     for each in released.values() if isinstance(released, dict) else [released]:
         assert replace(each.guarantee, private=True) == replace(each.plan.guarantee, private=True)
@@ -101,7 +101,7 @@ def plan_classes(base=Planned):
     for each in MECHANISMS:
         load(each.config)
     below = [each for child in base.__subclasses__() for each in plan_classes(child)]
-    # A dataclass with slots replaces the class that was written, which stays among the subclasses.
+    # A dataclass with slots replaces the original class, which remains among the subclasses.
     own = getattr(sys.modules[base.__module__], base.__name__, None) is base and base.__module__.startswith("voxpop.")
     return {*below, *([base] if own and not inspect.isabstract(base) else [])}
 
@@ -114,7 +114,7 @@ def test_every_class_of_plans_is_tried_here():
 
 
 def attempts(plan):
-    """Return arguments with which somebody may call any public method of a plan."""
+    """Return possible arguments for all public methods of a plan."""
     smaller = {"budget": vp.Budget(0.01, 0.0), "delta": 0.0}
     for each in fields(plan):
         value = getattr(plan, each.name)
@@ -130,7 +130,7 @@ def attempts(plan):
 
 
 def found_in(value):
-    """Yield the plans in what a call returned."""
+    """Yield the plans in the result of a call."""
     if isinstance(value, Planned):
         yield value
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
@@ -140,7 +140,7 @@ def found_in(value):
 
 
 def public_calls(plan):
-    """Read every public attribute of a plan, call every public method in every way, and yield what comes back."""
+    """Read every public attribute of a plan, call every public method with all arguments, and yield the results."""
     for name in dir(plan):
         if name.startswith("_"):
             continue
@@ -158,7 +158,7 @@ def public_calls(plan):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_no_public_call_makes_a_plan_that_states_another_guarantee(name):
-    """Whatever is read, called or replaced: a plan states the planned guarantee or none, and is never changed."""
+    """After any read, call or replacement, a plan states the planned guarantee or none, and is never changed."""
     plan, before = PLANS[name], copy.deepcopy(PLANS[name])
     seen = [plan, *changed(plan)]
     for start in list(seen):
@@ -180,7 +180,7 @@ def test_no_public_call_makes_a_plan_that_states_another_guarantee(name):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_release_records_only_the_fields_that_its_plan_declares(name):
-    """The budget, the mechanism and every number that the guarantee depends on are refused."""
+    """Recording the budget, the mechanism or a number that the guarantee depends on raises an error."""
     plan = PLANS[name]
     for each in fields(plan):
         if each.name in type(plan)._recorded:
@@ -207,7 +207,7 @@ class Spending(Planned[str, object, object]):
 
 
 def test_planning_ends_with_a_check():
-    """What spends more than the budget is no plan, and what cannot be compared is not, either."""
+    """A plan that spends more than the budget, or whose delta cannot be compared, raises an error."""
     for delta in (1.1e-6, 1.0, float("nan")):
         with pytest.raises(InternalError, match="exceed the budget"):
             sealed(Spending("mechanism", BUDGET), delta)
@@ -219,7 +219,7 @@ def test_planning_ends_with_a_check():
 
 
 def test_a_loaded_release_says_what_it_was_made_with(tmp_path):
-    """Its plan is a record: nothing is released by it."""
+    """The plan of a loaded release is a record and cannot release."""
     words = vp.Release.from_items(pa.array(["milk"]), PLANS["items"], PLANS["items"].guarantee)
     words.save(tmp_path / "words")
     assert not hasattr(vp.load(tmp_path / "words").plan, "release")

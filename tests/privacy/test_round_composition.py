@@ -17,7 +17,7 @@ from voxpop.privacy.joint import either, laplace_round
 
 
 def gaussian_rounds(epsilon, novel, mu):
-    """Delta of Gaussian rounds that release a novel item with a probability, by the code that composes releases."""
+    """Return delta of Gaussian rounds that release a novel item with a probability, by the composition of releases."""
     return composed_delta(epsilon, [Guarantee(1, 1.0, spend=Spend(novel, mu))], plain=False)
 
 
@@ -37,7 +37,7 @@ def test_gaussian_rounds_agree_with_the_privacy_loss_distribution(epsilon, steps
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2))
 def test_gaussian_rounds_agree_with_eighty_digits(epsilon, novel, mu):
-    """The formula's value agrees with the same formula in eighty digits."""
+    """The formula agrees with its evaluation in eighty digits."""
     mp = precise.context
     none = 1 - mp.mpf(novel)
     forward = novel + none * oracle.gaussian_delta(mp.mpf(epsilon) - mp.log(none), mu)
@@ -47,7 +47,7 @@ def test_gaussian_rounds_agree_with_eighty_digits(epsilon, novel, mu):
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2), st.floats(0, 1), st.floats(0, 1))
 def test_gaussian_rounds_grow_with_both_arguments(epsilon, novel, mu, less_novel, less_mu):
-    """A smaller chance of a hit or a smaller mu never costs more: the pair of the largest dominates."""
+    """A smaller probability of a hit or a smaller mu never costs more, so the pair of the largest values dominates."""
     smaller = gaussian_rounds(epsilon, novel * less_novel, mu * less_mu)
     assert smaller <= gaussian_rounds(epsilon, novel, mu) * (1 + 1e-10)
 
@@ -56,7 +56,7 @@ def test_gaussian_rounds_grow_with_both_arguments(epsilon, novel, mu, less_novel
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.7, 1.0])
 @pytest.mark.parametrize("hit", [1e-4, 0.1, 0.6])
 def test_laplace_pair_costs_its_hits_only(epsilon, share, hit):
-    """With pure noise of the right scale on the rest, neither direction exceeds the probability of a hit."""
+    """With pure noise of the right scale on shared items, neither direction exceeds the probability of a hit."""
     scale = 1 / epsilon
     unit = (1 - share) * epsilon  # the shift of the shared item, measured in scales
     assert scale * unit <= 1
@@ -67,7 +67,7 @@ def test_laplace_pair_costs_its_hits_only(epsilon, share, hit):
 
 @given(st.floats(0.2, 2), st.floats(0.1, 3))
 def test_too_little_laplace_noise_costs_everything(epsilon, scale):
-    """Noise that costs at most epsilon adds nothing to delta; with less, no delta below 1 is promised."""
+    """Noise that costs at most epsilon adds nothing to delta; with less noise, delta is 1."""
     assert laplace_round(epsilon, 0.25, scale, 1.0) == (
         0.25 if Fraction(1) / Fraction(scale) <= Fraction(epsilon) else 1
     )
@@ -81,7 +81,7 @@ def test_certain_hits_cost_everything():
 
 
 def test_a_supremum_over_constant_shares_would_be_too_low():
-    """Adaptive rounds cost more than the best constant share, which is why rounds give no credit for novel weight."""
+    """Adaptive rounds cost more than the best constant share, so rounds give no credit for novel weight."""
     epsilon, mu, novel = 3.0, 0.75, 2e-5
     both = gaussian_rounds(epsilon, novel, mu)
     all_shared, all_novel = gaussian_rounds(epsilon, 0.0, mu), novel

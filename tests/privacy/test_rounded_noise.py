@@ -1,4 +1,4 @@
-"""Noisy cells: the exact law, whatever doubles do."""
+"""Noisy cells have the exact law, independent of rounding in doubles."""
 
 import math
 
@@ -18,7 +18,7 @@ def draws_of(count, seed=0):
 
 
 def test_cells_have_the_probability_of_the_normal_distribution():
-    """Each of 13 cells over 400,000 draws, and the two tails. False alarm below 1e-10."""
+    """Each of 13 cells over 400,000 draws and both tails have their probability. False alarm below 1e-10."""
     draws, unit, cell, sigma = draws_of(400_000), 1 << 20, 1 << 19, 1.0
     weight = 123_457
     cells = noisy_cells(np.full(len(draws), weight), sigma, unit, cell, draws)
@@ -32,7 +32,7 @@ def test_cells_have_the_probability_of_the_normal_distribution():
 @pytest.mark.slow
 @given(weight=st.integers(0, 2**55), sigma=st.floats(0.01, 1e4), shift=st.integers(0, 2**20))
 def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
-    """The quick way and the exact way give the same cells."""
+    """The fast computation in doubles and the exact computation give the same cells."""
     unit, cell = 1 << 32, 1 << 30
     draws = draws_of(40, seed=shift)
     weights = np.full(len(draws), weight, np.int64)
@@ -42,7 +42,7 @@ def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
 
 
 def test_doubles_are_far_nearer_than_the_border():
-    """2^-42 of the size at worst, 2^-36 are allowed: where words are few, in the middle, and with large weights."""
+    """Errors are at most 2^-42 of the size, and 2^-36 is allowed: for few bits, in the middle and at large weights."""
     rng = np.random.default_rng(3)
     few = [int(2**power) for power in np.linspace(36, 63, 300)]
     middle = [(1 << 63) - int(2**power) for power in np.linspace(0, 62, 100)]
@@ -59,7 +59,7 @@ def test_doubles_are_far_nearer_than_the_border():
 
 
 def test_rounding_commutes_with_a_shift_by_whole_cells():
-    """So a user who adds whole cells shifts the output and nothing else."""
+    """A user who adds whole cells shifts only the output."""
     draws = draws_of(5000)
     base = noisy_cells(np.zeros(5000, np.int64), 3.0, 1 << 16, 1 << 12, draws)
     moved = noisy_cells(np.full(5000, 5 << 12), 3.0, 1 << 16, 1 << 12, draws)
@@ -68,7 +68,7 @@ def test_rounding_commutes_with_a_shift_by_whole_cells():
 
 @pytest.mark.parametrize("word", [0, 1, 2**64 - 1, 2**63, 2**63 - 1, 2**36 - 1])
 def test_tails_and_the_middle_are_finite(word):
-    """The least likely draws, by the exact way."""
+    """The least likely draws are computed exactly."""
     draws = np.array([[word, 12345]], np.uint64)
     (cell,) = noisy_cells(np.zeros(1, np.int64), 1.0, 1 << 20, 1 << 16, draws)
     exact = math.floor(sampling._exact(0, 1.0, 1 << 20, 1 << 16, draws[0]))

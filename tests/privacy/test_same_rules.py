@@ -1,6 +1,6 @@
-"""Rules of privacy that more than one mechanism follows, or both a plan and a release: the same everywhere.
+"""Privacy rules that several mechanisms follow, or both a plan and a release, are the same in all of them.
 
-docs/design/0014-one-rule.md lists them, with the place where each stands and the test that binds its copies.
+docs/design/0014-one-rule.md lists these rules, with the place of each and the test that compares its copies.
 """
 
 from collections import Counter
@@ -31,13 +31,13 @@ PLANNED = [
 
 @pytest.fixture(scope="module")
 def talk():
-    """Return 1,500 users who say one of two things, and a word of their own."""
+    """Return 1,500 users who each wrote one of two texts and a unique word."""
     texts = [f"{text} w{user}" for user, text in enumerate(["good morning to you all", "good night to you"] * 750)]
     return read_engine(pl.DataFrame({"who": range(1500), "what": texts}), user="who", text="what")
 
 
 def rounds_of(plan):
-    """Return the rounds of a plan in which something unknown may come out."""
+    """Return the rounds of a plan that can release unknown items."""
     return [plan.round] if hasattr(plan, "round") else [plan.first]
 
 
@@ -45,7 +45,7 @@ def rounds_of(plan):
     "mechanism", [*PLANNED, vp.papers.DPNE(3, limit=20), vp.papers.DPNE(1, weighting="policy-gaussian")]
 )
 def test_thresholds_reach_the_coins_unlowered(mechanism):
-    """What decides is the threshold that delta was computed from, on the grid that was charged for: exactly."""
+    """The deciding threshold is exactly the one that gave delta, on the grid that was charged."""
     plan = mechanism.plan(BUDGET)
     for one in rounds_of(plan):
         rule = one.rule(BUDGET)
@@ -56,7 +56,7 @@ def test_thresholds_reach_the_coins_unlowered(mechanism):
 
 @pytest.mark.parametrize("union", UNIONS)
 def test_the_spend_of_a_union_covers_its_rounds(union):
-    """What a ledger and `compose` add up is no less than what runs."""
+    """The spend that a ledger and `compose` add up is at least the cost of the rounds that run."""
     plan = union.plan(BUDGET)
     spend = plan.guarantee.spend
     assert Fraction(spend.mu) ** 2 >= mu_squared(plan.round)
@@ -67,7 +67,7 @@ def test_the_spend_of_a_union_covers_its_rounds(union):
     "ngrams", [vp.papers.DPNE(5, limit=20, weighting="policy-gaussian", ratio=1.5), vp.papers.DPNE(5)]
 )
 def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
-    """The same, with the rounds that a walk settles one after the other."""
+    """The spend of n-grams covers the rounds that a walk settles one after the other."""
     plan = ngrams.plan(BUDGET)
     spend = plan.guarantee.spend
     later = sum(mu_squared(one) for one, _ in walked(plan, [3, 1000]))
@@ -77,13 +77,13 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
 
 @pytest.mark.parametrize("weighting", ["weighted", "policy-gaussian"])
 def test_length_1_alone_is_a_set_union(weighting):
-    """One length has the noise, threshold, grid and cutoff of set union, but for the slack of its walk."""
+    """A single length has the noise, threshold, grid and cutoff of set union, except for the slack of its walk."""
     words = vp.papers.DPNE(1, limit=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
     rule = replace(WEIGHTINGS[weighting], alpha=3.0) if WEIGHTINGS[weighting].alpha else WEIGHTINGS[weighting]
     items = plan_classic(vp.SetUnion(50, rule), rule, 50, BUDGET, accounting="published").round
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
-    # With more lengths to come n-grams take the least noise, which the best pair for items exceeds.
+    # With more lengths to come, n-grams use the least noise; the best pair for items has more.
     assert words.scale == pytest.approx(items.scale, rel=1e-6)
     assert words.threshold == pytest.approx(items.threshold, rel=1e-6)
     assert words.cutoff == pytest.approx(items.cutoff, rel=1e-6) if words.cutoff else items.cutoff is None
@@ -95,7 +95,7 @@ RELEASES = [vp.SetUnion(limit=9), vp.NGrams(4, limit=9)]
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("mechanism", [*RELEASES, vp.papers.DPNE(4, limit=9, pruning="single")])
 def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch):
-    """Every pass has a purpose of its own: the difference of two histograms with the same noise would be exact."""
+    """Every pass has a separate purpose: the difference of two histograms with the same noise would be exact."""
     corpus = talk.within(
         read_engine(
             pl.DataFrame({"w": [1], "t": ["a"]}), user="w", text="t", options=vp.ReadOptions(memory="1GiB")
@@ -120,7 +120,7 @@ def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch)
 
 
 def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
-    """The test above, on a release whose rounds all have the noise of the first."""
+    """The test above fails on a release whose rounds all have the noise of the first."""
     from voxpop.mechanisms.rounds import adaptive as running
 
     real = running.score_step

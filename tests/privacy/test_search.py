@@ -22,19 +22,19 @@ def test_crossing_is_on_the_safe_side_and_near(root, power):
 
 @given(st.floats(0.5, 9.5))
 def test_crossing_finds_a_jump(root):
-    """A step, with infinite values on one side, is no obstacle."""
+    """The search handles a step with infinite values on one side."""
     found = crossing(lambda x: 1.0 if x < root else -math.inf, 0.0, 10.0)
     assert root <= found <= root * (1 + 1e-14)
 
 
 def test_crossing_at_the_start():
-    """A curve that is already at most zero is answered with the start."""
+    """For a curve that is already at most zero, the result is the start."""
     assert crossing(lambda x: -1.0, 2.0, 3.0) == 2.0
 
 
 @given(st.floats(0.0, 10.0), st.floats(-1, 11), st.floats(1e-3, 12))
 def test_around_finds_what_the_guess_missed(root, low, width):
-    """Wherever the guess was, the bracket holds the root and stays within its limits."""
+    """For any guess, the bracket contains the root and stays within its limits."""
 
     def curve(x):
         return root - x
@@ -46,5 +46,5 @@ def test_around_finds_what_the_guess_missed(root, low, width):
 
 @given(st.floats(0.1, 9.9))
 def test_lowest_finds_the_valley(bottom):
-    """Golden section ends near the bottom of a valley."""
+    """The golden-section search ends near the minimum."""
     assert abs(lowest(lambda x: abs(x - bottom), 0.0, 10.0, 40) - bottom) < 1e-6

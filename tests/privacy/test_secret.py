@@ -19,7 +19,7 @@ words = st.integers(0, 2**64 - 1)
 
 @given(st.binary(min_size=32, max_size=32), st.text(max_size=20), words, words)
 def test_draws_are_aes_of_the_pair(key, purpose, first, second):
-    """A draw is the AES-256 block of the two numbers, little endian, under the purpose's subkey."""
+    """A draw is the AES-256 block of the two numbers, little-endian, with the subkey of the purpose."""
     subkey = hashlib.blake2b(purpose.encode(), key=key, digest_size=32, person=b"voxpop purpose").digest()
     block = first.to_bytes(8, "little") + second.to_bytes(8, "little")
     expected = Cipher(algorithms.AES(subkey), modes.ECB()).encryptor().update(block)
@@ -28,7 +28,7 @@ def test_draws_are_aes_of_the_pair(key, purpose, first, second):
 
 
 def test_a_draw_depends_on_its_pair_alone():
-    """Neither order, nor neighbours, nor the size of the request changes a draw."""
+    """Neither order, nor other pairs, nor the size of the request changes a draw."""
     secret, size = Secret.fresh(), 2**18 + 7
     first = np.arange(size, dtype=np.uint64)
     second = first[::-1] % np.uint64(5)
@@ -41,7 +41,7 @@ def test_a_draw_depends_on_its_pair_alone():
 
 
 def test_one_second_number_for_all():
-    """An integer stands for an array of it."""
+    """An integer is equivalent to an array of that integer."""
     secret, first = Secret.fresh(), np.arange(9, dtype=np.uint64)
     repeated = np.full(9, 2**64 - 1, dtype=np.uint64)
     assert (secret.draws("x", first, 2**64 - 1) == secret.draws("x", first, repeated)).all()
@@ -77,7 +77,7 @@ def test_bits_are_balanced():
 
 @given(st.binary(min_size=32, max_size=32), st.lists(st.binary(max_size=20), max_size=6))
 def test_a_text_is_a_block_of_its_own(key, texts):
-    """Up to 15 bytes AES of the bytes, zeros and the length; beyond, BLAKE2b under the same key."""
+    """Up to 15 bytes draw AES of the bytes, zeros and the length; longer texts draw BLAKE2b with the same key."""
     subkey = hashlib.blake2b(b"noise/text", key=key, digest_size=32, person=b"voxpop purpose").digest()
     expected = []
     for text in texts:
@@ -91,14 +91,14 @@ def test_a_text_is_a_block_of_its_own(key, texts):
 
 
 def test_texts_that_look_alike_share_no_bits():
-    """Zeros at the end, empty texts and lengths next to a block's size are told apart (false alarm below 1e-30)."""
+    """Texts that end with zeros, empty texts and lengths near the block size differ (false alarm below 1e-30)."""
     texts = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a" * 14, b"a" * 15, b"a" * 16, b"a" * 15 + b"\0", b"a" * 2**20]
     texts += [b"a" * 14 + bytes([14]), bytes(15), bytes(16), b"\0" * 14]
     assert len({tuple(row) for row in text_draws(Secret.fresh(), texts).tolist()}) == len(texts)
 
 
 def test_a_text_draws_alike_whatever_stands_beside_it(monkeypatch):
-    """Neither order nor chunk nor neighbours change a draw."""
+    """Neither order, nor chunks, nor other texts change a draw."""
     secret, texts = Secret.fresh(), [str(number).encode() * (number % 5) for number in range(200)]
     whole = text_draws(secret, texts)
     assert (text_draws(secret, texts[::-3]) == whole[::-3]).all()
@@ -112,7 +112,7 @@ def text_draws(secret, texts):
 
 
 def test_what_is_restricted_draws_the_same_for_its_purposes_and_nothing_else():
-    """Also when it was pickled and sent; it shows no key, and lends no more than it has."""
+    """A restricted secret also works after pickling; it shows no key and cannot give purposes that it does not have."""
     secret, one = Secret.fresh(), np.ones(1, np.uint64)
     restricted = pickle.loads(pickle.dumps(secret.restrict("a", "b", f"noise{TEXT}")))
     assert (restricted.draws("b", one, 5) == secret.draws("b", one, 5)).all()
@@ -128,7 +128,7 @@ def test_what_is_restricted_draws_the_same_for_its_purposes_and_nothing_else():
 
 
 def test_a_seed_is_reproducible_and_marked():
-    """A seeded secret says that it is not private."""
+    """A seeded secret is marked as not private."""
     first = np.arange(4, dtype=np.uint64)
     assert (Secret.from_seed(7).draws("x", first, 0) == Secret.from_seed(np.int64(7)).draws("x", first, 0)).all()
     assert not Secret.from_seed(7).private
@@ -137,13 +137,13 @@ def test_a_seed_is_reproducible_and_marked():
 
 @pytest.mark.parametrize("seed", ["7", 7.0, True, None])
 def test_only_integers_are_seeds(seed):
-    """Anything else is refused."""
+    """Seeds of other types raise an error."""
     with pytest.raises(InputError, match="seed"):
         Secret.from_seed(seed)
 
 
 def test_a_secret_shows_and_copies_nothing():
-    """Neither printing nor pickling nor copying gets at the key."""
+    """Printing, pickling and copying do not reveal the key."""
     secret = Secret(b"k" * 32, private=True)
     assert repr(secret) == str(secret) == "Secret(private=True)"
     for spread in (pickle.dumps, copy.copy, copy.deepcopy):

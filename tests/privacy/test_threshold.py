@@ -1,4 +1,4 @@
-"""Thresholds for novel items, one round."""
+"""Thresholds for novel items in one round."""
 
 import math
 
@@ -20,13 +20,13 @@ def novelty(shape="symmetric", limit=100, norm=2):
 
 @pytest.mark.parametrize(("limit", "threshold"), [(100, 6.82366), (300, 7.05613)])
 def test_published_gaussian_threshold(limit, threshold):
-    """The papers' threshold at epsilon 3, delta e^-10."""
+    """The threshold equals that of the papers at epsilon 3 and delta e^-10."""
     found = lowest_threshold(novelty(limit=limit), "gaussian", 1.3327913294, math.exp(-10) / 2, 1.0)
     assert found == pytest.approx(threshold, abs=5e-6)
 
 
 def test_published_laplace_threshold():
-    """The papers' formula, evaluated as they wrote it."""
+    """The threshold equals the formula of the papers."""
     epsilon, delta = 3.0, math.exp(-10)
     expected = max(1 / t + math.log(1 / (2 * (1 - (1 - delta) ** (1 / t)))) / epsilon for t in range(1, 101))
     found = lowest_threshold(novelty(norm=1), "laplace", 1 / epsilon, delta, 1.0)
@@ -34,7 +34,7 @@ def test_published_laplace_threshold():
 
 
 def test_laplace_threshold_below_the_weight():
-    """With a delta above a half the threshold lies under the weight, where the papers' tail formula is wrong."""
+    """With a delta above a half, the threshold is below the weight, where the tail formula of the papers is wrong."""
     single = novelty(limit=1, norm=1)
     threshold = lowest_threshold(single, "laplace", 1.0, 0.9, 1.0)
     assert threshold == pytest.approx(1 + math.log(0.2), rel=1e-12)
@@ -45,7 +45,7 @@ def test_laplace_threshold_below_the_weight():
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @given(scale=st.floats(0.1, 30), log_delta=st.floats(-12, -0.1), limit=st.integers(1, 3000))
 def test_threshold_and_probability_are_inverse(shape, noise, scale, log_delta, limit):
-    """At the threshold for delta, a novel item is released with probability delta at most, and hardly less."""
+    """At the threshold for delta, a novel item is released with probability at most delta, and hardly less."""
     case = novelty(shape, limit, 1 if noise == "laplace" else 2)
     threshold = lowest_threshold(case, noise, scale, 10**log_delta, 1.0)
     found = release_probability(case, noise, scale, threshold, 1.0)
@@ -76,7 +76,7 @@ def test_noise_tails_are_right_to_twelve_digits(noise):
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @given(log_p=st.floats(-25, -0.001))
 def test_quantile_inverts_the_tail(noise, log_p):
-    """Noise exceeds its quantile with the probability asked for."""
+    """Noise exceeds its quantile with the requested probability."""
     x = exceeded_with(noise, np.array([10**log_p]))
     exact = precise.normal_below if noise == "gaussian" else precise.laplace_below
     assert float(exact(-precise.number(float(x[0])))) == pytest.approx(10**log_p, rel=1e-9)
@@ -93,6 +93,6 @@ def test_quantile_inverts_the_tail(noise, log_p):
     ],
 )
 def test_novelty_refuses_nonsense(fields):
-    """Each field is checked."""
+    """The constructor checks each field."""
     with pytest.raises(BudgetError):
         UniqueItems(**({"limit": 10, "shape": "even", "least": 0.1, "norm": 2} | fields))

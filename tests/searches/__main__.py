@@ -1,6 +1,6 @@
 """`PYTHONPATH=tests python -m searches`: search every sound weighting for neighbours further apart than it claims.
 
-Exit code 0 where none was found, 1 where one was.
+The exit code is 0 if the search finds none, and 1 otherwise.
 """
 
 import argparse
@@ -17,16 +17,16 @@ from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 
 LIMITS = (3, 6, 100)
 PAIRS_FOR_A_RELEASE = 50_000
-"""Pairs on kernels for each that goes through whole releases, which takes half a second."""
+"""Pairs on kernels for each pair in whole releases, which take half a second."""
 
 
 def sound_cells() -> list[tuple[str, int]]:
-    """Return every weighting with the norm of a noise it is sound with."""
+    """Return every weighting with the norm of its noise."""
     return [(name, rule.norm) for name, rule in WEIGHTINGS.items()]
 
 
 def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> float:
-    """Search every sound cell with its share of the pairs, say a line for each, and return the largest distance."""
+    """Search every sound weighting with its share of pairs, report each weighting, and return the largest distance."""
     cells = sound_cells()
     each = pairs // (len(cells) * (len(LIMITS) + 1)) + 1
     farthest = 0.0
@@ -43,7 +43,7 @@ def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> f
 
 
 def search_own_reaches(pairs: int, seed: int, say: Callable[[str], object]) -> float:
-    """Search the weightings of phrases for users who move further than what they paid for; return by how much."""
+    """Search the weightings of phrases for users who move weights beyond their bound; return the largest excess."""
     beyond = 0.0
     for name in ("weighted", "policy-gaussian"):
         begun = perf_counter()
@@ -56,9 +56,9 @@ def search_own_reaches(pairs: int, seed: int, say: Callable[[str], object]) -> f
 
 
 def search_releases(pairs: int, seed: int, say: Callable[[str], object]) -> float:
-    """Take neighbours through whole releases of n-grams; return the most that one user spent, of 1.
+    """Take neighbours through whole releases of n-grams; return the largest fraction of its budget that one user spent.
 
-    Where something public follows from what users paid, that is without bound.
+    The result is infinite if a public value depends on the payments of users.
     """
     begun = perf_counter()
     found = list(search_walks(pairs, seed))

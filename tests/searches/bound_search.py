@@ -1,7 +1,7 @@
-"""A search of neighbouring pairs whose users have reaches of their own, on the kernels of the individual filter.
+"""A search of neighbouring pairs with individual contribution bounds, on the kernels of the individual filter.
 
-The extra user must move the weights by no more than its own reach, whatever the reaches of all others are, from nothing
-at all to several times 1.
+The extra user must move the weights by at most its bound, for any bounds of all other users, from zero to several
+times 1.
 """
 
 from dataclasses import dataclass, replace
@@ -20,12 +20,12 @@ PAIRS_AT_ONCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What the search met.
+    """The results of the search.
 
     Attributes:
-        pairs: how many neighbouring pairs were weighed.
-        beyond: the most by which a pair was further apart than the reach of the extra user, in units of weight.
-        closest: the largest distance in parts of that reach, of reaches that are not tiny.
+        pairs: number of neighbouring pairs that were weighed.
+        beyond: largest excess of a distance over the bound of the extra user, in units of weight.
+        closest: largest distance relative to that bound, for bounds that are not tiny.
     """
 
     pairs: int
@@ -34,16 +34,16 @@ class Reached:
 
 
 def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6, seed: int = 0) -> Reached:
-    """Search neighbouring pairs for one that is further apart than the extra user's own reach.
+    """Search neighbouring pairs for one with a larger distance than the bound of the extra user.
 
     Args:
         weighting: a name, or a rule of `voxpop.mechanisms.weightings`.
-        pairs: how many pairs to weigh, rounded up to whole batches.
+        pairs: number of pairs, rounded up to whole batches.
         limit: most items of one user.
-        seed: the search is a function of it.
+        seed: determines the search.
 
     Returns:
-        How far the worst pair was beyond, and how close the closest came.
+        The largest excess and the largest relative distance.
 
     Example:
         >>> search_reaches("policy-gaussian", pairs=2000).beyond < 1e-12
@@ -65,7 +65,7 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
 
 
 def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
-    """Return reaches of users: none, a few steps, any below 1, exactly 1, and several."""
+    """Return bounds of users: zero, a few steps, any below 1, exactly 1, and several times 1."""
     kind = rng.integers(5, size=shape)
     parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_BOUND)])[kind]
     bounds: Int64s = np.where(kind == 3, ONE_BOUND, np.floor(parts * ONE_BOUND)).astype(np.int64)
@@ -73,7 +73,7 @@ def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
 
 
 def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, bounds: Int64s, limit: int) -> Floats:
-    """Return how far apart the two histograms of each pair end, users with these reaches, by the real kernel."""
+    """Return the distance between the two histograms of each pair, for users with these bounds, by the real kernel."""
     setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), bound=MOST_BOUND)
     setting = replace(setting, cutoff=round(crowds.cutoff * setting.unit))
     larger = _weighed(crowds, weighting_rule, setting, crowds.sets, bounds)

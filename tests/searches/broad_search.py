@@ -1,4 +1,4 @@
-"""A search of millions of neighbouring pairs for a weighting that moves further than it claims."""
+"""A search of millions of neighbouring pairs for a weighting with a larger sensitivity than it claims."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from voxpop.mechanisms.weightings.rule import Weighting, WeightingRule
 from voxpop.testing.sensitivity import rule_of
 
 CELLS_AT_ONCE = 1 << 21
-"""Most entries of the table of who holds what in one batch."""
+"""Largest number of entries of the table of users and items in one batch."""
 CLIMBERS = 256
 TOLERANCE = 1e-12
-"""Above 1 by more than this is a violation: rounding of the distance itself stays below it. What rounding of steps adds
-over all users is charged by `WeightingRule.sensitivity`, and is far smaller over the few users of a pair."""
+"""A larger excess over 1 is a violation: rounding of the distance stays below it. `WeightingRule.sensitivity` charges
+for rounding of steps over all users, which is far smaller over the few users of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search met.
+    """The results of a search.
 
     Attributes:
-        pairs: how many neighbouring pairs were weighed.
-        wild: largest distance of pairs made at random.
+        pairs: number of neighbouring pairs that were weighed.
+        wild: largest distance of random pairs.
         piled: largest distance of pairs built like the known counterexample.
         climbed: largest distance after climbing from the best of both.
-        worst: the pair of the largest distance of all, a batch of one.
+        worst: the pair of the largest distance, a batch of one.
     """
 
     pairs: int
@@ -39,7 +39,7 @@ class Searched:
 
     @property
     def distance(self) -> float:
-        """The largest distance of all."""
+        """The largest distance of all pairs."""
         return max(self.wild, self.piled, self.climbed)
 
     @property
@@ -59,19 +59,19 @@ def search_broadly(
 ) -> Searched:
     """Search neighbouring pairs for the largest distance, thousands in one call of the real kernel.
 
-    Half of the pairs are wild, a quarter are piled up like the known counterexample, and a quarter are steps of
-    climbers from the best of both. Starting weights are arbitrary, as a contractive weighting must not care.
+    Half of the pairs are random, a quarter are piled up like the known counterexample, and a quarter are steps of hill
+    climbs from the best of both. Starting weights are arbitrary, because a contractive weighting must hold for all.
 
     Args:
-        weighting: a name, an object of your own, or a rule of `voxpop.mechanisms.set_union`.
+        weighting: a name, an external object, or a rule of `voxpop.mechanisms.set_union`.
         norm: 1 or 2.
-        pairs: about how many pairs to weigh.
+        pairs: approximate number of pairs.
         limit: most items of one user.
-        users: most users of a pair, the extra one among them; a few more or less where left out.
-        seed: the search is a function of it.
+        users: most users of a pair, including the extra user; by default a few.
+        seed: determines the search.
 
     Returns:
-        The largest distances met, and the worst pair.
+        The largest distances, and the worst pair.
 
     Example:
         >>> search_broadly("policy-gaussian", norm=2, pairs=2000).violated
@@ -102,7 +102,7 @@ def _measured(weighting_rule: WeightingRule, norm: int, limit: int, crowds: Crow
 
 
 def _sweep(measure: Measure, make: Callable[[int], Crowds], pairs: int) -> tuple[int, Top]:
-    """Weigh batches of fresh pairs; return how many there were, and the best one."""
+    """Weigh batches of fresh pairs; return the number of pairs and the best pair."""
     done, best = 0, (-1.0, make(1))
     while done < pairs:
         size = max(1, CELLS_AT_ONCE // make(1).sets[0].size // 16)
@@ -115,7 +115,7 @@ def _sweep(measure: Measure, make: Callable[[int], Crowds], pairs: int) -> tuple
 
 
 def _climb(measure: Measure, rng: Generator, limit: int, top: Top, steps: int) -> Top:
-    """Change the best pair a little, many times over, and keep what brings it further apart."""
+    """Change the best pair a little, many times, and keep the changes that increase the distance."""
     crowds = top[1].where(np.zeros(CLIMBERS, np.int64))
     distances = np.full(CLIMBERS, top[0])
     for _ in range(steps):

@@ -1,8 +1,8 @@
 """Thousands of small neighbouring collections side by side, so that one call of a kernel weighs them all.
 
-Each pair has a block of items of its own, so pairs do not touch. A pair starts from weights that earlier users left,
-any at all: a weighting must bring no two histograms further apart from wherever they are. Then comes the extra user,
-in the larger collection only, and after it the same users in both.
+Each pair has a separate block of items, so pairs are independent. A pair starts from arbitrary weights, left by earlier
+users: from any starting weights, a weighting must not increase the distance of two histograms. Then follows the extra
+user, in the larger collection only, and after it the same users in both.
 """
 
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ class Crowds:
     """A batch of neighbouring pairs.
 
     Attributes:
-        start: float64 (pairs, items), weights before the extra user comes, at most the cutoff.
-        sets: bool (pairs, users, items), who holds what; user 0 is the extra one.
+        start: float64 (pairs, items), weights before the extra user, at most the cutoff.
+        sets: bool (pairs, users, items), the items of each user; user 0 is the extra user.
         cutoff: weight at which items stop rising.
     """
 
@@ -33,7 +33,7 @@ class Crowds:
         return len(self.start)
 
     def distances(self, weighting_rule: WeightingRule, norm: int, limit: int) -> Floats:
-        """Return how far apart the two histograms of each pair end, by the real kernel."""
+        """Return the distance between the two histograms of each pair, by the real kernel."""
         setting = RuleSetting(limit, norm, weighting_rule.bits(self.cutoff))
         setting = replace(setting, cutoff=round(self.cutoff * setting.unit))
         larger = self._weighed(weighting_rule, setting, self.sets)
@@ -55,12 +55,12 @@ class Crowds:
         return Crowds(self.start[chosen], self.sets[chosen], self.cutoff)
 
     def better(self, other: "Crowds", wins: Bools) -> "Crowds":
-        """Return the pairs, those of the other batch where it wins."""
+        """Return the pairs, replaced by those of the other batch where `wins` is true."""
         start = np.where(wins[:, None], other.start, self.start)
         return Crowds(start, np.where(wins[:, None, None], other.sets, self.sets), self.cutoff)
 
     def mutated(self, rng: Generator, limit: int) -> "Crowds":
-        """Return each pair with a few changes: who holds what, and from where an item starts."""
+        """Return each pair with a few changes of the items of users and of starting weights."""
         sets = self.sets ^ (rng.random(self.sets.shape) < 1.5 / self.sets[0].size)
         crowded = sets.sum(axis=2) > limit
         sets = np.where(crowded[:, :, None], self.sets, sets)
@@ -71,7 +71,7 @@ class Crowds:
 
 
 def some_start(rng: Generator, shape: tuple[int, ...], cutoff: float) -> Floats:
-    """Return weights: nothing, anything, or a little below the cutoff, a third each."""
+    """Return starting weights: zero, any, or a little below the cutoff, a third each."""
     kind = rng.integers(3, size=shape)
     below = np.maximum(cutoff - rng.random(shape), 0.0)
     return np.select([kind == 0, kind == 1], [np.zeros(shape), rng.random(shape) * cutoff], below)
@@ -81,10 +81,10 @@ def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None
     """Return pairs of a few users who hold any of a few items.
 
     Args:
-        rng: source of chance.
-        pairs: how many.
+        rng: random generator.
+        pairs: number of pairs.
         limit: most items of a user.
-        users: how many, the extra one among them; up to 6 where left out.
+        users: number of users, including the extra user; up to 6 by default.
     """
     items, users = int(rng.integers(1, min(limit, 8) + 1)), users or int(rng.integers(1, 7))
     cutoff = float(rng.uniform(1.0, 4.0))
@@ -94,17 +94,17 @@ def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None
 
 
 def piled_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
-    """Return pairs built like the worst ones known for DPSU's Algorithm 8.
+    """Return pairs built like the worst known pairs for Algorithm 8 of DPSU.
 
-    Items stand a little below the cutoff, but one at nothing. The extra user holds them all. Each later user holds a
-    few of those below the cutoff, which nobody else does, and the one at nothing: what the extra user saved it on the
-    former it can pour on the latter.
+    All items but one start a little below the cutoff, and the last item starts at zero. The extra user holds all items.
+    Each later user holds the last item and a few of the others, which no other later user holds. Since the extra user
+    raised the other items, the later users give more weight to the last item.
 
     Args:
-        rng: source of chance.
-        pairs: how many.
+        rng: random generator.
+        pairs: number of pairs.
         limit: most items of a user.
-        users: how many at most, the extra one among them.
+        users: largest number of users, including the extra user.
     """
     items = limit
     each = int(rng.integers(1, max(1, min(items - 1, 12)) + 1))

@@ -1,6 +1,6 @@
-"""The exact privacy loss that one user can cause in sequences: a search over neighbouring collections on the real code.
+"""The exact privacy loss of one user in sequences: a search over neighbouring collections on the real code.
 
-A tree is released from the larger collection. Then the smaller one is counted along the same releases. Each noisy
+The larger collection releases a tree. Then the smaller collection is counted along the same releases. Each noisy
 histogram contributes its l1 distance times its share of epsilon over the sensitivity. The sum, an exact fraction of
 epsilon, is the loss of the worst outputs along that tree, and must not exceed 1.
 """
@@ -30,10 +30,10 @@ class CostliestPair:
 
     Attributes:
         loss: fraction of epsilon that the extra user costs; at most 1 if the mechanism is sound.
-        users: every user's symbols, of the larger collection.
-        extra: place of the user that the smaller collection does not have.
+        users: the symbols of each user in the larger collection.
+        extra: place of the user who is missing in the smaller collection.
         limits: of the tree.
-        grams: whether the tree is that of grams (CAC12), and not that of contexts.
+        grams: whether the tree is one of grams (CAC12), and not one of contexts.
     """
 
     loss: Fraction
@@ -47,11 +47,11 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
     """Search random neighbouring collections for the largest loss.
 
     Args:
-        pairs: how many to try.
-        seed: the search is a function of it.
+        pairs: number of pairs.
+        seed: determines the search.
 
     Returns:
-        The worst pair met. A loss above 1 refutes the mechanism; finding none proves nothing.
+        The worst pair. A loss above 1 refutes the mechanism; a search without one proves nothing.
     """
     rng = np.random.default_rng(seed)
     worst = CostliestPair(Fraction(0), (), 0, None, False)
@@ -66,7 +66,7 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
         users = [_some_symbols(rng, limits) for _ in range(int(rng.integers(1, 30)))]
         extra = int(rng.integers(len(users)))
         if rng.integers(2):
-            # As many steps as one user can have, all to distinct or to repeated symbols.
+            # As many steps as one user can have, with all symbols distinct or repeated.
             users[extra] = [place * limits.alphabet // limits.max_length for place in range(limits.max_length)]
         loss = pair_loss(limits, users, extra, Secret.from_seed(seed * pairs + number), grams)
         if loss > worst.loss:
@@ -80,9 +80,9 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
     Args:
         limits: of the exploration.
         users: symbols of each user, at most `limits.max_length`.
-        extra: place of the user whom the smaller collection lacks.
+        extra: place of the user who is missing in the smaller collection.
         secret: source of the noise.
-        grams: whether the tree is that of grams.
+        grams: whether the tree is one of grams.
 
     Returns:
         The loss as a fraction of epsilon.
@@ -93,7 +93,7 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
     smaller = _Recorder(replayed=larger.levels)
     _grow(limits, others, secret, smaller, grams)
     loss = Fraction(0)
-    # By histogram: the share of its node over its sensitivity, by bin.
+    # For each histogram and bin: the share of the node over its sensitivity.
     for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
         for key in one.keys() | other.keys():
             loss += shares[key] * abs(one.get(key, 0) - other.get(key, 0))
@@ -113,7 +113,7 @@ def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", g
 
 @dataclass(slots=True)
 class _Recorder:
-    """Releases as the real code does, or repeats what was released before, and records the private counts."""
+    """Release like the real code, or repeat earlier releases, and record the private counts."""
 
     replayed: list[Any] | None = None
     levels: list[Any] = field(default_factory=list)
@@ -121,11 +121,11 @@ class _Recorder:
     shares: list[dict[int, Fraction]] = field(default_factory=list)
 
     def released_children(self, paths, nodes, keys, counts, secret):
-        """Stand for the boundary of the tree of grams."""
+        """Replace the privacy boundary of the tree of grams."""
         return self._released(paths, nodes, keys, counts, lambda: REAL_CHILDREN(paths, nodes, keys, counts, secret))
 
     def released_counts(self, noise, keys, counts):
-        """Stand for the boundary of the tree of contexts."""
+        """Replace the privacy boundary of the tree of contexts."""
         return self._released(noise.paths, noise, keys, counts, lambda: REAL_COUNTS(noise, keys, counts))
 
     def _released(self, paths, nodes, keys, counts, release):
@@ -138,7 +138,7 @@ class _Recorder:
 
 
 def _laid_out(users: Words, limits: Limits) -> np.ndarray:
-    """Return sequences as `one_sequence_each` does."""
+    """Return sequences in the form of `one_sequence_each`."""
     marked = [[*user[: limits.max_length], limits.alphabet] for user in users if len(user)]
     return np.array([symbol for user in marked for symbol in user], np.int32)
 

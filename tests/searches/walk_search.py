@@ -1,12 +1,12 @@
-"""A search of neighbouring collections through whole releases of n-grams, by the code that releases.
+"""A search of neighbouring collections through whole releases of n-grams, on the real release path.
 
-One collection is released from, and what every pass weighed is kept. Its neighbour, without one user, then goes down
-the same public path: it weighs for itself in every pass, but is answered with the weights of the first. Two things must
-hold (docs/privacy/individual.md):
+The first collection is released, and the weights of every pass are kept. Its neighbour, without one user, then follows
+the same public path: it weighs its own data in every pass, but the release uses the weights of the first collection.
+Two conditions must hold (docs/privacy/individual.md):
 
-- The squares of how far the two are apart, over those of the noise that ran, add up over all passes after length 1 to
-  at most what the plan says of them.
-- Both come to the same release, plan and all: whatever is public is a function of noisy weights.
+- The squared distances between the two, relative to the squares of the noise that ran, add up over all passes after
+  length 1 to at most the planned sum.
+- Both give the same release, including the plan: all public values are functions of noisy weights.
 """
 
 from collections.abc import Iterator
@@ -28,28 +28,28 @@ from voxpop.privacy.budget import Budget
 from voxpop.testing.sensitivity import corpus_of
 
 WALK = NGrams(max_length=4, limit=12, eta=0.1)
-"""The defaults on a small scale."""
+"""The default mechanism on a small scale."""
 BUDGET = Budget(8.0, 1e-4)
-"""So much that a thousand users are enough for every part of a walk."""
+"""A budget at which a thousand users are enough for every part of a walk."""
 WORDS, USERS = 130, 700
-"""More words than those below which tokens count as few."""
+"""More words than the number up to which tokens are few."""
 OWN = 90
-"""Words of the first user and perhaps one more: more than a pool holds."""
+"""Words that only the first user and at most one other user hold: more than a pool holds."""
 SENTENCES = (12, 60)
-"""The fewest and the most, so that many or few say each: parts of them are said more often than the whole."""
+"""The fewest and the most sentences, for many or few users of each: more users hold parts than whole sentences."""
 
 
 @dataclass(slots=True)
 class Pass:
-    """What one collection weighed in one pass.
+    """The weights of one collection in one pass.
 
     Attributes:
-        name: of the pass, as draws name it.
+        name: of the pass, as in the purposes of draws.
         unit: units of the grid in a weight of 1.
         weights: private.
         charge: of the pass; None at length 1.
-        sigma: of the noise that was asked for, in weight; 0 before it was.
-        levels: what was asked, of votes.
+        sigma: of the requested noise, in weight; 0 before the request.
+        levels: the requested levels, of votes.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Pass:
     levels: Any = None
 
     def apart(self, other: "Pass") -> float:
-        """Return the Euclidean distance from what a neighbour weighed."""
+        """Return the Euclidean distance from the weights of a neighbour."""
         ids = np.union1d(self.weights.ids, other.weights.ids)
         return float(np.linalg.norm((self._of(ids) - other._of(ids)) / self.unit))
 
@@ -70,26 +70,26 @@ class Pass:
         return found
 
     def texts(self, ids: Int64s) -> Any:
-        """Pass on what is asked of weights."""
+        """Return the words of the weights."""
         return self.weights.texts(ids)
 
     def noisy_levels(self, levels: Any, *spurious: Int64s) -> Any:
-        """Pass on what is asked of weights, and remember the noise."""
+        """Return the noisy levels of the weights, and record the noise."""
         self.sigma, self.levels = levels.rules[0].scale, levels
         return self.weights.noisy_levels(levels, *spurious)
 
     def measured(self, noise: Any, size: int) -> Any:
-        """Pass on what is asked of weights, and remember the noise."""
+        """Return the noisy weights, and record the noise."""
         self.sigma = noise.sigma
         return self.weights.measured(noise, size)
 
 
 class Watched:
-    """An engine for one release of n-grams, which keeps what every pass weighed.
+    """An engine for one release of n-grams that records the weights of every pass.
 
     Args:
-        engine: that weighs.
-        path: passes of a release whose weights are the answers in place of its own; none for its own.
+        engine: the engine that weighs.
+        path: passes of a release whose weights replace those of this engine; empty to use its own weights.
     """
 
     def __init__(self, engine: Any, path: "tuple[Any, ...]" = ()) -> None:
@@ -101,12 +101,12 @@ class Watched:
         return getattr(self._engine, name)
 
     def pools(self, secret: Any) -> WatchedPools:
-        """Begin adaptive rounds; those on Spark are not watched, since they decide on executors."""
+        """Begin adaptive rounds; rounds on Spark are not recorded, since executors decide there."""
         pools = self._engine.pools(secret)
         return WatchedPools(pools, self.passes, self._path) if isinstance(pools, Pools) else pools
 
     def length_walk(self) -> Any:
-        """Begin, answering for the walk as well."""
+        """Begin a walk that is recorded as well."""
         return Watched.__new__(Watched)._begin(self)
 
     def _begin(self, engine: "Watched") -> "Watched":
@@ -115,16 +115,16 @@ class Watched:
         return self
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
-        """Pass on what is kept, and remember what is set aside."""
+        """Keep grams in the walk, and record the deferred grams."""
         self.deferred.extend([] if deferred is None else [deferred])
         self._engine.keep(names, deferred)
 
     def weigh(self, shares: Any, limit: int, secret: Any, pass_name: str, *priced: Any) -> Pass:
-        """Weigh, keep it, and answer."""
+        """Weigh a pass, record the weights, and return the pass that the release uses."""
         return self._kept(self._engine.weigh(shares, limit, secret, pass_name, *priced), shares, pass_name, *priced[:1])
 
     def weigh_deferred(self, shares: Any, limit: int, secret: Any, pass_name: str, charge: Any) -> Pass:
-        """Weigh what was set aside, keep it, and answer."""
+        """Weigh deferred candidates, record the weights, and return the pass that the release uses."""
         return self._kept(
             self._engine.weigh_deferred(shares, limit, secret, pass_name, charge), shares, pass_name, charge
         )
@@ -141,19 +141,20 @@ class Watched:
 
 
 class StrayedError(Exception):
-    """Neighbours with the same noisy weights go different ways: something else that is private is public."""
+    """Neighbours with the same noisy weights take different paths: a private value became public."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What one pair of neighbours showed.
+    """The results of one pair of neighbours.
 
     Attributes:
-        spent: mu^2 by pass after length 1, in parts of what the plan allows to all of them.
-        words: mu^2 of length 1, in parts of what the plan allows to it.
-        strayed: whether the same noisy weights led to another release, or were asked of other items.
-        hit: whether a word of the extra user alone came out, which is charged to delta; then nothing else is said.
-        deferred: how many candidates the second-chance pass had.
+        spent: mu^2 by pass after length 1, relative to the planned mu^2 of all these passes.
+        words: mu^2 of length 1, relative to the planned mu^2 of length 1.
+        strayed: whether the same noisy weights led to another release, or to decisions about other items.
+        hit: whether a word of only the extra user was released, which is charged to delta; then the other results mean
+            nothing.
+        deferred: number of candidates of the second-chance pass.
         screened: whether there was a screening vote.
     """
 
@@ -166,7 +167,7 @@ class Walked:
 
     @property
     def total(self) -> float:
-        """Everything after length 1, of which at most 1 is allowed."""
+        """The sum over all passes after length 1, which must be at most 1."""
         return sum(self.spent.values())
 
 
@@ -174,11 +175,11 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     """Take two neighbours through one release.
 
     Args:
-        plan: of n-grams whose users pay for themselves.
+        plan: of n-grams with individual budgets.
         corpus: the larger collection, in memory.
-        user: the place of the one whom its neighbour lacks.
+        user: the place of the user who is missing in the smaller collection.
         seed: of all draws.
-        joined: whether the larger one's weights are the answers; else those of the smaller one.
+        joined: whether the release uses the weights of the larger collection, and not those of the smaller one.
     """
     pair = (corpus, without(corpus, user)) if joined else (without(corpus, user), corpus)
     first = Watched(pair[0])
@@ -210,23 +211,23 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
 
 
 def square_of_words(plan: NGramsPlan) -> float:
-    """Return the mu^2 that a plan allows to length 1."""
+    """Return the mu^2 that a plan allows for length 1."""
     if isinstance(plan.first, RoundPlan):
         raise InternalError("words come in adaptive rounds, and the plan has none")
     return plan.first.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
 
 
 def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budget = BUDGET) -> Iterator[Walked]:
-    """Take neighbours through whole releases: adaptive rounds, votes, second chance.
+    """Take neighbours through whole releases: adaptive rounds, votes, second-chance pass.
 
     Args:
-        pairs: how many.
-        seed: the search is a function of it.
-        ngrams: what is released.
+        pairs: number of pairs.
+        seed: determines the search.
+        ngrams: the mechanism.
         budget: of the release.
 
     Yields:
-        What each pair showed.
+        The results of each pair.
 
     Example:
         >>> all(each.total < 1 + 1e-9 and not each.strayed for each in search_walks(2))
@@ -235,17 +236,17 @@ def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budge
     rng, plan = np.random.default_rng(seed), ngrams.plan(budget)
     for number in range(pairs):
         corpus = said(rng)
-        # The first user says whole sentences.
+        # The first user holds whole sentences.
         user = 0 if rng.random() < 0.5 else int(rng.integers(corpus.user_key.size))
         yield walked(plan, corpus, user, seed + number, joined=bool(rng.random() < 0.5))
 
 
 def said(rng: np.random.Generator) -> LocalCorpus:
-    """Return users who say sentences that many say, or parts of them, and words in any order; one has its own words."""
+    """Return users of common sentences or parts of them, and of words in any order; one user also has unique words."""
     sentences = rng.integers(0, WORDS, (rng.integers(*SENTENCES, endpoint=True), WALK.max_length + 1))
     whole = np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()
     own = np.append(WORDS + np.arange(rng.integers(OWN, endpoint=True)), -1)
-    # The second one knows half of the first one's own words: in a round each draws a few of them.
+    # The second user holds half of the unique words of the first: in a round each user draws a few of them.
     users = [np.concatenate([whole, own]), own[own.size // 2 :]]
     for _ in range(USERS):
         part = sentences[rng.integers(len(sentences))][rng.integers(2) : rng.integers(2, WALK.max_length + 2)]

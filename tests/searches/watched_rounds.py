@@ -1,9 +1,9 @@
-"""Adaptive rounds of neighbouring collections, side by side: what each round weighed, and how far apart that is.
+"""Adaptive rounds of neighbouring collections side by side: the weights of each round, and their distance.
 
-The first collection goes through the rounds by itself, and what every round made of each item is kept. Its neighbour
-weighs for itself, but items that the first one asked about come to what they came to there. So both have the same noisy
-weights of shared items, and then (docs/privacy/adaptive.md, "Shared items") the same items must be asked about in every
-round, but for those that are in the pool of the extra user alone.
+The first collection runs the rounds, and the outcome of every item in every round is kept. Its neighbour weighs its own
+data, but items that the first collection decided get the outcome that they had there. So both have the same noisy
+weights of shared items. Then (docs/privacy/adaptive.md, "Shared items") both must decide about the same items in every
+round, except for those that are only in the pool of the extra user.
 """
 
 from collections.abc import Hashable
@@ -17,14 +17,14 @@ from voxpop.kernels.arrays import RELEASED, Bools, Bytes, Floats, Int64s, Texts,
 
 @dataclass(slots=True)
 class Round:
-    """What one collection showed in one round.
+    """The results of one collection in one round.
 
     Attributes:
         name: of the pass.
         unit: units of the grid in a weight of 1.
         sigma: of the noise that ran, in weight.
-        weights: by item that was asked about: private.
-        outcomes: by the same item, what came of it: score (in the opening none) and state.
+        weights: by decided item; private.
+        outcomes: by the same item, the outcome: score (none in the first round) and state.
         answer: of the choice of a limit, the noisy counts.
     """
 
@@ -36,23 +36,23 @@ class Round:
     answer: list[int] = field(default_factory=list)
 
     def apart(self, other: "Round") -> float:
-        """Return the Euclidean distance from what a neighbour weighed, items of either alone counted too."""
+        """Return the Euclidean distance from the weights of a neighbour, including items of only one of the two."""
         items = self.weights.keys() | other.weights.keys()
         gaps = [self.weights.get(item, 0) - other.weights.get(item, 0) for item in items]
         return float(np.linalg.norm(np.array(gaps, np.float64))) / self.unit
 
     def released(self) -> set[Hashable]:
-        """Return the items that came out."""
+        """Return the released items."""
         return {item for item, (_, state) in self.outcomes.items() if state == RELEASED}
 
 
 class WatchedPools:
-    """Pools that keep what every round showed.
+    """Pools that record the results of every round.
 
     Args:
-        pools: that weigh.
-        passes: where rounds are kept, one after the other.
-        path: passes of a release whose outcomes count in place of this one's; none for its own.
+        pools: the pools that weigh.
+        passes: the list to which rounds are added.
+        path: passes of a release whose outcomes replace those of these pools; empty to use their own outcomes.
     """
 
     def __init__(self, pools: Any, passes: list[Any], path: tuple[Any, ...]) -> None:
@@ -62,13 +62,13 @@ class WatchedPools:
         return getattr(self._pools, name)
 
     def sizes(self, edges: Any) -> Any:
-        """Count, keep it, and answer."""
+        """Count users by class, record the counts, and return them."""
         self._passes.append(Round("limit/length 1", 1, 0.0))
         path = self._path[len(self._passes) - 1] if self._path else None
         return WatchedSizes(self._pools.sizes(edges), self._passes[-1], path)
 
     def first_round(self, shares: Any, limit: int, decision: Any, pass_name: str) -> None:
-        """Weigh, keep it, and answer."""
+        """Weigh the first round, record it, and apply its outcomes."""
         kept, before = self._begin(pass_name, shares, decision.rule.scale)
 
         def decide(weights: Int64s, ids: Int64s, texts: Texts | None) -> Bools:
@@ -80,7 +80,7 @@ class WatchedPools:
         self._pools.first_round(shares, limit, decide, pass_name)
 
     def advance(self, shares: Any, step: Any, pass_name: str) -> None:
-        """Weigh, keep it, and answer."""
+        """Weigh a later round, record it, and apply its outcomes."""
         kept, before = self._begin(pass_name, shares, step.sigma)
 
         def advanced(weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
@@ -99,12 +99,12 @@ class WatchedPools:
 
 @dataclass(slots=True)
 class WatchedSizes:
-    """The number of users by class, and what the choice of a limit sees of it.
+    """The number of users by class, and the noisy counts for the choice of a limit.
 
     Attributes:
         sizes: private.
-        kept: where they are kept.
-        before: of a release whose noisy counts are the answer; None for its own.
+        kept: the round that records the counts.
+        before: a round whose noisy counts are used; None to use new ones.
     """
 
     sizes: Any
@@ -112,7 +112,7 @@ class WatchedSizes:
     before: Round | None
 
     def measured(self, noise: Any, size: int) -> Int64s:
-        """Count, keep it, and answer."""
+        """Measure the counts, record them, and return the noisy counts."""
         counts = self.sizes.measured(lambda weights, names: weights, size)
         own = self.sizes.measured(noise, size).tolist() if self.before is None else self.before.answer
         self.kept.sigma, self.kept.answer = noise.sigma, own
@@ -121,13 +121,13 @@ class WatchedSizes:
 
 
 def strayed(larger: list[Round], smaller: list[Round]) -> bool:
-    """Say whether rounds differ in more than items of the extra user alone.
+    """Return whether rounds differ in more than items of only the extra user.
 
     Args:
-        larger: the rounds of the collection with the user, from the opening on.
-        smaller: those of the one without.
+        larger: the rounds of the collection with the user, beginning with the first.
+        smaller: the rounds of the collection without the user.
     """
-    # Items of pools of the smaller collection: shared ones, once the opening is over.
+    # Items of pools of the smaller collection: shared items, once the first round is over.
     shared = {item for each in smaller[1:] for item in each.weights}
     return any(
         one.weights.keys() & shared != other.weights.keys() for one, other in zip(larger[1:], smaller[1:], strict=True)
@@ -135,14 +135,14 @@ def strayed(larger: list[Round], smaller: list[Round]) -> bool:
 
 
 def hit(larger: list[Round], smaller: list[Round]) -> bool:
-    """Say whether an item of the extra user alone came out: that is charged to delta, and both go on differently."""
+    """Return whether an item of only the extra user was released; this is charged to delta, and both then differ."""
     return any(one.released() - other.weights.keys() for one, other in zip(larger, smaller, strict=True))
 
 
 def _shown(
     kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[float, int]]
 ) -> list[tuple[float, int]]:
-    """Keep what was asked, and return the outcomes that count."""
+    """Record the decided items, and return the outcomes that count."""
     known = {} if before is None else before.outcomes
     outcomes = [known.get(item, each) for item, each in zip(items, own, strict=True)]
     kept.weights.update(zip(items, weights.tolist(), strict=True))

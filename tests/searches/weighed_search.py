@@ -1,8 +1,8 @@
 """A search of neighbouring pairs through the whole private side: grouping, bounding, order of users, and weighing.
 
-`broad_search.py` calls the kernels on sets that are bounded already. Here users hold more than the limit, and hold it
-twice; which of it counts, and in which order users come, is decided by the code that decides it in a release. Pairs lie
-side by side in one collection, each with users and items of its own.
+`broad_search.py` calls the kernels on sets that are already bounded. Here users hold more items than the limit, and
+some of them twice; the code of a release chooses the items that count and the order of users. All pairs are in one
+collection, each with separate users and items.
 """
 
 from dataclasses import dataclass, replace
@@ -22,10 +22,10 @@ ITEMS, USERS = 6, 5
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """What the search met.
+    """The results of the search.
 
     Attributes:
-        pairs: how many neighbouring pairs were weighed.
+        pairs: number of neighbouring pairs that were weighed.
         distance: the largest distance between the histograms of a pair.
     """
 
@@ -39,12 +39,12 @@ def search_weighing(weighting: str | WeightingRule, *, norm: int, pairs: int, li
     Args:
         weighting: a name, or a rule of `voxpop.mechanisms.set_union`.
         norm: 1 or 2.
-        pairs: how many pairs to weigh, rounded up to whole batches.
+        pairs: number of pairs, rounded up to whole batches.
         limit: most items of one user; users hold up to 6.
-        seed: the search is a function of it.
+        seed: determines the search.
 
     Returns:
-        The largest distance met.
+        The largest distance.
 
     Example:
         >>> search_weighing("weighted", norm=2, pairs=1000).distance <= 1 + 1e-12

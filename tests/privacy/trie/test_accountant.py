@@ -1,4 +1,4 @@
-"""The accountant against exhaustion: never below, and within one per cent."""
+"""The accountant compared with exhaustive computation: never below it, and within one per cent."""
 
 import math
 from fractions import Fraction
@@ -26,7 +26,7 @@ DELTA = 1 / (100 * USERS)
 @pytest.mark.parametrize(("rate", "theta"), [(0.2, 2), (0.3, 3), (0.5, 2), (0.5, 4), (0.8, 3)])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.5])
 def test_one_word_agrees_with_exhaustion(rate, theta, epsilon, added):
-    """Three rounds, every path of holders: the bound is above the worst one, by at most one per cent."""
+    """Over three rounds and all paths of users, the bound is above the worst path by at most one per cent."""
     most = 24
     exact = worst_one_word(math.exp(epsilon), most, 3, Ballot(rate, theta), added)
     bound = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 3, "one", added, 1200)
@@ -38,7 +38,7 @@ def test_one_word_agrees_with_exhaustion(rate, theta, epsilon, added):
 @pytest.mark.parametrize(("rate", "theta"), [(0.2, 2), (0.3, 3), (0.5, 2), (0.5, 4), (0.8, 3)])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.5])
 def test_many_words_agree_with_exhaustion(rate, theta, epsilon, added):
-    """Three rounds, every adversary that knows what survived: the bound is above, by at most one per cent."""
+    """Over three rounds and all adversaries that see surviving prefixes, the bound is above by at most one per cent."""
     most = 24
     exact = worst_many_words(math.exp(epsilon), most, 3, Ballot(rate, theta), added)
     bound = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 3, "many", added, 1200)
@@ -53,7 +53,7 @@ BALLOTS = [Ballot(0.5, 3, 0.2, 0.3), Ballot(0.7, 5, 0.05, 0.5), Ballot(0.3, 2, 0
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.5])
 @pytest.mark.parametrize(("words", "worst", "most"), [("one", worst_one_word, 22), ("many", worst_many_words, 16)])
 def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon, added):
-    """The same where a user may vote more than once: every path of holders, from exact fractions."""
+    """If a user may vote more than once, the bound covers every path of users, from exact fractions."""
     exact = worst(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, words, added, 1200)
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
@@ -62,7 +62,7 @@ def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 0.99), st.integers(2, 60), st.floats(0.0, 0.9), st.floats(0.0, 0.9))
 def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate, theta, again, further):
-    """Tails are whole numbers of 2^-128, also far down, and fall; the bars of what runs are these numbers."""
+    """Tails are whole numbers of 2^-128, also far down, and decrease; the release uses exactly these numbers."""
     tails = Ballot(rate, theta, again, further).tails
     bars = Rules(Ballot(rate, theta, again, further), 1).bars
     assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
@@ -77,7 +77,7 @@ def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate,
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.05, 0.95), st.integers(2, 12), st.floats(0.001, 0.9), st.floats(0.001, 0.9), st.integers(0, 60))
 def test_survival_with_several_votes_against_fractions(rate, theta, again, further, holders):
-    """Sums of votes, and their complements, to a relative 1e-10, in both tails."""
+    """The sums of votes and their complements have a relative error below 1e-10 in both tails."""
     ballot = Ballot(rate, theta, again, further)
     law = votes_law(holders, ballot)
     survived, lost = survival(ballot, np.array([holders]))
@@ -89,7 +89,7 @@ def test_survival_with_several_votes_against_fractions(rate, theta, again, furth
     ("batch", "one", "many"), [(6269, 0.0395, 0.054), (11_941, 0.0825, 0.1115), (21_718, 0.1645, 0.2205)]
 )
 def test_the_papers_own_parameters(batch, one, many):
-    """What the paper runs for its claims of epsilon 1, 2 and 4, at theta 12 and 10 rounds: some thirty times less."""
+    """The parameters of the paper for epsilon 1, 2 and 4, at theta 12 and 10 rounds, cost some thirty times less."""
     rate = batch / USERS
     for epsilon, words in ((one, "one"), (many, "many")):
         assert trie_delta(epsilon, Ballot(rate, 12), 10, words) <= DELTA
@@ -110,12 +110,12 @@ def test_the_papers_own_parameters(batch, one, many):
     ],
 )
 def test_known_epsilons(epsilon, rate, theta, words):
-    """Values that an independent computation gave, to the digits it gave."""
+    """Epsilon agrees with an independent computation, to its stated digits."""
     assert trie_epsilon(DELTA, Ballot(rate, theta), 10, words) == pytest.approx(epsilon, abs=1.6e-3)
 
 
 def test_the_other_direction_of_one_word():
-    """Without the user nothing is e^epsilon times as likely beyond -ln(1 - s); below, the recursion has its value."""
+    """Without the user, no result is e^epsilon times as likely for epsilon > -ln(1 - s); below, the recursion holds."""
     corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
     assert direction_delta(1e-4, corners, 0.2, 10, "one", False, 1200) == pytest.approx(0.0319, abs=2e-4)
@@ -123,7 +123,7 @@ def test_the_other_direction_of_one_word():
 
 @given(st.floats(0.01, 0.95), st.integers(2, 40), st.integers(0, 400))
 def test_survival_against_fifty_digits(rate, theta, spare):
-    """Binomial tails, and their complements, to a relative 1e-10."""
+    """Binomial tails and their complements have a relative error below 1e-10."""
     holders = theta - 1 + spare
     survived, lost = survival(Ballot(rate, theta), np.array([holders]))
     s = number(rate)
@@ -143,7 +143,7 @@ def test_survival_against_fifty_digits(rate, theta, spare):
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
 def test_leaving_points_out_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
-    """Corners between the points: never below what all points give, and within one and a half per cent of it."""
+    """Corners between the points never give less than all points, and at most one and a half per cent more."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     monkeypatch.setattr(accountant, "_ALL", 10**9)
@@ -158,7 +158,7 @@ def trie_epsilon_about(rate):
 @settings(max_examples=40)
 @given(st.floats(0.001, 0.5), st.integers(2, 30))
 def test_corners_enclose_every_point(rate, theta):
-    """Every point lies within the polygon: below all lines through neighbouring corners of its upper side."""
+    """Every point lies in the polygon, below all lines through neighbouring corners of its upper side."""
     p, _, q, _ = chances(Ballot(rate, theta))
     order = np.argsort(p, kind="stable")
     p, q = p[order], q[order]
@@ -172,14 +172,14 @@ def test_corners_enclose_every_point(rate, theta):
 @pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_finer_grids_only_lower_the_bound(words):
-    """Every grid is safe: the finest gives the least, and all are above it."""
+    """Every grid gives a safe bound: the finest gives the least, and all others are above it."""
     values = [trie_delta(0.6, Ballot(0.15, 12), 8, words, nodes=nodes) for nodes in (60, 120, 240, 480, 960, 3840)]
     assert all(value >= values[-1] * (1 - 1e-6) for value in values)
     assert values[0] > values[-1]
 
 
 def test_a_user_alone_is_found_with_the_chance_of_theta_coins():
-    """With theta - 1 others, what betrays the user is that all theta are sampled: no epsilon pays for it."""
+    """With theta - 1 others, sampling all theta users reveals the user: no epsilon covers this event."""
     assert trie_delta(50, Ballot(0.5, 10), 1) == pytest.approx(0.5**10, rel=1e-6)
     assert survives(10, Ballot(0.5, 10)) == 0.5**10
 
@@ -198,7 +198,7 @@ def test_a_user_alone_is_found_with_the_chance_of_theta_coins():
     ],
 )
 def test_out_of_range(wrong):
-    """Values that mean nothing are refused by name."""
+    """Parameters out of range raise an error that names them."""
     law = {"rate": 0.5, "theta": 3, "again": 0.1, "further": 0.1}
     values = {"epsilon": 1.0, "rounds": 2, "words": "one", **law, **wrong}
     with pytest.raises(BudgetError, match=next(iter(wrong))):

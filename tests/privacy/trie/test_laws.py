@@ -1,4 +1,4 @@
-"""The real client and server, through every sample and every choice: the guarantee holds, and broken twins break it."""
+"""The real client and server over all samples and choices: the guarantee holds, and mutants violate it."""
 
 import math
 import random
@@ -21,7 +21,7 @@ def rules_of(words, rate, theta, rounds=2, unit=1, again=0.0, further=0.0):
 
 
 def neighbours(rng, rules, alphabet="ab"):
-    """Clients with random words, and the same without the last of them."""
+    """Return clients with random words, and the same clients without the last."""
     possible = [(a,) for a in alphabet] + [(a, b) for a in alphabet for b in alphabet]
     possible = [word for word in possible if len(word) <= rules.longest]
     count = rng.randint(2, 5)
@@ -33,7 +33,7 @@ def neighbours(rng, rules, alphabet="ab"):
 
 
 def worst_ratio(rules, cases, says=honest, seed=0):
-    """The largest exact delta over its bound that random neighbours show, both ways."""
+    """Return the largest ratio of exact delta to its bound over random neighbours, in both directions."""
     rng = random.Random(seed)
     corners, worst = chances(rules.ballot), 0.0
     bounds = {
@@ -54,14 +54,14 @@ def worst_ratio(rules, cases, says=honest, seed=0):
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), (0.6, 2), (0.5, 3)])
 @pytest.mark.parametrize("unit", [1, 2])
 def test_one_word_never_exceeds_the_accountant(rate, theta, unit):
-    """Exact laws of random neighbours stay below the bound, and the worst of them nearly reach it."""
+    """The exact laws of random neighbours stay below the bound, and the worst nearly reaches it."""
     worst = worst_ratio(rules_of("one", rate, theta, rounds=3 if unit == 1 else 2, unit=unit), 12)
     assert 0.5 < worst <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), pytest.param(0.6, 2, marks=pytest.mark.slow)])
 def test_many_words_never_exceed_the_accountant(rate, theta):
-    """The same where each round draws a word anew."""
+    """The bound also holds if each round draws a word again."""
     worst = worst_ratio(rules_of("many", rate, theta, rounds=3), 6)
     assert 0.2 < worst <= 1 + 1e-9
 
@@ -71,13 +71,13 @@ def test_many_words_never_exceed_the_accountant(rate, theta):
     ("rate", "theta", "again", "further"), [(0.4, 2, 0.3, 0.0), pytest.param(0.5, 3, 0.2, 0.5, marks=pytest.mark.slow)]
 )
 def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, again, further):
-    """Every number of votes of every user, through the real client and server: below the bound, and near it."""
+    """For every number of votes of every user, the real client and server stay below the bound and come near it."""
     worst = worst_ratio(rules_of(words, rate, theta, 2, again=again, further=further), 6)
     assert least < worst <= 1 + 1e-9
 
 
 def test_votes_that_come_again_more_often_than_accounted_are_caught():
-    """Accounted with a chance of 0.05 for each further vote, run with 0.9: a user alone is found far too often."""
+    """The accounting assumes 0.05 for each further vote, and the run uses 0.9: a single user is found far too often."""
     run, claimed = rules_of("one", 0.5, 4, again=0.9, further=0.9), Ballot(0.5, 4, 0.05, 0.05)
     clients = [client_of(0, {("a",): 1}, run)]
     laws = [law_of(each, run, ballots(len(each), run.ballot)) for each in (clients, [])]
@@ -88,7 +88,7 @@ def test_votes_that_come_again_more_often_than_accounted_are_caught():
 
 
 def every_live_prefix(client: Client, trie, rules):
-    """A broken client: it votes for all its live prefixes at once."""
+    """Vote for all live prefixes of a client at once: a broken client."""
     votes = {
         prefix_after(word, rules.size(trie.rounds + 1))
         for word, _ in client.words
@@ -98,7 +98,7 @@ def every_live_prefix(client: Client, trie, rules):
 
 
 def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
-    """Four words at once cost about four times what one vote costs: far over the bound for many words."""
+    """Four words at once cost about four times as much as one vote, far above the bound for many words."""
     rules = rules_of("many", 0.3, 2, rounds=2)
     words = {(letter,): 1 for letter in "abcd"}
     others = [client_of(user, {(letter,): 1}, rules) for user, letter in enumerate("abcd")]
@@ -113,10 +113,11 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
 
 
 def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
-    """Two words of theta holders each, and a batch of 2 theta - 1: one of them always grows, unless somebody is absent.
+    """Two words of theta holders each, and a batch of 2 theta - 1: one word always grows, unless a client has no word.
 
-    With the user nobody in the batch holds nothing, so "neither grows" is impossible; with an empty user in the place
-    it has probability 9/35. For Bernoulli sampling at that rate this direction costs nothing at epsilon 1.
+    With the user, each client in the batch holds a word, so it is impossible that neither word grows. With an empty
+    client instead, this has probability 9/35. For Bernoulli sampling at that rate, this direction costs nothing at
+    epsilon 1.
     """
     rules = rules_of("one", 3 / 7, 2, rounds=2)
     words = ["a"] * 3 + ["b"] * 3
@@ -126,12 +127,12 @@ def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
     bound = direction_delta(1.0, chances(Ballot(rules.ballot.rate, 2)), rules.ballot.rate, 2, "one", False, 800)
     assert bound == 0.0
     assert hockey_stick(laws[1], laws[0], math.exp(1.0)) > 0.2
-    assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # no epsilon pays for it
+    assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # no epsilon covers this event
 
 
 @pytest.mark.parametrize(("rate", "theta", "epsilon"), [(0.9, 3, 1.5), (0.5, 3, 0.3), (0.3, 3, 0.2)])
 def test_nodes_that_come_back_stay_within_the_bound(rate, theta, epsilon):
-    """Holders rise from round to round where a node that was lost is asked in the next; the bound has to hold."""
+    """The number of voters rises if a lost node votes in the next round; the bound must hold."""
     lost = {1: {0, 1, 2}, 2: {0}}
     rules = rules_of("one", rate, theta, rounds=3)
 
@@ -146,7 +147,7 @@ def test_nodes_that_come_back_stay_within_the_bound(rate, theta, epsilon):
 
 
 def test_one_coin_for_several_users_is_caught():
-    """Users of one key who shared a coin: theta - 1 of them and the user survive with s^2 instead of s^theta."""
+    """If users of one key share a coin, theta - 1 of them and the user survive with s^2 instead of s^theta."""
     rules = rules_of("one", 0.3, 3, rounds=2)
     clients = [client_of(user, {("a",): 1}, rules) for user in range(3)]
     together = [
@@ -160,7 +161,7 @@ def test_one_coin_for_several_users_is_caught():
 
 
 def test_a_threshold_of_one_less_is_caught():
-    """A server that grows prefixes with theta - 1 votes exceeds the bound for theta."""
+    """A server that extends prefixes with theta - 1 votes exceeds the bound for theta."""
     loose = rules_of("one", 0.3, 2, rounds=2)
     clients = [client_of(user, {("a",): 1}, loose) for user in range(2)]
     laws = [law_of(each, loose, bernoulli(len(each), 0.3)) for each in (clients, clients[:1])]
@@ -170,7 +171,7 @@ def test_a_threshold_of_one_less_is_caught():
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize(("rate", "theta", "again"), [pytest.param(0.3, 3, 0.0, marks=pytest.mark.slow), (0.4, 2, 0.3)])
 def test_a_person_who_is_two_users_stays_below_the_bound_of_two_and_breaks_that_of_one(words, rate, theta, again):
-    """Exact laws of data sets that differ in two users: below `group_delta`, and above what one user costs."""
+    """Exact laws of data sets that differ in two users stay below `group_delta` and exceed the bound of one user."""
     rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
     ran = (rules.ballot, rules.rounds, rules.words)
     bounds = {
@@ -191,9 +192,9 @@ def test_a_person_who_is_two_users_stays_below_the_bound_of_two_and_breaks_that_
 
 @pytest.mark.parametrize("added", [0, 1, 2])
 def test_votes_that_a_node_makes_up_take_the_guarantee_from_others(added):
-    """Whoever adds theta - 1 votes learns of a single holder with the chance that it is asked, at any epsilon.
+    """Adding theta - 1 votes reveals a single user with the probability that the user is sampled, at any epsilon.
 
-    The law of the rest is as before. So the guarantee needs that nodes add no votes of their own.
+    The law of other results is unchanged. So the guarantee requires that nodes add no votes.
     """
     rules = rules_of("one", 0.5, 3, rounds=1, again=0.1, further=0.1)
     secret, ballot = Prefix(("a",)), rules.ballot
@@ -205,12 +206,12 @@ def test_votes_that_a_node_makes_up_take_the_guarantee_from_others(added):
     with_user = {grown: chance for (holders, grown), chance in released.items() if holders}
     without = {grown: chance for (holders, grown), chance in released.items() if not holders}
     exact = hockey_stick(with_user, without, math.exp(20.0))
-    # With `added` votes given, theta - added of the user's own are enough.
+    # With `added` votes, theta - added votes of the user are enough.
     assert exact == pytest.approx(ballot.tails[2 - added], rel=1e-12)
     assert (exact <= trie_delta(20.0, ballot, 1)) == (added == 0)
 
 
 def chance_of_votes(ballot, holders):
-    """How likely 0, 1, ..., theta votes of nobody or of one user are."""
+    """Return the probabilities of 0, 1, ..., theta votes of one user, or of no user."""
     tails = [1.0, *ballot.tails, 0.0]
     return [high - low for high, low in pairwise(tails)] if holders else [1.0]

@@ -1,4 +1,4 @@
-"""The paper's theorem, its corollary as printed and corrected, its table, and its trade-off by a cut."""
+"""The theorem of the paper, its corollary as printed and as corrected, its table, and its trade-off by a cut."""
 
 import math
 
@@ -28,7 +28,7 @@ USERS = 658_769
     [(1, 6269, 1.2126, 5224), (2, 11_941, 2.4529, 9951), (4, 21_718, 5.0355, 18_098)],
 )
 def test_corollary_2_does_not_follow_from_theorem_1(claimed, batch, by_theorem, corrected):
-    """As printed it gives batches for which Theorem 1 says 1.21, 2.45 and 5.04; corrected it gives what was claimed."""
+    """By Theorem 1, batches of the printed corollary cost 1.21, 2.45 and 5.04; the corrected one gives the claims."""
     assert math.floor(printed_rate(claimed, 10) * USERS) == batch
     assert theorem_epsilon(printed_rate(claimed, 10), 12, 10) == pytest.approx(by_theorem, abs=1e-3)
     rate = corollary_rate(claimed, 12, 10)
@@ -41,7 +41,7 @@ def test_corollary_2_does_not_follow_from_theorem_1(claimed, batch, by_theorem, 
     [(10**4, 10, 0.105, 1.05), (10**6, 12, 0.012, 0.12), (10**8, 14, 0.0014, 0.014), (10**10, 16, 0.00016, 0.0016)],
 )
 def test_table_1(users, theta, one, ten):
-    """The paper's Table 1, with gamma 1, to two digits."""
+    """Table 1 of the paper, with gamma 1, agrees to two digits."""
     rate = users**-0.5
     assert table_theta(users) == theta
     assert theorem_epsilon(rate, theta, 1) == pytest.approx(one, rel=0.03)
@@ -50,7 +50,7 @@ def test_table_1(users, theta, one, ten):
 
 
 def test_a_plan_by_the_paper():
-    """Epsilon 1 at delta 1/(100 n): theta 12, and about 2,700 holders; exact accounting confirms it easily."""
+    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users; exact accounting easily confirms it."""
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
     assert theta == 12
@@ -60,7 +60,7 @@ def test_a_plan_by_the_paper():
 
 
 def test_the_theorem_says_when_it_holds():
-    """Its hypotheses on the number of users, as one number."""
+    """One number of users expresses the hypotheses of the theorem."""
     assert least_users(0.5) == 10_000
     assert least_users(0.001) == 10**6
     assert theorem_epsilon(0.1, 10, 5) == math.inf
@@ -69,7 +69,7 @@ def test_the_theorem_says_when_it_holds():
 
 
 def test_discovery_with_batches_by_simulation():
-    """Proposition 1 against 20,000 draws of batches; false alarm below 1e-9 (6.2 deviations)."""
+    """Proposition 1 agrees with 20,000 draws of batches; false alarm below 1e-9 (6.2 deviations)."""
     rng = np.random.default_rng(11)
     runs, users, holders, batch, theta, rounds = 20_000, 500, 60, 80, 9, 2
     votes = rng.hypergeometric(holders, users - holders, batch, size=(runs, rounds))
@@ -80,7 +80,7 @@ def test_discovery_with_batches_by_simulation():
 
 @pytest.mark.parametrize("cut", [12, 20, 40])
 def test_the_trade_off_by_simulation(cut):
-    """Delta of a cut is what a prefix of one holder more survives with; the ratio beyond it is within epsilon."""
+    """Delta of a cut is the survival probability with one more user; beyond the cut, the ratio is within epsilon."""
     users, batch, theta = 300, 60, 8
     pair = trade_off(cut, users, batch, theta)
     rng = np.random.default_rng(cut)

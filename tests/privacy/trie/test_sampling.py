@@ -1,4 +1,4 @@
-"""The plan needs the fewest holders, keeps to its budget, and is found fast."""
+"""The plan needs the fewest users, stays within its budget, and is found quickly."""
 
 import math
 
@@ -27,7 +27,7 @@ DELTA = 1 / 65_876_900
     ],
 )
 def test_no_worse_than_the_best_known(epsilon, words, rate, theta, holders):
-    """The known best of a coarse search is valid and needs as many holders as known; ours needs no more."""
+    """The best result of a coarse search is valid and needs the known number of users; the plan needs no more."""
     assert trie_delta(epsilon, Ballot(rate, theta), 10, words) <= DELTA
     assert users_needed(0.9, Ballot(rate, theta), 10) == holders
     found = best_sampling(Budget(epsilon, DELTA), 10, words, "one")
@@ -45,7 +45,7 @@ def test_no_worse_than_the_best_known(epsilon, words, rate, theta, holders):
     ],
 )
 def test_no_threshold_near_is_better(words, epsilon, delta, rounds):
-    """Against a search over thresholds, each with the largest rate on a grid of one per cent."""
+    """The plan is compared with a search over thresholds, each with the largest rate on a grid of two per cent."""
     found = best_sampling(Budget(epsilon, delta), rounds, words, "one")
     ours = users_needed(0.9, found.ballot, rounds)
     for theta in range(max(2, found.ballot.theta - 6), found.ballot.theta + 8, 2):
@@ -67,7 +67,7 @@ def test_no_threshold_near_is_better(words, epsilon, delta, rounds):
     ],
 )
 def test_several_votes_need_far_fewer_holders(epsilon, rounds, words, holders):
-    """Certified at full length; at epsilon 1 in four rounds 40 % fewer than the 117 of ten rounds and single votes."""
+    """Certified at full length. At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117)."""
     found = best_sampling(Budget(epsilon, DELTA), rounds, words)
     assert found.delta == trie_delta(epsilon, found.ballot, rounds, words) <= DELTA
     assert users_needed(0.9, found.ballot, rounds) <= holders
@@ -77,10 +77,10 @@ def test_several_votes_need_far_fewer_holders(epsilon, rounds, words, holders):
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
 def test_no_coin_needs_fewer_than_one_round_does(epsilon, least):
-    """The bound of docs/privacy/heavy-hitters.md: with single votes, however rounds differ, so many holders at least.
+    """With single votes, any rounds need at least this number of users: the bound of docs/privacy/heavy-hitters.md.
 
-    Every threshold, each with the largest rate that one round may have: delta is a maximum over holders, and only falls
-    short of it where too few are looked at, which would make the bound lower.
+    Each threshold has the largest rate that one round may have. Delta is a maximum over numbers of users; if too few
+    numbers are checked, delta is too small, which would only make the bound lower.
     """
     holders, best = np.arange(1200), 10**6
     for theta in range(2, 60):
@@ -99,7 +99,7 @@ def test_no_coin_needs_fewer_than_one_round_does(epsilon, least):
 
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), pytest.param(0.3, 24, marks=pytest.mark.slow)])
 def test_any_reasonable_budget_is_met(epsilon, rounds):
-    """Small and large budgets, few and many rounds: a plan, within its budget."""
+    """Small and large budgets with few and many rounds have a plan within the budget."""
     found = best_sampling(Budget(epsilon, 1e-7), rounds, "many")
     assert 0 < found.delta <= 1e-7
     assert 0 < found.ballot.rate < 1
@@ -107,13 +107,13 @@ def test_any_reasonable_budget_is_met(epsilon, rounds):
 
 @pytest.mark.parametrize(("delta", "rounds", "word"), [(0.0, 10, "delta"), (1e-14, 10, "delta"), (1e-6, 0, "rounds")])
 def test_what_cannot_be_met_is_refused(delta, rounds, word):
-    """Without delta, or with one too small to be certified, there is no plan."""
+    """Without delta, or with a delta too small to be certified, planning raises an error."""
     with pytest.raises(BudgetError, match=word):
         best_sampling(Budget(1, delta), rounds)
 
 
 def test_discovery_is_a_binomial_tail_to_the_power_of_rounds():
-    """Against the sum, for small numbers; and the number of holders is the least that will do."""
+    """The probability equals the sum for small numbers, and the number of users is the smallest that suffices."""
     tail = sum(math.comb(12, i) * 0.3**i * 0.7 ** (12 - i) for i in range(4, 13))
     assert discovery_rate(12, Ballot(0.3, 4), 5) == pytest.approx(tail**5, rel=1e-12)
     assert discovery_rate(3, Ballot(0.3, 4), 5) == 0.0
