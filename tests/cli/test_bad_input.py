@@ -86,7 +86,7 @@ def test_bad_deltas(voxpop, posts, command, delta):
 
 @pytest.mark.parametrize("command", RELEASING)
 def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
-    """The cases are a file, a folder below a file, the current folder, and a read-only folder.
+    """The cases are a file, a folder below a file, the current folder, and a folder without permission.
 
     The error occurs before any data is read.
     """

@@ -73,7 +73,7 @@ def test_every_weighting_of_the_registry_has_a_name(voxpop, name):
 
 
 def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
-    """The same seed gives the same files; the output states that the release is not private."""
+    """The same seed gives the same files; output and files state that the release is not private."""
     first = voxpop("items", *CALL, "--seed", 1, "-o", "one")
     content = voxpop("items", *CALL, "--seed", 1, "-o", "two", "--json").json
     assert "NOT PRIVATE" in first.out
@@ -149,7 +149,7 @@ def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
 
 @pytest.mark.jit
 def test_demo(tmp_path):
-    """The demo releases phrases of the standard library and completes some; the test allows three times 20 seconds."""
+    """The demo releases and completes phrases of the standard library; the test allows three times its 20 seconds."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", "import sys; from voxpop.cli import main; sys.exit(main(['demo']))"],

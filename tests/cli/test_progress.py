@@ -1,4 +1,4 @@
-"""On a terminal, commands show a progress bar: the rounds of heavy hitters, and the lengths of sequences."""
+"""On a terminal, long commands show a progress bar: the rounds of heavy hitters, and the lengths of sequences."""
 
 import io
 import sys

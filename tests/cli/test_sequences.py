@@ -102,7 +102,7 @@ def test_the_plan_of_an_alphabet_to_be_found(voxpop):
 
 @pytest.mark.jit
 def test_a_seed_is_marked(voxpop, visits, tmp_path):
-    """The same seed gives the same files, and the output states that the model is not private."""
+    """The same seed gives the same files; output and files state that the model is not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
     assert all("NOT PRIVATE" in call.out for call in calls)
     for name in ("grams.parquet", "model.json", "synthetic.parquet"):

@@ -55,7 +55,7 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
 
 
 def test_documents_are_about_all_results_of_the_folder(voxpop, words, tmp_path):
-    """The exported documents include the ranking."""
+    """The documents that operators sign include the ranking."""
     voxpop("top", words, *READ, *SPEND, "--k", 2)
     for name in ("registry", "checklist"):
         assert voxpop("export", words, "-o", name, "--format", name).code == 0

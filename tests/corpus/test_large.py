@@ -23,7 +23,7 @@ def texts(tmp_path_factory):
 
 @pytest.mark.jit
 def test_no_size_at_which_something_is_done_otherwise_changes_a_release(texts, monkeypatch):
-    """Frequent release of pages, names in small parts, and pair numbering by one thread give the same grams."""
+    """Repeated freeing of pages, names in small parts, and pair numbering by one thread give the same grams."""
     expected = PLAN.release(texts, seed=5)
     assert {len(gram) for gram in expected} == {1, 2, 3, 4}
     monkeypatch.setattr(pool_users, "ITEMS_BEFORE_FORGETTING", 1)

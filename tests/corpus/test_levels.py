@@ -143,7 +143,7 @@ def walk_two(corpus):
 
 
 def test_a_mapped_corpus_gives_the_same_weights(tmp_path):
-    """The walk reads released pages again."""
+    """The walk reads pages again that it has returned to the system."""
     corpus = corpus_of([[["a", "b", "a"]], [["b", "a"]]] * 50)
     corpus.save(tmp_path / "corpus")
     assert walk_two(load_engine(tmp_path / "corpus")) == walk_two(corpus)

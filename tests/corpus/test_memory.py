@@ -228,7 +228,7 @@ def test_sizes_that_are_none(given):
 
 
 def test_little_memory_and_wrong_folders_are_refused(tmp_path):
-    """The cases are a limit below the needs of the libraries, a missing folder, and a table of unknown size."""
+    """The cases are a limit below the needs of the libraries, a missing folder, and a lazy table without bound."""
     rows = table(10, 3)
     with pytest.raises(InputError, match="at least 896MiB"):
         read_engine(rows, user="who", text="text", options=vp.ReadOptions(memory="100MiB"))

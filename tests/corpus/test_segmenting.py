@@ -30,7 +30,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_of_every_script(text):
-    """Apostrophes and points stay within words and numbers, and are no words."""
+    """Apostrophes and points stay within words and numbers, and never form words."""
     assert unicode_words(text) == TEXTS[text]
 
 

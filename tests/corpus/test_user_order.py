@@ -92,12 +92,12 @@ def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """The former rule within a limit: positions take as many of the lowest bits as the number of users has."""
+    """The broken variant formerly used within a limit: positions take as many low bits as the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
 def by_33_bits(keys, secret, pass_name):
-    """The former rule in memory and on Spark: users whose first 33 bits agree are ordered by position."""
+    """The broken variant formerly used in memory and on Spark: users who agree in 33 bits are ordered by position."""
     return by_bits(31, keys, secret, pass_name)
 
 

@@ -59,7 +59,7 @@ def test_users_that_look_missing_are_kept_with_a_warning(capsys):
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.dictionary(pa.int32(), pa.string())])
 def test_numbers_and_dictionaries(kind):
-    """The columns contain nulls among integers, and strings in a dictionary."""
+    """The columns contain a null among integers, and a missing-value string in a dictionary."""
     users = pa.array([1, None, 2] if kind == pa.int64() else ["ann", None, "NULL"]).cast(kind)
     table = pa.table({"who": users, "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what", options=vp.ReadOptions(missing_users="drop"))

@@ -67,7 +67,7 @@ def sqlite():
 
 
 def address(folder):
-    """Return a query through an address."""
+    """Return a query of a database that is given by its address."""
     with sqlite3.connect(folder / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
@@ -75,7 +75,7 @@ def address(folder):
 
 
 def hugging_face():
-    """Return a data set whose order differs from the order of its table."""
+    """Return a data set that stores the order of its rows separately, so that it is no slice of its table."""
     pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
     import datasets
 

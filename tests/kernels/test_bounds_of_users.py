@@ -1,4 +1,4 @@
-"""Kernels for users with individual sensitivities, compared with reference implementations and with these bounds."""
+"""Kernels for users with individual bounds, compared with reference implementations and with these bounds."""
 
 from math import isqrt, sqrt
 

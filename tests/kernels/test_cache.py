@@ -20,7 +20,7 @@ draw_contexts(np.ones(1, np.uint64), 3, np.array([0.5, 1.0, 1.0]), tree, (1e9, 0
 stats = getattr(draw_contexts, "stats", None)
 print(symbols.tolist(), sum(stats.cache_hits.values()) if stats else 0)
 """
-"""Draws five symbols, each 0 or 1: `sequences.py` calls `uniform.py`. Prints the symbols and the cache hits."""
+"""Draw five symbols, each 0 or 1, and print them and the number of cache hits: `sequences.py` calls `uniform.py`."""
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_same_is_drawn_where_nothing_is_kept(kernels, settings):
 @pytest.mark.jit
 @pytest.mark.slow
 def test_a_numba_without_a_place_for_the_stamp_keeps_nothing(kernels):
-    """The code is not cached, because cached code could be outdated."""
+    """The machine code is not cached, because cached code could be outdated."""
     edit(kernels / "_jit.py", '"_cache_file"', '"_another_name"')
     drawn(kernels, VOXPOP_JIT_CACHE="1", NUMBA_DISABLE_JIT="0")
     assert not list(kernels.glob("__pycache__/*.nb?"))

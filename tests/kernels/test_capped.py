@@ -28,7 +28,7 @@ CUTOFFS = st.lists(st.floats(0.01, 6.0), min_size=ITEMS, max_size=ITEMS)
 
 
 def weighed(users, cutoffs, given, kernel=capped_descent):
-    """Return the weights of a kernel if every item has a separate state, and so a separate cutoff."""
+    """Return the weights of a kernel; every item has a separate state and therefore a separate cutoff."""
     table = np.ones(256, np.int64)
     table[:ITEMS] = [int(cutoff * UNIT) for cutoff in cutoffs]
     histogram = np.zeros(ITEMS, np.int64)

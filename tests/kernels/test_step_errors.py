@@ -56,7 +56,7 @@ def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_pr
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 2.0**20])
 def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
-    """In exact integers, the level is whole, the sum is at most 1, and the remainder is below one unit per item."""
+    """In exact integers, items rise by one integer level and at most 1 in total; less than a unit per item remains."""
     rng = np.random.default_rng(ceil(top))
     for _ in range(300):
         size = int(rng.choice([1, 2, 3, 10, 100]))

@@ -39,7 +39,7 @@ def shares_of(weighting_rule, limit):
 
 
 def capped(limit, size, chance=1.0):
-    """Return a weighting with caps: users with an entire pool have half of the usual weight, or a chance of weight."""
+    """Return a weighting with caps: users with an entire pool get half of the usual weight, or get weight by chance."""
     weights = ((ONE_CAP,), (lattice(0.5),))
     setting = RuleSetting(limit, 2, BITS, 2 << BITS)
     return CappedDescent(setting, Caps((size - 1, size), weights, (1.0, chance)), 0)

@@ -1,4 +1,4 @@
-"""Order-dependent weightings in many partitions: partitions are combined into groups, and each assignment is public."""
+"""Order-dependent weightings in many partitions: users form groups, and the group of every partition is public."""
 
 import numpy as np
 import pyarrow as pa

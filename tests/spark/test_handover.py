@@ -1,4 +1,4 @@
-"""Transfer of rows to the local engine on one machine: rows are transferred once, through private temporary files."""
+"""Rows transferred to the local engine on one machine: once, on reading, through private temporary files."""
 
 import shutil
 import stat
@@ -77,7 +77,7 @@ def test_one_query_runs_when_the_table_is_read_and_none_for_releases(spark, talk
 
 
 def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_path, monkeypatch):
-    """The files exist only while they are read; the session's settings have been restored before."""
+    """The test inspects the files while they are read; the session's settings are restored by then."""
     seen, real = [], handover.file_batches
 
     def look(path, *arguments, **more):
@@ -95,7 +95,7 @@ def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_
 
 @pytest.mark.parametrize("seed", range(3))
 def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, talk, seed):
-    """The test covers order-dependent rounds and sampled sequences, also on executors in one partition."""
+    """Order-dependent rounds and sampled sequences give the results of executors in one partition."""
     rows = talk.with_columns(who=pl.format("user {}", "who"))
     mixed = framed(spark, rows.sample(fraction=1.0, shuffle=True, seed=seed)).repartition(seed + 1)
     corpora = [
@@ -143,7 +143,7 @@ def test_a_folder_that_is_not_there_is_told(spark, talk, tmp_path):
 
 
 def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
-    """Values are those of Spark: its Parquet files would end in 2262 and could not contain a column of nulls."""
+    """Values equal those in Spark, although its files would end in 2262 and could not contain a column of nulls."""
     rows = spark.range(300).selectExpr(
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
         "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",

@@ -80,7 +80,7 @@ def tree_of(corpus):
 
 @pytest.mark.parametrize("partitions", [2, None])
 def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, partitions):
-    """With order by row position, it did: a larger file came first, and documents of all users were reordered."""
+    """When order followed row positions, a file that grew came first, and documents of all users were reordered."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")

@@ -17,7 +17,10 @@ _NUMBERS = count()
 
 
 def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark, elsewhere):
-    """One additional row must not change the number of places: in an order-dependent weighting, other users matter."""
+    """One additional row must not change the number of places.
+
+    In an order-dependent weighting, the effect of a user depends on the other users in the same place.
+    """
     one = pl.DataFrame({"who": [1], "what": ["tea"]})
     many = pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000})
     assert cores(spark) == 2

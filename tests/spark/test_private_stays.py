@@ -62,7 +62,7 @@ def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, mo
     """No file, event or output of the session contains a key in any spelling.
 
     Events and output contain no private word. Executors may store private words in blocks and shuffles, which contain
-    the source data, but keys nowhere.
+    the source data, but they store no keys.
     """
     keys, restrict = [], Secret.restrict
 
