@@ -36,7 +36,7 @@ def test_grams_come_in_order_with_the_guarantee(voxpop, words):
 
 
 def test_saved_beside_the_release_and_shown(voxpop, words):
-    """Both guarantees are saved; `--overwrite` is required to replace them, and `--no-save` does not save."""
+    """The output shows both guarantees; only `--overwrite` replaces a saved ranking, and `--no-save` saves none."""
     out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
     assert f"Saved to {words}" in out
     ranking = vp.load(words, vp.Ranking)

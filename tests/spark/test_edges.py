@@ -157,7 +157,10 @@ def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
 
 
 def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has_cores(spark):
-    """Both are set before numba and polars are imported; numba's own cache is unsuitable for concurrent writers."""
+    """The cache and the number of threads are set before numba and polars are imported.
+
+    Numba's own cache is unsuitable for concurrent writers.
+    """
 
     def look(batches):
         from voxpop.engine.spark.worker import task
