@@ -1,4 +1,4 @@
-"""The command line, called in this process."""
+"""The command line, called in the test process."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from voxpop.cli import main
 
 
 class Outcome(NamedTuple):
-    """What a call left behind."""
+    """The exit code and the output of a call."""
 
     code: int
     out: str
@@ -19,13 +19,13 @@ class Outcome(NamedTuple):
 
     @property
     def json(self) -> dict[str, Any]:
-        """The one JSON object that is all of the output."""
+        """Return the JSON object that is the entire output."""
         assert self.out.endswith("}\n")
         return json.loads(self.out)
 
     @property
     def complaint(self) -> str:
-        """The one line of a refused call."""
+        """Return the one-line error message of a refused call."""
         assert (self.code, self.out) == (2, "")
         assert self.err.startswith("voxpop: ")
         assert self.err.count("\n") == 1
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """The command line prints answers of models, whatever they are."""
+    """Draw few sessions: the tests check the output of the command line and not the accuracy of models."""
 
 
 @pytest.fixture

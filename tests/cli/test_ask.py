@@ -1,4 +1,4 @@
-"""`voxpop ask`: questions to a saved model, from a shell."""
+"""`voxpop ask`: queries of a saved model from a shell."""
 
 from typing import get_args
 
@@ -14,7 +14,7 @@ LETTERS = ["a", "b", "c"]
 
 @pytest.fixture
 def model(tmp_path):
-    """A saved model of contexts; one in three users begins with b."""
+    """Save a model of contexts; one in three users begins with b."""
     pages = [["a", "b"], ["a"], ["b", "a", "c", "c"]] * 400
     corpus = vp.read(pl.DataFrame({"who": range(1200), "pages": pages}), user="who", sequence="pages")
     made = vp.Sequences(max_length=5, max_gram=3, alphabet=LETTERS).release(corpus, vp.Budget(4), seed=1)
@@ -24,7 +24,7 @@ def model(tmp_path):
 
 @pytest.mark.parametrize("question", get_args(Question))
 def test_every_question_has_the_answer_of_the_model(voxpop, model, question):
-    """For machines: the rows of the method of that name, and the level."""
+    """The JSON output contains the rows of the method of that name, and the confidence level."""
     symbols, within = ["a", "c"], 2
     options = {
         "next": (["--symbols", "a,c"], lambda: model.next(symbols, 0.8).rename({"probability": "share"})),
@@ -42,7 +42,7 @@ def test_every_question_has_the_answer_of_the_model(voxpop, model, question):
 
 
 def test_people_read_a_share_its_interval_and_what_it_is_of(voxpop, model):
-    """One line each, the end of a sequence in words, as many as asked for."""
+    """Each line shows a share, its interval and its subject; `(end)` ends a sequence; `--first` limits the lines."""
     code, out, err = voxpop("ask", "model", "starts")
     assert (code, err) == (0, "")
     first = model.starting().row(0, named=True)
@@ -68,10 +68,10 @@ def test_people_read_a_share_its_interval_and_what_it_is_of(voxpop, model):
     ],
 )
 def test_wrong_questions_are_one_line(voxpop, model, arguments, words):
-    """Symbols where none belong, unknown ones, no steps, no level, no model, no question."""
+    """The cases are misplaced or unknown symbols, no steps, a wrong level, a missing model, and an unknown query."""
     assert words in voxpop("ask", *arguments).complaint
 
 
 def test_commands_for_releases_name_what_the_folder_holds(voxpop, model):
-    """A model is saved there, and nothing is missing."""
+    """The message states that the folder contains a model."""
     assert "model holds no release: it holds a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint

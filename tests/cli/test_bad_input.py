@@ -1,4 +1,4 @@
-"""Every command, called the way a new user may get it wrong: one line that helps, the right code, nothing spent."""
+"""Incorrect calls of every command give one line of advice and the correct exit code, and spend no budget."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ RELEASING = {
 
 @pytest.fixture
 def posts(tmp_path):
-    """Tables of every kind that may go wrong."""
+    """Write valid, empty, truncated and unsuitable tables."""
     frame = pl.DataFrame({"author": range(400), "body": ["Tea, milk!"] * 400, "score": [0.5] * 400})
     frame.write_parquet(tmp_path / "posts.parquet")
     frame.clear().write_parquet(tmp_path / "empty.parquet")
@@ -59,7 +59,7 @@ def call(command, source="posts.parquet", columns=COLUMNS, options=None):
     ],
 )
 def test_bad_sources(voxpop, posts, command, source, columns, words):
-    """Missing, empty, torn and wrong files; missing, misspelt and mistyped columns."""
+    """The cases are missing, truncated and unsupported files, and missing, misspelt and mistyped columns."""
     complaint = voxpop(*call(command, source, columns)).complaint
     assert all(word in complaint for word in words)
     assert not (posts / "out").exists()
@@ -68,7 +68,7 @@ def test_bad_sources(voxpop, posts, command, source, columns, words):
 @pytest.mark.parametrize("command", RELEASING)
 @pytest.mark.parametrize("epsilon", ["0", "-1", "inf", "nan", "four", "", None])
 def test_bad_epsilons(voxpop, posts, command, epsilon):
-    """Zero, negative, endless, no number, nothing."""
+    """The cases are zero, negative and infinite values, other strings, and no value."""
     others = ["--alphabet", "tea,milk"] if command == "sequences" else ["--delta", "1e-8"]
     given = [] if epsilon is None else ["--epsilon", epsilon]
     assert "epsilon" in voxpop(*call(command, options=[*given, *others])).complaint
@@ -78,7 +78,7 @@ def test_bad_epsilons(voxpop, posts, command, epsilon):
 @pytest.mark.parametrize("command", ["items", "ngrams", "hitters"])
 @pytest.mark.parametrize("delta", ["0", "1", "2", "-1e-7", "nan", "tiny", None])
 def test_bad_deltas(voxpop, posts, command, delta):
-    """Zero, one and more, negative, no number, nothing."""
+    """The cases are zero, values from 1, negative values, other strings, and no value."""
     given = [] if delta is None else ["--delta", delta]
     assert "delta" in voxpop(*call(command, options=["--epsilon", 1, *given])).complaint
     assert not (posts / "out").exists()
@@ -86,7 +86,10 @@ def test_bad_deltas(voxpop, posts, command, delta):
 
 @pytest.mark.parametrize("command", RELEASING)
 def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
-    """A file, a folder below a file, the folder one works in, and one that refuses: before any data are read."""
+    """The cases are a file, a folder below a file, the current folder, and a folder without permission.
+
+    The error occurs before any data is read.
+    """
     (posts / "file").write_text("")
     for folder, word in (
         ("file", "is a file"),
@@ -103,7 +106,7 @@ def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
     ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("hitters", "epsilon 1: ")]
 )
 def test_nothing_to_release(voxpop, posts, command, number):
-    """Nine users with a word each: a success that says what it would have taken, from the plan alone."""
+    """Nine users hold one word each. The call succeeds, and its advice on required users depends only on the plan."""
     code, out, err = voxpop(*call(command, "lonely.parquet"))
     assert (code, err) == (0, "")
     assert "Released 0 items." in out
@@ -116,7 +119,7 @@ def test_nothing_to_release(voxpop, posts, command, number):
 
 
 def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts):
-    """Nothing is released, and nothing else is said."""
+    """Neither table releases anything, and the outputs are equal."""
     few, *empty = (
         voxpop(*call("items", source), "--overwrite") for source in ("lonely.parquet", "empty.parquet", "empty.csv")
     )
@@ -125,7 +128,7 @@ def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts):
 
 
 def test_users_needed_are_those_of_the_plan(voxpop, posts):
-    """The numbers shown are the plan's own."""
+    """The printed numbers equal those of the plan."""
     out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--limit", 10])).out
     for epsilon in (1, 2, 4):
         users = vp.SetUnion(10).plan(vp.Budget(epsilon, 1e-8)).users_needed(0.9, per_user=10)
@@ -133,7 +136,7 @@ def test_users_needed_are_those_of_the_plan(voxpop, posts):
 
 
 def test_an_alphabet_that_is_no_file(voxpop, posts):
-    """A misspelt file is not taken for a symbol."""
+    """A misspelt file name is not read as a symbol."""
     complaint = voxpop(*call("sequences", options=["--epsilon", 1, "--alphabet", "symbls.txt"])).complaint
     assert "no such file" in complaint
 
@@ -147,7 +150,10 @@ def test_an_alphabet_that_is_no_file(voxpop, posts):
     ],
 )
 def test_ctrl_c(voxpop, posts, name, monkeypatch):
-    """While reading, releasing or saving: one line, code 130, nothing half saved. See `test_real_ctrl_c`."""
+    """An interrupt while reading, releasing or saving gives one line, code 130 and no partial output.
+
+    See also `test_real_ctrl_c`.
+    """
 
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -159,7 +165,7 @@ def test_ctrl_c(voxpop, posts, name, monkeypatch):
 
 @pytest.fixture(scope="module")
 def saved_words(tmp_path_factory):
-    """A release, saved once."""
+    """Save a release once for the module."""
     folder = tmp_path_factory.mktemp("saved") / "words"
     corpus = read_engine(pl.DataFrame({"author": range(400), "body": ["Tea, milk!"] * 400}), user="author", text="body")
     vp.SetUnion().release(corpus, vp.Budget(2, 1e-8)).save(folder)
@@ -168,7 +174,7 @@ def saved_words(tmp_path_factory):
 
 @pytest.fixture
 def words(posts, saved_words):
-    """A saved release beside the tables."""
+    """Copy the saved release into the folder of the tables."""
     return shutil.copytree(saved_words, posts / "words")
 
 
@@ -205,12 +211,12 @@ def words(posts, saved_words):
     ],
 )
 def test_counts_ledgers_and_saved_releases(voxpop, words, arguments, expected):
-    """The commands that take what was saved."""
+    """The commands use saved releases, counts and ledgers."""
     assert expected in voxpop(*arguments).complaint
 
 
 def test_counting_from_the_shell(voxpop, words):
-    """Counts are shown with their error, saved beside the release, and charged."""
+    """Counts are printed with their error, saved in the folder of the release, and charged to the ledger."""
     assert voxpop("ledger", "init", "team.json", "--dataset", "posts", "--epsilon", 3, "--delta", "1e-6").code == 0
     paid = ["--ledger", "team.json", "--dataset", "posts"]
     content = voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--json").json
@@ -224,7 +230,7 @@ def test_counting_from_the_shell(voxpop, words):
 
 
 def test_a_full_ledger_refuses_before_reading(voxpop, posts):
-    """Even before the source is looked for."""
+    """The ledger is checked before the source is opened."""
     voxpop("ledger", "init", "team.json", "--dataset", "posts", "--epsilon", 0.5, "--delta", "1e-6")
     for command in RELEASING:
         paid = ["--ledger", "team.json", "--dataset", "posts"]
@@ -233,7 +239,7 @@ def test_a_full_ledger_refuses_before_reading(voxpop, posts):
 
 @pytest.mark.parametrize("budget", [4, (4, 1e-7), None, "4", {"epsilon": 4}])
 def test_budgets_that_are_none(posts, budget):
-    """In Python: every mechanism says what a budget is."""
+    """In Python, every mechanism raises an error that names the required type."""
     for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"`budget` must be a voxpop\.Budget"):
             mechanism.plan(budget)
@@ -241,7 +247,7 @@ def test_budgets_that_are_none(posts, budget):
 
 @pytest.mark.parametrize("corpus", ["posts.parquet", pl.DataFrame({"author": [1]}), None])
 def test_corpora_that_are_none(posts, corpus):
-    """In Python: a path or a table must be read first."""
+    """In Python, the error states that a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
     quick = (
         vp.SetUnion(1),

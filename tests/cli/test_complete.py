@@ -17,25 +17,25 @@ def saved(tmp_path):
 
 
 def test_for_people(voxpop, saved):
-    """One phrase a line, with nothing that a terminal would obey."""
+    """Each line shows one phrase, with terminal control characters escaped."""
     assert voxpop("complete", saved, "Thank") == (0, "  thank y\\x1bou\n  thank you\n", "")
     assert voxpop("complete", saved, "--limit", 1).out == "  thank\n"
 
 
 def test_for_machines(voxpop, saved):
-    """One object, with context and number of phrases."""
+    """The JSON object contains the context and the number of phrases."""
     assert voxpop("complete", saved, "thank you", "--json").json["completions"] == [
         {"token": "you", "context": ["thank"], "phrases": 1}
     ]
 
 
 def test_nothing_fits(voxpop, saved):
-    """No continuation is said, and is no error."""
+    """The command reports that no phrase continues the text and exits with code 0."""
     assert voxpop("complete", saved, "zebra") == (0, "No released phrase continues it.\n", "")
     assert voxpop("complete", saved, "zebra", "--json").json["completions"] == []
 
 
 def test_wrong_calls(voxpop, saved):
-    """A missing folder and a limit of 0 are refused in one line."""
+    """A missing folder and a limit of 0 give a one-line error."""
     assert "does not exist" in voxpop("complete", "nowhere", "thank").complaint
     assert "`limit` must be a whole number" in voxpop("complete", saved, "thank", "--limit", 0).complaint

@@ -1,4 +1,4 @@
-"""`standard_library`: the scanner finds what Python's own parser finds."""
+"""`standard_library`: the scanner finds the same texts as Python's own parser."""
 
 import ast
 import io
@@ -40,7 +40,7 @@ def texts_of(folder):
 
 
 def test_finds_docstrings_and_comments_only(tmp_path):
-    """Comments in strings, strings in comments and strings that document nothing are told apart."""
+    """The scanner distinguishes comments in strings, strings in comments, and strings that are not docstrings."""
     (tmp_path / "tricky.py").write_text(TRICKY)
     assert [text for _, text in texts_of(tmp_path)] == [
         "/usr/bin/env python",
@@ -55,7 +55,7 @@ def test_finds_docstrings_and_comments_only(tmp_path):
 
 
 def test_a_module_is_a_user(tmp_path):
-    """Modules are named with dots; tests and installed packages are left out; broken files do no harm."""
+    """Module names contain dots; tests and installed packages are omitted; invalid files cause no error."""
     for name in ("b/__init__.py", "b/c.py", "a.py", "test/x.py", "b/tests/y.py", "site-packages/z.py"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -65,7 +65,7 @@ def test_a_module_is_a_user(tmp_path):
 
 
 def test_no_sources_is_an_error(tmp_path):
-    """A Python without its sources says what to do."""
+    """If Python has no source files, the error gives advice."""
     with pytest.raises(SourceError, match="has its standard library"):
         standard_library(tmp_path)
 
@@ -80,7 +80,7 @@ def parsed_docstrings(source):
 
 
 def segment(lines, node):
-    """`ast.get_source_segment`, which cuts the source into lines anew for every node."""
+    """Do the same as `ast.get_source_segment`, which splits the source into lines again for every node."""
     whole = b"".join(lines[node.lineno - 1 : node.end_lineno])
     rest = len(lines[node.end_lineno - 1]) - node.end_col_offset
     return whole[node.col_offset : len(whole) - rest].decode()
@@ -93,7 +93,7 @@ def library():
 
 @pytest.mark.parametrize("name", ["argparse", "tokenize", "inspect", "textwrap", "string", "xmlrpc.client", "decimal"])
 def test_agrees_with_the_parser(library, name):
-    """On real modules the scanner finds every docstring that `ast` finds, and every comment that `tokenize` finds."""
+    """On real modules, the scanner finds every docstring that `ast` finds and every comment that `tokenize` finds."""
     path = Path(sysconfig.get_path("stdlib"), *name.split(".")).with_suffix(".py")
     source = path.read_text(encoding="utf-8")
     comments = {

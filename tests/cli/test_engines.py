@@ -1,4 +1,4 @@
-"""Engines by their names, refused before anything starts."""
+"""Engine options: invalid combinations are refused before anything starts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Exit codes and messages around every command."""
+"""Exit codes and messages that all commands share."""
 
 import os
 import subprocess
@@ -10,14 +10,14 @@ from voxpop.errors import InternalError
 
 
 def test_version(voxpop):
-    """`--version` prints name and version and is a success."""
+    """`--version` prints the name and version, with code 0."""
     import voxpop as package
 
     assert voxpop("--version") == (0, f"voxpop {package.__version__}\n", "")
 
 
 def test_no_arguments_show_help(voxpop):
-    """`voxpop` alone is a wrong call and shows the commands."""
+    """`voxpop` without arguments exits with code 2 and lists the commands."""
     code, _, err = voxpop()
     assert code == 2
     assert all(command in err for command in ("items", "plan", "show", "demo"))
@@ -25,7 +25,7 @@ def test_no_arguments_show_help(voxpop):
 
 @pytest.mark.parametrize("command", ["items", "plan", "show", "demo"])
 def test_every_command_has_help(voxpop, command):
-    """Every command explains itself."""
+    """Every command prints its help."""
     code, out, err = voxpop(command, "--help")
     assert (code, err) == (0, "")
     assert f"voxpop {command}" in out
@@ -55,7 +55,7 @@ def test_every_command_has_help(voxpop, command):
     ],
 )
 def test_wrong_calls_get_one_line(voxpop, arguments, words):
-    """A wrong call ends with code 2 and one line that names what is wrong."""
+    """A wrong call exits with code 2 and prints one line that names the problem."""
     assert words in voxpop(*arguments).complaint
 
 
@@ -68,7 +68,7 @@ def raise_in_show(monkeypatch, error):
 
 @pytest.mark.parametrize("error", [InternalError("broken"), KeyError("broken"), OSError("broken")])
 def test_our_own_fault_shows_a_traceback(voxpop, monkeypatch, error):
-    """A fault of ours ends with code 1, a traceback, and a request to report it."""
+    """An internal error exits with code 1 and prints a traceback and a request to report it."""
     raise_in_show(monkeypatch, error)
     code, out, err = voxpop("show", "words")
     assert (code, out) == (1, "")
@@ -78,13 +78,13 @@ def test_our_own_fault_shows_a_traceback(voxpop, monkeypatch, error):
 
 
 def test_ctrl_c_says_so(voxpop, monkeypatch):
-    """Ctrl-C inside a command ends with code 130 and no traceback."""
+    """Ctrl-C inside a command exits with code 130 and without a traceback."""
     raise_in_show(monkeypatch, KeyboardInterrupt())
     assert voxpop("show", "words") == (130, "", "voxpop: stopped.\n")
 
 
 def test_ctrl_c_while_starting(voxpop, monkeypatch):
-    """Ctrl-C before a command has begun ends the same way."""
+    """Ctrl-C before a command begins has the same effect."""
 
     def fail(*_):
         raise KeyboardInterrupt
@@ -94,7 +94,7 @@ def test_ctrl_c_while_starting(voxpop, monkeypatch):
 
 
 def test_real_ctrl_c():
-    """A process that gets SIGINT in the middle of a command ends with code 130."""
+    """A process that receives SIGINT during a command exits with code 130."""
     program = (
         "import os, signal, sys, voxpop.release.result as result\n"
         "result.load = lambda folder: os.kill(os.getpid(), signal.SIGINT)\n"
@@ -106,7 +106,7 @@ def test_real_ctrl_c():
 
 
 def test_a_reader_that_went_away_is_no_fault():
-    """When nobody reads the output any more, the command ends quietly."""
+    """If the reader of the output has closed the pipe, the command exits without a message."""
     program = "import sys; from voxpop.cli import main; sys.exit(main(['--help']))"
     reading, writing = os.pipe()
     os.close(reading)
@@ -117,7 +117,7 @@ def test_a_reader_that_went_away_is_no_fault():
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["items"], 2), (["show", "nowhere"], 2)])
 def test_the_process_ends_with_the_code_of_the_command(arguments, code, tmp_path):
-    """`python -m voxpop.cli` leaves at once, with everything written."""
+    """`python -m voxpop.cli` exits immediately after it has written all output."""
     call = [sys.executable, "-m", "voxpop.cli", *arguments]
     done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == code

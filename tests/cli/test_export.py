@@ -15,13 +15,13 @@ GRAMS = [["tea"], ["with"], ["tea", "with"]]
 
 @pytest.fixture
 def phrases():
-    """A release of two words and a pair."""
+    """Return a release of two words and a pair."""
     table = pa.table({"gram": GRAMS, "length": [1, 1, 2]}, schema=SCHEMA)
     return vp.Release(table, StoredPlan({}), vp.Guarantee(4, 1e-7))
 
 
 def test_the_command_writes(voxpop, phrases, tmp_path):
-    """By name or by the file's ending."""
+    """The format follows from `--format` or from the file's ending."""
     phrases.save(tmp_path / "words")
     assert voxpop("export", "words", "-o", "a.txt").out == "Wrote 3 grams to a.txt\n"
     assert voxpop("export", "words", "-o", "b", "--format", "text").code == 0
@@ -29,7 +29,7 @@ def test_the_command_writes(voxpop, phrases, tmp_path):
 
 
 def test_nothing_is_replaced_unasked(voxpop, phrases, tmp_path):
-    """Neither a file nor a release, unless the call says so."""
+    """Existing files and releases are replaced only with `--overwrite`."""
     phrases.save(tmp_path / "words")
     (tmp_path / "a.txt").write_text("mine")
     assert "is there already" in voxpop("export", "words", "-o", "a.txt").complaint
@@ -38,7 +38,7 @@ def test_nothing_is_replaced_unasked(voxpop, phrases, tmp_path):
 
 
 def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
-    """It is refused before the data is read, and done where the call says so."""
+    """The call is refused before the data is read, and runs with `--overwrite`."""
     pl.DataFrame({"who": range(500), "what": ["tea"] * 500}).write_parquet(tmp_path / "t.parquet")
     phrases.save(tmp_path / "words")
     call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-3, "-o", "words"]
@@ -58,7 +58,7 @@ def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
     ],
 )
 def test_wrong_calls_say_what_to_do(voxpop, phrases, tmp_path, arguments, words):
-    """One line, code 2, nothing written."""
+    """The error is one line with code 2, and nothing is written."""
     phrases.save(tmp_path / "words")
     if "tokenizer" in arguments:
         pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")

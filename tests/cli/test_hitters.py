@@ -1,4 +1,4 @@
-"""`voxpop hitters`, from end to end."""
+"""`voxpop hitters`, tested end to end."""
 
 import polars as pl
 import pytest
@@ -13,13 +13,13 @@ CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
 
 @pytest.fixture(autouse=True)
 def posts(tmp_path):
-    """A table in the working folder: 600 users whose most frequent word is tea, and one who says something else."""
+    """Write a table for 600 users whose most frequent word is tea, and one user with another word."""
     frame = pl.DataFrame({"author": range(601), "body": ["Tea, tea, milk!"] * 600 + ["unheard"]})
     frame.write_parquet(tmp_path / "posts.parquet")
 
 
 def test_releases_and_saves(voxpop, tmp_path):
-    """What many share is released, printed with its guarantee, and saved; what one user holds is not."""
+    """The shared word is released, printed with its guarantee, and saved; the word of one user is not."""
     code, out, err = voxpop("hitters", *CALL, "-o", "words")
     assert (code, err) == (0, "")
     assert list(vp.load(tmp_path / "words")) == ["tea"]
@@ -29,7 +29,7 @@ def test_releases_and_saves(voxpop, tmp_path):
 
 
 def test_options_reach_the_mechanism(voxpop):
-    """Every option of the mechanism arrives in the plan that ran."""
+    """The executed plan contains every option of the mechanism."""
     options = {
         "max_length": 7,
         "unit": 2,
@@ -42,7 +42,7 @@ def test_options_reach_the_mechanism(voxpop):
 
 
 def test_phrases(voxpop, tmp_path):
-    """A whole text is found as one phrase."""
+    """An entire text is found as one phrase."""
     assert voxpop("hitters", *CALL, "--alphabet", "tokens", "-o", "words").code == 0
     assert list(vp.load(tmp_path / "words")) == [("tea", "tea", "milk")]
 
@@ -58,7 +58,7 @@ def test_phrases(voxpop, tmp_path):
     ],
 )
 def test_wrong_calls_say_what_to_do(voxpop, tmp_path, arguments, expected):
-    """A wrong call or unusable data ends with code 2, one line that helps, and nothing saved."""
+    """A wrong call or unsuitable data exits with code 2 and one line of advice, and saves nothing."""
     complaint = voxpop("hitters", *arguments, "-o", "words").complaint
     assert all(word in complaint for word in expected)
     assert not (tmp_path / "words").exists()

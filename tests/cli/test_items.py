@@ -1,4 +1,4 @@
-"""`voxpop items` and `voxpop demo`, from end to end."""
+"""`voxpop items` and `voxpop demo`, tested end to end."""
 
 import datetime
 import json
@@ -22,14 +22,14 @@ CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
 
 @pytest.fixture
 def posts(tmp_path):
-    """A table in the working folder: two words that 500 users share, and one that a single user holds."""
+    """Write a table with two words that 500 users share and one word that a single user holds."""
     frame = pl.DataFrame({"author": range(500), "body": ["Tea, milk!"] * 499 + ["tea milk unheard"]})
     frame.write_parquet(tmp_path / "posts.parquet")
     return tmp_path / "posts.parquet"
 
 
 def test_releases_and_saves(voxpop, posts, tmp_path):
-    """What many share is released, printed with its guarantee, and saved; what one user holds is not."""
+    """The shared words are released, printed with their guarantee, and saved; the word of one user is not."""
     code, out, err = voxpop("items", *CALL, "-o", "words")
     assert (code, err) == (0, "")
     assert list(vp.load(tmp_path / "words")) == ["milk", "tea"]
@@ -41,7 +41,7 @@ def test_releases_and_saves(voxpop, posts, tmp_path):
 
 
 def test_output_holds_nothing_private(voxpop, posts, tmp_path):
-    """Neither the printed object nor the saved record names a number of users, rows or distinct items."""
+    """Neither the printed object nor the saved record contains a number of users, rows or distinct items."""
     content = voxpop("items", *CALL, "-o", "words", "--json").json
     plan = vp.SetUnion().plan(vp.Budget(4, 1e-6))
     # The release states the limit that it chose privately, and the rounds of this limit.
@@ -58,7 +58,7 @@ def test_output_holds_nothing_private(voxpop, posts, tmp_path):
 
 
 def test_options_reach_the_mechanism(voxpop, posts):
-    """Every option of the mechanism arrives in the plan that ran."""
+    """The executed plan contains every option of the mechanism."""
     flags = ["--limit", 7, "--weighting", "weighted-laplace", "--min-users", 20]
     plan = voxpop("items", *CALL, *flags, "-o", "words", "--json").json["plan"]
     expected = {"limit": 7, "weighting": "weighted", "noise": "laplace", "min_users": 20}
@@ -73,7 +73,7 @@ def test_every_weighting_of_the_registry_has_a_name(voxpop, name):
 
 
 def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
-    """The same seed gives the same files; output and file say that they are not private."""
+    """The same seed gives the same files; output and files state that the release is not private."""
     first = voxpop("items", *CALL, "--seed", 1, "-o", "one")
     content = voxpop("items", *CALL, "--seed", 1, "-o", "two", "--json").json
     assert "NOT PRIVATE" in first.out
@@ -83,7 +83,7 @@ def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
 
 
 def test_several_sources_and_other_columns(voxpop, tmp_path):
-    """Several files are read as one, and lists of items and of tokens work like text."""
+    """Several files are read as one table, and lists of items and of tokens work like text."""
     for number in (0, 1):
         users = range(number * 300, number * 300 + 300)
         frame = pl.DataFrame({"who": users, "what": [["Tea", "milk, oat"]] * 300})
@@ -99,7 +99,7 @@ def test_several_sources_and_other_columns(voxpop, tmp_path):
     ("tokenizer", "word"), [("whitespace", "Tea,"), ("regex:[a-z]+!", "milk!"), ("characters", "t")]
 )
 def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
-    """Another way to cut the text gives other words."""
+    """Other tokenisers give other words."""
     assert voxpop("items", *CALL, "--tokenizer", tokenizer, "-o", "words").code == 0
     assert word in vp.load(tmp_path / "words")
 
@@ -120,19 +120,19 @@ def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
     ],
 )
 def test_wrong_calls_say_what_to_do(voxpop, posts, tmp_path, arguments, expected):
-    """A wrong call or unusable data ends with code 2, one line that helps, and nothing saved."""
+    """A wrong call or unsuitable data exits with code 2 and one line of advice, and saves nothing."""
     complaint = voxpop("items", *arguments, "-o", "words").complaint
     assert all(word in complaint for word in expected)
     assert not (tmp_path / "words").exists()
 
 
 def test_missing_folder_is_said(voxpop, posts):
-    """Without `-o` nothing runs."""
+    """Without `-o`, the command does not run."""
     assert "--output" in voxpop("items", *CALL).complaint
 
 
 def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
-    """A folder that cannot be saved to is refused before the budget is spent, even before the source is looked for."""
+    """An unsuitable output folder is refused before the budget is spent and before the source is opened."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("items", "nowhere.parquet", *CALL[1:], "-o", "full").complaint
@@ -140,7 +140,7 @@ def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
 
 
 def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
-    """Bytes that are not UTF-8 end with code 2 and quote none of the data."""
+    """Bytes that are not UTF-8 cause exit code 2 and a message that quotes no data."""
     (tmp_path / "posts.csv").write_bytes(b"author,body\n1,secret \xff word\n")
     complaint = voxpop("items", "posts.csv", *CALL[1:], "-o", "words").complaint
     assert "posts.csv" in complaint
@@ -149,7 +149,7 @@ def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
 
 @pytest.mark.jit
 def test_demo(tmp_path):
-    """The demo releases phrases of the standard library, completes some, and stays within its 20 seconds."""
+    """The demo releases and completes phrases of the standard library; the test allows three times its 20 seconds."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", "import sys; from voxpop.cli import main; sys.exit(main(['demo']))"],
@@ -181,7 +181,7 @@ def test_demo(tmp_path):
 
 @pytest.mark.jit
 def test_demo_for_machines(voxpop, tmp_path):
-    """`demo --json -o` prints one object and saves where it was told."""
+    """`demo --json -o` prints one object and saves to the given folder."""
     content = voxpop("demo", "--json", "-o", "here").json
     assert content["released"] == len(vp.load(tmp_path / "here"))
     assert content["data"].endswith("one module = one user")
@@ -192,7 +192,7 @@ SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--op
 
 
 def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
-    """Options of the command, the day, and a word about the ledger that was not charged."""
+    """The report contains the given texts and the date; the output states that no ledger was charged."""
     out = voxpop("items", *CALL, "-o", "words", *SAID).out
     assert "Ledger: none was charged" in out
     about = vp.load(tmp_path / "words").about
@@ -202,7 +202,7 @@ def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
 
 
 def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
-    """The entry stands in output and report."""
+    """The output and the report name the entry."""
     voxpop("ledger", "init", "team.json", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
     out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.json", "--dataset", "Posts").out
     assert 'Ledger: entry 1 of "Posts".' in out
@@ -210,7 +210,7 @@ def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
 
 
 def test_large_numbers_are_called_large(voxpop, posts):
-    """Epsilon 50 and delta 0.01 do not pass without a word."""
+    """Epsilon 50 and delta 0.01 cause warnings."""
     numbers = ["--epsilon", 50, "--delta", 0.01, "--weighting", "weighted"]
     out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "-o", "words").out
     assert "Caution: Epsilon 50 " in out
@@ -218,7 +218,7 @@ def test_large_numbers_are_called_large(voxpop, posts):
 
 
 def test_delimiter_and_encoding_are_passed_on(voxpop, tmp_path):
-    """What is given beats what is found; a tab has a name."""
+    """Explicit options override detection; the name "tab" denotes a tab."""
     for name, mark in (("tab", "\t"), ("~", "~")):
         rows = [f"who{mark}body", *(f"{number}{mark}café" for number in range(600))]
         (tmp_path / "posts.csv").write_bytes("\n".join(rows).encode("cp1252"))

@@ -1,4 +1,4 @@
-"""Ledgers from the shell: what is left, what still fits, runs that are repeated, and results that are kept."""
+"""Ledgers from the shell: remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
 
 from typing import get_args
 
@@ -17,7 +17,7 @@ COLUMNS = ["--user", "author", "--text", "body"]
 
 @pytest.fixture
 def shop(voxpop, tmp_path):
-    """A ledger for 7, and posts."""
+    """Create a ledger for epsilon 7, and a table of posts, and return the start of a call."""
     table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
     table.write_parquet(tmp_path / "posts.parquet")
     assert voxpop("ledger", "init", "team.json", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-6").code == 0
@@ -25,7 +25,7 @@ def shop(voxpop, tmp_path):
 
 
 def test_spent_left_and_what_fits(voxpop, shop):
-    """After 3 + 3 of 7, epsilon 1 fits and 2 is refused, with the numbers."""
+    """After 3 + 3 of 7 is spent, epsilon 1 fits; epsilon 2 is refused, and the message states the numbers."""
     for name in ("one", "two"):
         assert voxpop(*shop, "--epsilon", 3, "-o", name, "--run-id", name).code == 0
     out = voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "1e-8").out
@@ -45,7 +45,7 @@ def test_spent_left_and_what_fits(voxpop, shop):
 
 
 def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
-    """The same output, and neither the source nor the ledger is needed for more than a look."""
+    """A repeated command prints the same output, reads no source and adds no entry."""
     call = [*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     first = voxpop(*call)
     (tmp_path / "posts.parquet").unlink()
@@ -58,7 +58,7 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
 
 
 def test_counts_are_repeated_too(voxpop, shop):
-    """They are saved beside the release, once."""
+    """Counts and rankings are saved in the folder of the release and charged once."""
     assert voxpop(*shop, "--epsilon", 1, "-o", "words").code == 0
     for command in ("count", "top"):
         call = [command, "words", *shop[1:], "--epsilon", 1, "--run-id", command]
@@ -69,13 +69,13 @@ def test_counts_are_repeated_too(voxpop, shop):
 
 
 def test_a_run_needs_a_ledger(voxpop, shop):
-    """Otherwise nothing would record it."""
+    """Without a ledger, nothing would record the run."""
     call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     assert "--run-id names an entry of a ledger" in voxpop(*call).complaint
 
 
 def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
-    """Without a ledger: the result is kept, and resume saves it."""
+    """Without a ledger, the result is kept, and `voxpop resume` saves it."""
     from voxpop.ledger import runs
 
     real = runs.keep
@@ -97,7 +97,7 @@ def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
 
 
 def test_lists_of_mechanisms_follow_the_registry():
-    """Counts and rankings are planned for a release, so no epsilon follows from a budget alone."""
+    """Counts and rankings are planned for a release, so a budget does not determine their epsilon."""
     alone = tuple(each.command for each in MECHANISMS if each.command not in {"count", "top"})
     assert get_args(Planned) == alone
     assert set(KINDS) < {each.name for each in MECHANISMS}

@@ -1,4 +1,4 @@
-"""`voxpop ngrams` and plans of phrases, from end to end."""
+"""`voxpop ngrams` and plans for phrases, tested end to end."""
 
 import polars as pl
 import pytest
@@ -10,14 +10,14 @@ CALL = ["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4, "
 
 @pytest.fixture
 def posts(tmp_path):
-    """A table in the working folder: a phrase that 500 users share, and one that a single user wrote."""
+    """Write a table with a phrase that 500 users share and a phrase that a single user wrote."""
     texts = ["See you soon. Thank you!"] * 499 + ["nobody else wrote this"]
     pl.DataFrame({"author": range(500), "body": texts}).write_parquet(tmp_path / "posts.parquet")
 
 
 @pytest.mark.usefixtures("posts")
 def test_releases_and_saves_phrases(voxpop, tmp_path):
-    """What many share is released with all its parts, printed with its guarantee, and saved."""
+    """Shared phrases are released with all their parts, printed with their guarantee, and saved."""
     code, out, _ = voxpop("ngrams", *CALL, "--max-length", 3, "--limit", 20, "--seed", 1)
     assert code == 0
     release = vp.load(tmp_path / "phrases")
@@ -30,7 +30,7 @@ def test_releases_and_saves_phrases(voxpop, tmp_path):
 
 @pytest.mark.usefixtures("posts")
 def test_sentences_keep_phrases_apart(voxpop, tmp_path):
-    """With --sentences no phrase runs from one sentence into the next."""
+    """With --sentences, no phrase continues from one sentence into the next."""
     assert voxpop("ngrams", *CALL, "--max-length", 2, "--sentences", "--seed", 1).code == 0
     release = vp.load(tmp_path / "phrases")
     assert ("soon", "thank") not in release
@@ -39,7 +39,7 @@ def test_sentences_keep_phrases_apart(voxpop, tmp_path):
 
 @pytest.mark.usefixtures("posts")
 def test_show_of_phrases(voxpop):
-    """The saved plan tells what ran at each length."""
+    """The saved plan contains the values used at each length."""
     voxpop("ngrams", *CALL, "--max-length", 2, "--seed", 1)
     out = voxpop("show", "phrases").out
     assert "see you" in out
@@ -47,7 +47,7 @@ def test_show_of_phrases(voxpop):
 
 
 def test_plan_of_phrases(voxpop):
-    """Needs no data; one row for each length, as text and as JSON."""
+    """The plan needs no data and has one row for each length, as text and as JSON."""
     out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7).out
     assert "Phrases of 1 to 3 tokens" in out
     assert "users for 50 %" in out
@@ -67,5 +67,5 @@ def test_plan_of_phrases(voxpop):
 )
 @pytest.mark.usefixtures("posts")
 def test_wrong_calls_are_refused_before_reading(voxpop, arguments, words):
-    """One line says what was wanted."""
+    """The one-line error states the requirement."""
     assert words in voxpop("ngrams", *CALL, *arguments).complaint

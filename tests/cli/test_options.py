@@ -24,7 +24,7 @@ RUNNABLE = [names for names in COMMANDS if names not in (("plan",), ("ledger",),
 
 
 def arguments_of(names):
-    """Return the arguments of a command, groups of options expanded."""
+    """Return the arguments of a command, with groups of options expanded."""
     command = app
     for name in names:
         command = command[name]
@@ -32,13 +32,13 @@ def arguments_of(names):
 
 
 def test_all_commands_are_listed():
-    """The lists below are not empty, and contain commands of both levels."""
+    """The lists used below are not empty and contain commands of both levels."""
     assert {("items",), ("sequences",), ("plan", "ngrams"), ("plan", "top"), ("ledger", "init")} <= {*RUNNABLE}
 
 
 @pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
 def test_every_command_has_short_help(voxpop, names):
-    """`-h` is `--help`."""
+    """`-h` has the same effect as `--help`."""
     code, out, err = voxpop(*names, "-h")
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: voxpop {' '.join(names)} ")
@@ -48,7 +48,7 @@ def test_every_command_has_short_help(voxpop, names):
 
 @pytest.mark.parametrize("names", RUNNABLE, ids=" ".join)
 def test_every_option_is_described(names):
-    """By a sentence that begins with a capital letter or a word in quotes, and ends with a full stop."""
+    """A description begins with a capital letter or a word in quotes, and ends with a full stop."""
     arguments = arguments_of(names)
     assert arguments
     for each in arguments:
@@ -62,7 +62,7 @@ def test_every_option_is_described(names):
     "each", [each for each in MECHANISMS if each.command in CHOICES], ids=lambda each: each.command
 )
 def test_defaults_are_those_of_the_mechanism(each):
-    """One source of defaults: the fields of the configuration."""
+    """The fields of the configuration are the only source of defaults."""
     configuration = load(each.config)
     assert options_of(configuration, CHOICES[each.command])().configured == configuration()
     for names in ((each.command,), ("plan", each.command)):
@@ -89,7 +89,7 @@ def test_names_of_weightings_are_those_of_the_registry():
 
 @pytest.fixture
 def sales(tmp_path):
-    """A table with a user of two columns and an item of two columns."""
+    """Write a table whose users and items consist of two columns each."""
     frame = pl.DataFrame(
         {
             "shop": ["north", "south"] * 600,
@@ -110,7 +110,7 @@ def sales(tmp_path):
     ],
 )
 def test_keys_of_several_columns(voxpop, tmp_path, columns):
-    """An option of column names is repeated, or takes names separated by commas."""
+    """An option for column names can be repeated or can contain names separated by commas."""
     assert voxpop("items", "sales.parquet", *columns, *BUDGET, "-o", "found").code == 0
     assert vp.load(tmp_path / "found").to_list() == [("milk", 2), ("tea", 1)]
 
@@ -128,14 +128,14 @@ def test_keys_of_several_columns(voxpop, tmp_path, columns):
     ],
 )
 def test_other_options_may_not_be_repeated(voxpop, tmp_path, twice):
-    """Two values for one option: none of them wins silently."""
+    """If an option has two values, neither value silently overrides the other."""
     call = ["items", "sales.parquet", "--user", "person", "--items", "kind", *BUDGET, "-o", "found", *twice]
     assert "specified multiple times" in voxpop(*call).complaint
     assert not (tmp_path / "found").exists()
 
 
 def test_types_of_columns(voxpop, tmp_path):
-    """A type may contain a comma; several are given by repeating the option."""
+    """A type may contain a comma; the option is repeated for several types."""
     rows = "".join(f"{number},{'1.50' if number % 2 else '2.5'}\n" for number in range(800))
     (tmp_path / "sales.csv").write_text(f"who,price\n{rows}")
     call = ["items", "sales.csv", "--user", "who", "--items", "price", *BUDGET, "-o", "found"]
@@ -147,7 +147,7 @@ def test_types_of_columns(voxpop, tmp_path):
 
 
 def test_an_argument_without_an_option_is_explained(voxpop):
-    """Lists of names have commas."""
+    """Lists of names require commas."""
     code, _, complaint = voxpop("items", "t.parquet", "--user", "who", "--text", "a", "b", *BUDGET, "-o", "x")
     assert code == 2
     assert "'b' belongs to no option. Write --name VALUE, and commas in lists of names. See `voxpop items" in complaint

@@ -1,4 +1,4 @@
-"""Commands on a terminal show a bar for what takes long: the rounds of heavy hitters, the lengths of sequences."""
+"""On a terminal, long commands show a progress bar: the rounds of heavy hitters, and the lengths of sequences."""
 
 import io
 import sys
@@ -11,7 +11,7 @@ from voxpop.reading import progress
 
 
 class Terminal(io.StringIO):
-    """Standard error that says it is a terminal."""
+    """A standard error stream that reports itself as a terminal."""
 
     def isatty(self):
         return True
@@ -27,7 +27,7 @@ CALLS = {
 @pytest.mark.parametrize("command", CALLS)
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_command_shows_how_far_it_is(command, terminal, tmp_path, monkeypatch):
-    """On a terminal a bar with its unit, once it has taken a moment; to a file nothing."""
+    """A terminal shows a bar with its unit after a delay; a file receives no output."""
     words = ["sun", "moon"] * 1500
     table = pl.DataFrame({"who": range(3000), "what": words, "list": [[word] for word in words]})
     table.write_parquet(tmp_path / "said.parquet")

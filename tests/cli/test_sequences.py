@@ -1,4 +1,4 @@
-"""`voxpop sequences`, from end to end."""
+"""`voxpop sequences`, tested end to end."""
 
 import json
 
@@ -16,13 +16,13 @@ LETTERS = ["--alphabet", "a,b,c"]
 
 @pytest.fixture
 def visits(tmp_path):
-    """A table in the working folder: 900 users with short sequences of letters, one of whom holds a stranger."""
+    """Write a table of 900 users with short sequences of letters; one user holds an unknown symbol."""
     pages = [["a", "b"], ["a"], ["c", "a", "b", "b"]] * 299 + [["a"], ["b"], ["unheard"]]
     pl.DataFrame({"who": range(900), "pages": pages}).write_parquet(tmp_path / "visits.parquet")
 
 
 def test_releases_saves_and_draws(voxpop, visits, tmp_path):
-    """A model with its guarantee, and as many synthetic sequences as asked for, which can be read again."""
+    """The command saves a model with its guarantee and the requested number of readable synthetic sequences."""
     code, out, err = voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--synthesize", 50, "-o", "model")
     assert (code, err) == (0, "")
     model = vp.load(tmp_path / "model", vp.SequenceModel)
@@ -38,7 +38,7 @@ def test_releases_saves_and_draws(voxpop, visits, tmp_path):
 
 
 def test_json_holds_nothing_private(voxpop, visits, tmp_path):
-    """One object with the plan that ran and no number of users."""
+    """The object contains the executed plan and no number of users."""
     options = ["--max-length", 3, "--max-gram", 2]
     content = voxpop("sequences", *CALL, *BUDGET, *LETTERS, *options, "-o", "model", "--json").json
     mechanism = vp.Sequences(3, 2, ["a", "b", "c"])
@@ -50,7 +50,7 @@ def test_json_holds_nothing_private(voxpop, visits, tmp_path):
 
 @pytest.mark.jit
 def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
-    """A file has one symbol per line; with a released alphabet the total of both is printed."""
+    """A file has one symbol per line; with a released alphabet, the output includes the guarantee of both releases."""
     (tmp_path / "letters.txt").write_text("b\na\nc\n", encoding="utf-8")
     assert voxpop("sequences", *CALL, *BUDGET, "--alphabet", "letters.txt", "-o", "one").code == 0
     assert vp.load(tmp_path / "one", vp.SequenceModel).alphabet == ("a", "b", "c")
@@ -65,7 +65,7 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
 
 @pytest.mark.jit
 def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
-    """One budget, charged once; plan, saved model and report say what each step cost, and that both are in it."""
+    """One budget is charged once; plan, saved model and report state the cost of each step and the total."""
     find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]
     assert voxpop("ledger", "init", "team.json", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
     call = ["--ledger", "team.json", "--dataset", "visits", "-o", "model", "--json"]
@@ -102,7 +102,7 @@ def test_the_plan_of_an_alphabet_to_be_found(voxpop):
 
 @pytest.mark.jit
 def test_a_seed_is_marked(voxpop, visits, tmp_path):
-    """The same seed gives the same files, and output and file say that they are not private."""
+    """The same seed gives the same files; output and files state that the model is not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
     assert all("NOT PRIVATE" in call.out for call in calls)
     for name in ("grams.parquet", "model.json", "synthetic.parquet"):
@@ -122,14 +122,14 @@ def test_a_seed_is_marked(voxpop, visits, tmp_path):
     ],
 )
 def test_wrong_calls_say_what_to_do(voxpop, visits, tmp_path, arguments, expected):
-    """A wrong call ends with code 2, one line that helps, and nothing saved."""
+    """A wrong call exits with code 2 and one line of advice, and saves nothing."""
     complaint = voxpop("sequences", *arguments, "-o", "model").complaint
     assert all(word in complaint for word in expected)
     assert not (tmp_path / "model").exists()
 
 
 def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
-    """A folder that holds something else is refused before the source is looked for."""
+    """A folder with other files is refused before the source is opened."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("sequences", "nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS, "-o", "full").complaint

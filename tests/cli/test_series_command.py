@@ -1,4 +1,4 @@
-"""A series from the shell: started, run, shown, and a user deleted."""
+"""A series from the shell: init, run, show and delete."""
 
 import polars as pl
 
@@ -14,7 +14,7 @@ def night(path, *words, first=0):
 
 
 def test_a_series_from_the_shell(voxpop, tmp_path):
-    """Charged once; every command opens the same state; the release is saved and verified."""
+    """The series is charged once, every command opens the same state, and the release is saved and verified."""
     assert voxpop("ledger", "init", "team.json", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-5").code == 0
     (tmp_path / "key").write_bytes(bytes(range(32)))
     key = ["--key-file", "key"]

@@ -20,7 +20,7 @@ def saved(tmp_path):
 
 
 def test_show_for_people(voxpop, saved):
-    """A person sees the number, the first items, the guarantee in words, and the plan."""
+    """The text output contains the number, the first items, the explained guarantee, and the plan."""
     code, out, err = voxpop("show", saved)
     assert (code, err) == (0, "")
     assert "100 items" in out
@@ -32,14 +32,14 @@ def test_show_for_people(voxpop, saved):
 
 
 def test_show_first(voxpop, saved):
-    """`--first` says how many items are shown."""
+    """`--first` determines the number of items shown."""
     assert voxpop("show", saved, "--first", 3).out.count("word") == 3
     assert voxpop("show", saved, "--first", 0).out.count("word") == 0
     assert len(voxpop("show", saved, "--first", 1000, "--json").json["first"]) == 100
 
 
 def test_show_for_machines(voxpop, saved):
-    """A machine gets one object with the same facts."""
+    """The JSON output is one object with the same facts."""
     assert voxpop("show", saved, "--first", 2, "--json").json == {
         "released": 100,
         "statement": "(4, 1e-07)-DP, one user added or removed",
@@ -51,7 +51,7 @@ def test_show_for_machines(voxpop, saved):
 
 
 def test_show_marks_a_seeded_release(voxpop, saved):
-    """A release made with a seed is shown as not private."""
+    """The output states that a release made with a seed is not private."""
     release = vp.load(saved)
     vp.Release(release.grams, PLAN, vp.Guarantee(4, 1e-7, private=False)).save(saved, overwrite=True)
     out = voxpop("show", saved).out
@@ -61,7 +61,7 @@ def test_show_marks_a_seeded_release(voxpop, saved):
 
 
 def test_show_longer_grams_and_escapes(voxpop, tmp_path):
-    """Grams are shown word by word, and what a terminal would obey is escaped."""
+    """Grams are shown token by token, with terminal control characters escaped."""
     rows = pa.table({"gram": [["a\x1b[2J"], ["a", "b"]], "length": [1, 2]}, schema=SCHEMA)
     vp.Release(rows, PLAN, GUARANTEE).save(tmp_path / "words")
     out = voxpop("show", "words").out
@@ -71,7 +71,7 @@ def test_show_longer_grams_and_escapes(voxpop, tmp_path):
 
 
 def test_show_a_model(voxpop, tmp_path):
-    """A saved model is shown as a release is, with its noisy counts."""
+    """A saved model is shown like a release, with its noisy counts."""
     visits = pl.DataFrame({"who": range(900), "pages": [["home", "news"], ["home"], ["news"]] * 300})
     corpus = vp.read(visits, user="who", sequence="pages")
     model = vp.Sequences(max_length=3, max_gram=2, alphabet=["home", "news"]).release(corpus, vp.Budget(1))
@@ -89,20 +89,20 @@ def test_show_a_model(voxpop, tmp_path):
 
 
 def test_show_nothing(voxpop, tmp_path):
-    """An empty release is shown as one."""
+    """An empty release is shown as 0 items."""
     vp.Release.from_items(pa.array([], pa.string()), PLAN, GUARANTEE).save(tmp_path / "words")
     assert "0 items" in voxpop("show", "words").out
 
 
 def test_plan_for_people(voxpop):
-    """A person sees the same text as `str(plan)`."""
+    """The text output equals `str(plan)`."""
     expected = vp.SetUnion(limit=10, weighting=vp.weightings.Weighted("laplace"), min_users=20).plan(vp.Budget(3, 1e-6))
     arguments = ["--limit", 10, "--weighting", "weighted-laplace", "--min-users", 20]
     assert voxpop("plan", "items", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
 
 
 def test_plan_for_machines(voxpop):
-    """A machine gets the plan's numbers and the guarantee."""
+    """The JSON output contains the plan's values and the guarantee."""
     expected = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(3, 1e-6))
     budget = ("--epsilon", 3, "--delta", 1e-6)
     classic = ("--weighting", "policy-gaussian")
@@ -112,7 +112,7 @@ def test_plan_for_machines(voxpop):
 
 
 def test_every_mechanism_has_a_plan(voxpop, tmp_path):
-    """The same text as `str(plan)`, from the same fields as its own command."""
+    """The output equals `str(plan)`, and the options equal those of the mechanism's own command."""
     budget = vp.Budget(1, 1e-7)
     spend = ["--epsilon", 1, "--delta", "1e-7"]
     plan = vp.HeavyHitters(max_length=5, unit=2).plan(budget)

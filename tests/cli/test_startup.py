@@ -1,4 +1,4 @@
-"""Starting up is cheap, and the public names are as promised."""
+"""Start-up takes little time, and the public names are complete."""
 
 import json
 import resource
@@ -14,7 +14,7 @@ COMMAND = "import sys; from voxpop.cli import main; code = main(sys.argv[1:]); "
 
 
 def python(*arguments):
-    """Run Python; return its output and the processor time it took."""
+    """Run Python, and return its output and its processor time in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, *arguments], capture_output=True, check=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -28,7 +28,7 @@ def heavy_modules_after(statement, *arguments):
 
 
 def test_import_takes_no_time():
-    """Importing the package costs a few hundredths of a second; three times the promised 0.15 s is the alarm."""
+    """Importing the package takes a few hundredths of a second; the test allows three times the stated 0.15 s."""
     _, seconds = python("-c", "import voxpop")
     print(f"import voxpop: {seconds:.3f} s of processor time")
     assert seconds < 3 * 0.15
@@ -36,7 +36,7 @@ def test_import_takes_no_time():
 
 @pytest.mark.parametrize("arguments", [["--help"], ["items", "--help"]])
 def test_help_takes_no_time(arguments):
-    """Help costs about a tenth of a second; three times the promised 0.3 s is the alarm."""
+    """Help takes about a tenth of a second; the test allows three times the stated 0.3 s."""
     output, seconds = python("-c", COMMAND, *arguments)
     print(f"voxpop {' '.join(arguments)}: {seconds:.3f} s of processor time")
     assert output.startswith("Usage: voxpop")
@@ -44,7 +44,7 @@ def test_help_takes_no_time(arguments):
 
 
 def test_import_loads_nothing_heavy():
-    """Importing the package, and listing its names, imports none of the libraries it works with."""
+    """Importing the package and listing its names imports none of the heavy libraries."""
     assert heavy_modules_after("import voxpop; dir(voxpop); voxpop.errors") == set()
 
 
@@ -52,18 +52,18 @@ def test_import_loads_nothing_heavy():
     "arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "items", "--epsilon", "4"]]
 )
 def test_help_and_refusals_load_nothing_heavy(arguments):
-    """Help, the version and a refused call import none of the libraries either."""
+    """Help, the version and a refused call also import none of the heavy libraries."""
     assert heavy_modules_after(COMMAND, *arguments) == set()
 
 
 def test_public_names_are_sorted_and_complete():
-    """`__all__` is sorted, is what `dir` shows, and every name in it can be had."""
+    """`__all__` is sorted and equals the output of `dir`, and every name in it exists."""
     assert sorted(voxpop.__all__) == dir(voxpop)
     for name in voxpop.__all__:
         assert getattr(voxpop, name) is not None
 
 
 def test_unknown_name_is_an_attribute_error():
-    """A name that does not exist says which ones do."""
+    """The error for an unknown name lists the existing names."""
     with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Aim, Budget, CSV, .*SetUnion"):
         _ = voxpop.SetUnon

@@ -1,4 +1,4 @@
-"""`voxpop top`: the most held grams of a saved release, in order."""
+"""`voxpop top`: the grams of a saved release that most users hold, in order."""
 
 import json
 
@@ -15,7 +15,7 @@ READ = ["posts.parquet", "--user", "author", "--text", "body"]
 
 @pytest.fixture
 def words(tmp_path):
-    """A saved release of three words, of which many use one and few another."""
+    """Save a release of three words: most users hold the first, and fewest the last."""
     said = ["tea"] * 6000 + ["tea milk"] * 3000 + ["tea milk oat"] * 1500
     pl.DataFrame({"author": range(len(said)), "body": said}).write_parquet(tmp_path / "posts.parquet")
     corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")
@@ -24,7 +24,10 @@ def words(tmp_path):
 
 
 def test_grams_come_in_order_with_the_guarantee(voxpop, words):
-    """Of the order, and of both together; gaps of thousands of users (false alarm below 1e-9)."""
+    """The output states the guarantees of the order and of both results together.
+
+    The gaps are thousands of users (false alarm below 1e-9).
+    """
     code, out, err = voxpop("top", words, *READ, *SPEND, "--k", 3)
     assert (code, err) == (0, "")
     assert [line.split() for line in out.splitlines()[:3]] == [["1", "tea"], ["2", "milk"], ["3", "oat"]]
@@ -33,7 +36,7 @@ def test_grams_come_in_order_with_the_guarantee(voxpop, words):
 
 
 def test_saved_beside_the_release_and_shown(voxpop, words):
-    """With both guarantees; not replaced unasked, and not at all with `--no-save`."""
+    """The output shows both guarantees; only `--overwrite` replaces a saved ranking, and `--no-save` saves none."""
     out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
     assert f"Saved to {words}" in out
     ranking = vp.load(words, vp.Ranking)
@@ -52,7 +55,7 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
 
 
 def test_documents_are_about_all_results_of_the_folder(voxpop, words, tmp_path):
-    """The files that are signed include the ranking."""
+    """The documents that operators sign include the ranking."""
     voxpop("top", words, *READ, *SPEND, "--k", 2)
     for name in ("registry", "checklist"):
         assert voxpop("export", words, "-o", name, "--format", name).code == 0
@@ -60,12 +63,12 @@ def test_documents_are_about_all_results_of_the_folder(voxpop, words, tmp_path):
 
 
 def test_a_budget_that_is_too_small_is_refused(voxpop, words):
-    """No ranking exists for it."""
+    """No ranking exists for such a budget."""
     assert "ranked" in voxpop("top", words, *READ, "--epsilon", 1e-9, "--delta", "1e-8").complaint
 
 
 def test_as_json(voxpop, words):
-    """Everything that was printed, and the plan."""
+    """The object contains everything in the text output, and the plan."""
     code, out, _ = voxpop("top", words, *READ, *SPEND, "--k", 2, "--json")
     shown = json.loads(out)
     assert code == 0
@@ -76,7 +79,7 @@ def test_as_json(voxpop, words):
 
 
 def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
-    """And what it has no budget for is refused before anything is read."""
+    """A call that exceeds the budget is refused before anything is read."""
     vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(2.5, 1e-7), create=True)
     call = ["top", words, *READ, *SPEND, "--ledger", "team.json", "--dataset", "posts"]
     assert voxpop(*call, "--no-save")[0] == 0
@@ -97,7 +100,7 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
     ],
 )
 def test_wrong_calls(voxpop, words, wrong, said):
-    """One line says what to do."""
+    """The error is one line that states the next step."""
     code, _, err = voxpop("top", words, *READ, *SPEND, *wrong)
     assert code == 2
     assert said in err

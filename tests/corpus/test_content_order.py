@@ -1,4 +1,4 @@
-"""Nothing follows from where rows lay: a search over neighbours in tables whose files come by their sizes."""
+"""The order of documents does not depend on row positions: a search over neighbouring tables, files read by size."""
 
 from itertools import pairwise
 
@@ -20,12 +20,12 @@ TRIES = 60
 
 
 def by_size(files):
-    """Return rows as Spark takes files: the largest first."""
+    """Return the rows in the order in which Spark reads files: the largest file first."""
     return pl.concat(sorted(files, key=lambda file: -file.height))
 
 
 def neighbours(rng):
-    """Return a table of two files, and the same with one user more, whose rows are all in one of them."""
+    """Return a table of two files, and the same table with one additional user whose rows are all in one file."""
     files = []
     for size in (9, 8):
         texts = [" ".join(rng.choice(["a", "b", "B c"], 2)) for _ in range(size)]
@@ -35,7 +35,7 @@ def neighbours(rng):
 
 
 def held(corpus):
-    """Return the documents of each user in their order."""
+    """Return the documents of each user in order."""
     words = np.array([*corpus.vocabulary.to_pylist(), "/"], object)
     starts = corpus.user_start
     return {
@@ -45,7 +45,7 @@ def held(corpus):
 
 
 def moved(order, tmp_path, *, limited=False):
-    """Return the most users whose documents one user more has moved."""
+    """Return the largest number of users whose documents one additional user reordered."""
     rng, most = np.random.default_rng(3), 0
     for _ in range(TRIES):
         found = []
@@ -63,12 +63,12 @@ def test_one_user_more_moves_nobodys_documents(tmp_path, limited):
 
 
 def test_the_twin_that_leaves_rows_where_they_lay_is_caught(tmp_path):
-    """It is what reading a frame of Spark row by row would do."""
+    """The broken variant corresponds to reading a Spark frame row by row."""
     assert moved(lambda corpus: corpus, tmp_path) > 2
 
 
 def test_the_twin_that_sorts_by_how_often_words_occur_is_caught(tmp_path):
-    """An order of tokens that follows everybody's rows is no better."""
+    """In the broken variant, the order of tokens depends on the rows of all users."""
 
     def by_frequency(corpus):
         counts = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=len(corpus.vocabulary))
@@ -89,7 +89,7 @@ def test_the_twin_that_sorts_by_how_often_words_occur_is_caught(tmp_path):
     at_once=st.integers(1, 9),
 )
 def test_documents_are_sorted_as_lists_are(users, at_once):
-    """Empty ones first, beginnings before what goes on; no user gets a document of another."""
+    """Empty documents come first, and prefixes before their extensions; no user receives a document of another user."""
     corpus = corpus_of(users)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "POSITIONS_AT_ONCE", at_once)
@@ -99,7 +99,7 @@ def test_documents_are_sorted_as_lists_are(users, at_once):
 
 
 def test_users_of_one_key_come_in_one_order(monkeypatch):
-    """A fixed hash of strings may be the same for two users who choose their ids so."""
+    """A fixed string hash can be equal for two users who choose their ids accordingly."""
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rng = np.random.default_rng(5)
     rows = pl.DataFrame({"who": [f"u{n % 20}" for n in range(60)], "what": [f"w{n}" for n in rng.integers(0, 30, 60)]})
@@ -118,7 +118,7 @@ def test_users_of_one_key_come_in_one_order(monkeypatch):
 
 
 def test_events_keep_the_order_of_their_times():
-    """And items have none."""
+    """Items have no order."""
     rows = pl.DataFrame({"who": [1, 1, 1], "at": [1, 5, 9], "what": ["c", "a", "b"]})
     corpus = read_engine(rows, user="who", sequence="what", order="at", session=2)
     assert held(in_content_order(corpus, documents=False)) == {1: "c / a / b /"}
@@ -128,7 +128,7 @@ def test_events_keep_the_order_of_their_times():
 
 
 def test_documents_of_one_user_that_do_not_fit_are_refused(tmp_path):
-    """They have to be held at once."""
+    """All documents of one user must be in memory at the same time."""
     corpus = read_engine(pl.DataFrame({"who": [1] * 1000, "what": ["b", "a"] * 500}), user="who", text="what")
     tight = corpus.within(MemoryLimit(FIXED + 28 * 1999, 28 * 1999, tmp_path))
     with pytest.raises(MemoryLimitError, match="documents of one user"):

@@ -1,4 +1,4 @@
-"""CSV as people export it, and what else face to face goes wrong with files and tokenisers."""
+"""CSV files as commonly exported, and other common problems with files and tokenisers."""
 
 import codecs
 import csv
@@ -19,7 +19,7 @@ SECRET = "confidential 4711"
 
 
 def is_well_quoted(text):
-    """Say what Python's own strict reader says."""
+    """Return whether Python's own strict reader accepts the text."""
     try:
         list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error:
@@ -32,7 +32,7 @@ def is_well_quoted(text):
     cut=st.integers(0, 14),
 )
 def test_quotes_are_followed_as_a_strict_reader_follows_them(text, cut):
-    """Whatever the file, and wherever it is cut into blocks."""
+    """The kernel agrees with a strict reader for any file and any division into blocks."""
     state = np.zeros(3, np.int64)
     data = text.encode()
     fine = all(
@@ -43,7 +43,7 @@ def test_quotes_are_followed_as_a_strict_reader_follows_them(text, cut):
 
 @given(blocks=st.lists(st.text('ab",\n', max_size=5), max_size=6))
 def test_blocks_without_quotes_take_a_short_way_to_the_same(blocks):
-    """The row in which a quote is opened is the same, however the file is cut."""
+    """Any division into blocks reports the same row for the opening quote."""
 
     def outcome(parts):
         stream = FollowedQuotes(io.BytesIO(), ",", "t.csv")
@@ -65,7 +65,7 @@ def write(folder, text, name="t.csv"):
 @pytest.mark.parametrize(("place", "words"), [(100, "row 100"), (2999, "row 2,999"), (0, "first row")])
 @pytest.mark.parametrize("again", [False, True])
 def test_an_unclosed_quote_swallows_nothing(tmp_path, place, words, again):
-    """The row in which it is opened is named; a second one further down closes nothing."""
+    """The error names the row in which the quote is opened; a second quote further down does not close it."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(3000)]
     rows[place] = rows[place].replace(",", ',"', 1)
     if again:
@@ -77,7 +77,7 @@ def test_an_unclosed_quote_swallows_nothing(tmp_path, place, words, again):
 
 
 def test_quoted_cells_hold_what_they_like(tmp_path):
-    """Line breaks, delimiters and doubled quotes."""
+    """Quoted cells may contain line breaks, delimiters and doubled quotes."""
     path = write(tmp_path, 'who,text\r\n1,"two\r\nlines, one ""cell"""\r\n2,plain 5" pipe\r\n')
     corpus = read_engine(path, user="who", text="text")
     assert corpus.user_key.size == 2
@@ -86,7 +86,7 @@ def test_quoted_cells_hold_what_they_like(tmp_path):
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
 def test_the_delimiter_is_found(tmp_path, delimiter):
-    """As spreadsheets of other countries write it, with a name that others would cut."""
+    """Spreadsheets in some locales write such delimiters; the quoted column name contains another delimiter."""
     path = write(
         tmp_path, f'"User, Id"{delimiter}Text\nann{delimiter}tea\nbob{delimiter}tea; milk\n'.replace("; ", " ")
     )
@@ -99,7 +99,10 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
 @pytest.mark.parametrize("said", ["sep=;", '"sep=;"', "SEP=;", "\ufeffsep=;"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
-    """As spreadsheets write it; names and rows follow, rows are counted from the names, and a caller knows better."""
+    """Spreadsheets write such a first row. Names and rows follow it, and rows are counted from the row of names.
+
+    An explicit delimiter overrides the file.
+    """
     rows = [said, "who;text", "ann;tea, or milk", "bob;tea"]
     corpus = read_engine(write(tmp_path, end.join(rows)), user="who", text="text")
     assert corpus.user_key.size == 2
@@ -120,7 +123,7 @@ def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
 
 
 def test_a_header_that_is_missing_or_doubled(tmp_path):
-    """Its first row is data, and stays out of messages."""
+    """The first row of such a file is data and must not appear in messages."""
     with pytest.raises(ColumnError, match=r"which has 2 values. The first row must name") as caught:
         read_engine(write(tmp_path, f"ann,{SECRET}\nbob,tea\n"), user="who", text="text")
     assert SECRET not in str(caught.value)
@@ -133,7 +136,7 @@ def test_a_header_that_is_missing_or_doubled(tmp_path):
 
 @pytest.mark.jit
 def test_broken_json_names_its_row(tmp_path):
-    """The first row is row 1."""
+    """Rows are counted from 1."""
     rows = ['{"who": 1, "text": "tea"}'] * 2999 + ['{"who": 1, "text": ']
     with pytest.raises(SourceError, match="row 3,000: "):
         read_engine(write(tmp_path, "\n".join(rows), "t.jsonl"), user="who", text="text")
@@ -144,7 +147,7 @@ def test_broken_json_names_its_row(tmp_path):
 
 @pytest.mark.parametrize("tokenizer", [str.split, lambda texts: 1 / 0])
 def test_a_tokenizer_for_one_text(tokenizer):
-    """Is told what it is called with; what it said stays out."""
+    """The message shows how to call such a tokenizer with a list of texts, and omits the tokenizer's own message."""
     with pytest.raises(InputError, match=r"lambda texts: \[cut\(text\)") as caught:
         read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
     assert SECRET not in str(caught.value)
@@ -153,7 +156,7 @@ def test_a_tokenizer_for_one_text(tokenizer):
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift_jis", "utf-8", "UTF-8-SIG"])
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_the_encoding_is_given(tmp_path, encoding, memory):
-    """Letters come out as they were written, with a bound, too."""
+    """The reader decodes all letters correctly, with and without a memory limit."""
     words = ["東京", "テスト"] if encoding == "shift_jis" else ["café", "größe"]
     rows = 'who,text\r\n1,"{}, x"\r\n2,{}\r\n'.format(*words)
     (tmp_path / "t.csv").write_bytes(rows.encode(encoding))
@@ -169,13 +172,13 @@ def test_the_encoding_is_given(tmp_path, encoding, memory):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
 def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding):
-    """As spreadsheets write "Unicode text"."""
+    """Spreadsheets write such a mark in files of the type "Unicode text"."""
     (tmp_path / "t.tsv").write_bytes("who\ttext\r\n1\tcafé\r\n".encode(encoding))
     assert read_engine(tmp_path / "t.tsv", user="who", text="text").vocabulary.to_pylist() == ["café"]
 
 
 def test_what_is_given_beats_what_is_found(tmp_path):
-    """A header that two delimiters could cut, and one that none of the usual does."""
+    """The first header fits two delimiters, and the second header fits none of the usual ones."""
     path = write(tmp_path, "who;text,who,text\nann;tea,bob,milk\n")
     assert read_engine(path, user="who", text="text").vocabulary.to_pylist() == ["milk"]
     with pytest.raises(ColumnError, match='no column "text"'):
@@ -187,12 +190,12 @@ def test_what_is_given_beats_what_is_found(tmp_path):
 @pytest.mark.parametrize(("place", "words"), [(0, "the first row"), (7, "row 7 "), (5000, "row 5,000 ")])
 @pytest.mark.parametrize("encoding", ["utf-16", "shift_jis", "ascii", None])
 def test_what_is_not_of_the_encoding_is_named_by_its_row(tmp_path, place, words, encoding):
-    """And by nothing else; the rows before are fine."""
+    """The message quotes no data, and the rows before the fault are valid."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(6000)]
     data = [f"{row}\n".encode(encoding or "utf-8") for row in rows]
     if encoding == "utf-16":
         data = [data[0], *(row[2:] for row in data[1:])]
-    # Half a surrogate pair, half a character of Shift JIS, a letter of another encoding.
+    # Half a surrogate pair, half a Shift JIS character, and a letter of another encoding.
     data[place] = data[place][:8] + (b"\x00\xd8" if encoding == "utf-16" else b"\xff") + data[place][8:]
     (tmp_path / "t.csv").write_bytes(b"".join(data))
     with pytest.raises(SourceError, match=f"{words}.*encoding=") as caught:
@@ -208,7 +211,7 @@ def test_what_is_not_of_the_encoding_is_named_by_its_row(tmp_path, place, words,
     cut=st.integers(0, 9),
 )
 def test_a_stream_is_transcoded_as_its_whole(text, encoding, sizes, cut):
-    """However it is read, all that comes before a fault comes out, and then the fault."""
+    """With any sizes of reads, the stream returns only text before the fault and then raises the error."""
     data = text.encode(encoding, "ignore")
     data = data[: len(data) - cut]
     stream = Transcoded(io.BytesIO(data), encoding)
@@ -241,14 +244,14 @@ def test_a_stream_is_transcoded_as_its_whole(text, encoding, sizes, cut):
     ],
 )
 def test_what_is_no_delimiter_or_encoding(tmp_path, options, words):
-    """Is refused before a file is opened."""
+    """The options are checked before a file is opened."""
     with pytest.raises(InputError, match=words):
         read_engine(tmp_path / "nowhere.csv", user="who", text="text", csv=vp.CSV(**options))
 
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"encoding": "cp1252"}])
 def test_tables_and_other_files_have_neither(tmp_path, options):
-    """They would be passed over in silence."""
+    """Otherwise, the options would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
         with pytest.raises(InputError, match="Leave it out"):

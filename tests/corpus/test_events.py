@@ -1,4 +1,4 @@
-"""Rows of events to sequences, against a naive twin."""
+"""Rows of events are converted to sequences; a reference implementation gives the expected sequences."""
 
 import datetime as dt
 from itertools import pairwise
@@ -25,7 +25,7 @@ ROWS = st.lists(
 
 
 def naive(rows, pause):
-    """Return the multiset of (user, sequences in order of time) of rows (user, page or None, time)."""
+    """Return the time-ordered sequences of each user from rows (user, page or None, time)."""
     held = {}
     for user, page, time in rows:
         if page is not None:
@@ -43,7 +43,7 @@ def naive(rows, pause):
 
 
 def sequences_of(corpus):
-    """Return the sequences of each user of a corpus, by the user's key."""
+    """Return the sequences of each user of a corpus, by user key."""
     words, found = corpus.vocabulary.to_pylist(), {}
     for number, key in enumerate(corpus.user_key.tolist()):
         tokens = corpus.tokens[corpus.user_start[number] : corpus.user_start[number + 1]].tolist()
@@ -67,7 +67,7 @@ def table_of(rows, when=lambda time: time):
 
 @given(rows=ROWS, pause=st.none() | st.integers(0, 60))
 def test_sequences_are_those_of_the_naive_twin(rows, pause):
-    """In any order of rows; ties by bytes; a pause longer than the session's begins a new one."""
+    """Rows may have any order; ties are ordered by bytes; a pause longer than the session's begins a new sequence."""
     if all(page is None for _, page, _ in rows):
         return
     corpus = read_engine(table_of(rows), user="who", sequence="page", order="at", session=pause)
@@ -86,7 +86,7 @@ def test_sequences_are_those_of_the_naive_twin(rows, pause):
     ],
 )
 def test_times_in_every_form(when):
-    """Times with and without a zone, and as strings."""
+    """Times may have a time zone or not, or be strings."""
     rows = [(1, "home", 40), (1, "news", 10), (1, "é", 41), (2, "home", 0), (1, "home", 72)]
     corpus = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session="30min")
     assert sequences_of(corpus) == {1: [("news", "home", "é"), ("home",)], 2: [("home",)]}
@@ -95,7 +95,7 @@ def test_times_in_every_form(when):
 
 
 def test_days_and_fractions():
-    """Dates count in days; numbers in their own unit."""
+    """Dates count in days, and numbers in their own unit."""
     table = pl.DataFrame({"who": [1, 1, 1], "page": [7, 8, 9], "at": [dt.date(2026, 11, day) for day in (22, 20, 21)]})
     corpus = read_engine(table, user="who", sequence="page", order="at", session="1d")
     assert sequences_of(corpus) == {1: [("8", "9", "7")]}
@@ -106,7 +106,7 @@ def test_days_and_fractions():
 
 
 def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
-    """User for user, also where rows go to work files again and again."""
+    """The result is equal for every user, even if rows are written to work files repeatedly."""
     rows = [(user % 97, f"page {(user * 7) % 11}", (user * 31) % 1000) for user in range(20_000)]
     wanted = read_engine(table_of(rows), user="who", sequence="page", order="at", session=5)
     written = []
@@ -124,7 +124,7 @@ def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
 
 
 def test_what_is_left_out_is_told(capsys):
-    """To the operator, unless told not to."""
+    """The reader informs the operator of omitted values, unless progress messages are disabled."""
     table = table_of([(1, "home", 1), (1, None, 2), (2, None, 3)])
     read_engine(table, user="who", sequence="page", order="at")
     assert capsys.readouterr().err == 'voxpop: fewer than 100 of the values in "page" are null and were left out.\n'
@@ -150,7 +150,7 @@ def test_what_is_left_out_is_told(capsys):
     ],
 )
 def test_refusals(options, error, words):
-    """Wrong calls before anything is read, wrong columns with their row, never a cell."""
+    """Invalid calls raise an error before reading. Errors about columns name the row and never quote a cell."""
     table = pl.DataFrame(
         {"who": [1, 2], "page": ["a", "b"], "at": [1, 2], "list": [[1], [2]], "empty": [1, None], "words": ["x", "y"]}
     )

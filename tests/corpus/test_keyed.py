@@ -1,4 +1,4 @@
-"""Users and items of any type, and of several columns; spellings and back."""
+"""Users and items of any type or of several columns, and the conversion of their values to strings and back."""
 
 import datetime as dt
 from decimal import Decimal
@@ -48,7 +48,7 @@ VALUES = {
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 @given(data=st.data())
 def test_one_spelling_for_each_value_and_back(kind, data):
-    """Equal values, equal spellings; different ones, different; the type's name names it."""
+    """Equal values have equal spellings, and different values different ones; the name of a type identifies it."""
     values = data.draw(st.lists(VALUES[kind], max_size=6))
     texts = spelled(pa.array(values, kind), "key")
     assert len(set(texts.to_pylist())) == len(set(values))
@@ -57,7 +57,7 @@ def test_one_spelling_for_each_value_and_back(kind, data):
 
 @given(rows=st.lists(st.tuples(st.text("a|\\", max_size=3), st.text("a|\\", max_size=3)), max_size=6))
 def test_several_columns_are_one_item_and_back(rows):
-    """Whatever bars and backslashes they hold."""
+    """Values may contain any bars and backslashes."""
     keys = Keys((KeyColumn("a", "string"), KeyColumn("b", "string")))
     items = keys.spell([pa.array([a for a, _ in rows], pa.string()), pa.array([b for _, b in rows], pa.string())])
     assert len(set(items.to_pylist())) == len(set(rows))
@@ -67,13 +67,13 @@ def test_several_columns_are_one_item_and_back(rows):
 
 @pytest.fixture(scope="module")
 def plan():
-    """Return a plan of one key for each user."""
+    """Return a plan that allows one key per user."""
     return vp.SetUnion(limit=1).plan(BUDGET)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_releases_give_columns_and_types_back(name, plan, tmp_path):
-    """As items, in tables, after saving, and `in` asks with the column's own values."""
+    """Items, tables and saved releases keep the column's type, and `in` accepts the column's own values."""
     column = COLUMNS[name]
     table = pa.table({"who": range(600), "key": pa.chunked_array([column] * 200)})
     keys = plan.release(read_engine(table, user="who", items="key"))
@@ -89,7 +89,7 @@ def test_releases_give_columns_and_types_back(name, plan, tmp_path):
 
 
 def test_whole_numbers_are_numbers():
-    """`7 in keys`, and neither "7" nor 7.0 nor True."""
+    """The release contains 7, but not "7", 7.0 or True."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
     keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="shop"), BUDGET)
     assert keys.to_list() == [1, 7]
@@ -103,7 +103,7 @@ def test_whole_numbers_are_numbers():
 
 
 def test_keys_of_several_columns(tmp_path):
-    """Items are tuples, with every column's type; a row with a null in one of them holds no item."""
+    """Items are tuples, and each column keeps its type; a row with a null in any of the columns contains no item."""
     table = pl.DataFrame(
         {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}
     )
@@ -120,14 +120,14 @@ def test_keys_of_several_columns(tmp_path):
 
 
 def test_lists_of_typed_items():
-    """Values in lists are items, nulls among them none."""
+    """The values in lists are items, except for nulls."""
     table = pl.DataFrame({"who": range(300), "days": [[DAY, None], None, [DAY, DAY]] * 100})
     keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="days"), BUDGET)
     assert keys.to_list() == [DAY]
 
 
 def test_counts_ask_with_keys():
-    """Iteration and look-up give what the column held."""
+    """Iteration and look-up use the original values of the column."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
     corpus = read_engine(table, user="who", items="shop")
     tally = vp.SetUnion(limit=1).release(corpus, BUDGET).count(corpus, BUDGET, limit=1)
@@ -138,14 +138,14 @@ def test_counts_ask_with_keys():
 
 @pytest.mark.parametrize("name", ["date", "zoned", "decimal", "bool", "time", "bytes"])
 def test_users_of_any_type_that_has_equality(name):
-    """As many users as different values."""
+    """The number of users equals the number of distinct values."""
     column = COLUMNS[name]
     corpus = read_engine(pa.table({"who": column, "what": ["a", "b", "c"]}), user="who", items="what")
     assert corpus.user_key.size == len(column.unique())
 
 
 def test_users_of_several_columns_and_uuids():
-    """Users are the same where all columns are; nobody is taken for two who share a part."""
+    """Two rows belong to the same user only if all user columns agree; equal parts do not suffice."""
     who = pa.array([UUID(int=1).bytes, UUID(int=1).bytes, UUID(int=2).bytes], pa.binary(16))
     table = pa.table({"a": ["x|", "x", "x|"], "b": ["y", "|y", "y"], "who": who, "what": ["a", "b", "c"]})
     assert read_engine(table, user=["a", "b"], items="what").user_key.size == 2
@@ -153,7 +153,7 @@ def test_users_of_several_columns_and_uuids():
 
 
 def test_times_are_the_same_in_every_unit():
-    """Seconds in one file and nanoseconds in another; one user, one item."""
+    """A time in seconds and the same time in nanoseconds are one user or one item."""
     tables = [pa.table({"who": pa.array([MOMENT.replace(microsecond=0)], pa.timestamp(unit))}) for unit in ("s", "ns")]
     reader = pa.concat_tables([tables[0], tables[1].cast(tables[0].schema)])
     assert len({spelled(each["who"].chunk(0), "who")[0].as_py() for each in tables}) == 1
@@ -161,7 +161,7 @@ def test_times_are_the_same_in_every_unit():
 
 
 def test_floats_and_two_families_are_refused(tmp_path):
-    """And a column is one thing: it cannot be user and item at once."""
+    """One column cannot contain both users and items."""
     with pytest.raises(ColumnError, match=r"Floats.*Int64"):
         read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
     pl.DataFrame({"who": [1], "key": [7]}).write_parquet(tmp_path / "a.parquet")
@@ -177,7 +177,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
 
 
 def test_nothing_released_says_nothing_of_types(tmp_path):
-    """One user's row may have decided the type of a column of Python's own values; the release is the same without."""
+    """One user's row can determine the type of a column of Python values; the release is the same without this row."""
     plan = vp.SetUnion(limit=1).plan(vp.Budget(1, 1e-8))
     rows = [{"who": number, "day": None} for number in range(9)]
     one, other = (

@@ -1,4 +1,4 @@
-"""What large corpora do in parts or otherwise than small ones changes no release."""
+"""Processing in parts and other methods for large corpora do not change any release."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PLAN = vp.NGrams(max_length=4).plan(vp.Budget(epsilon=8, delta=1e-5))
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Texts with stock phrases, mapped from a file."""
+    """Write texts with stock phrases, and return them as a corpus mapped from a file."""
     folder = tmp_path_factory.mktemp("large") / "texts"
     write_texts(folder, users=800, tokens=80_000, words=300, phrases=40)
     return vp.load_corpus(folder)
@@ -23,7 +23,7 @@ def texts(tmp_path_factory):
 
 @pytest.mark.jit
 def test_no_size_at_which_something_is_done_otherwise_changes_a_release(texts, monkeypatch):
-    """Pages forgotten again and again, names a few at a time, pairs numbered by one thread: the grams are the same."""
+    """Repeated freeing of pages, names in small parts, and pair numbering by one thread give the same grams."""
     expected = PLAN.release(texts, seed=5)
     assert {len(gram) for gram in expected} == {1, 2, 3, 4}
     monkeypatch.setattr(pool_users, "ITEMS_BEFORE_FORGETTING", 1)
@@ -38,7 +38,7 @@ def test_no_size_at_which_something_is_done_otherwise_changes_a_release(texts, m
 @pytest.mark.parametrize("at_once", [1, 2, 1 << 20])
 @pytest.mark.parametrize("weights", [[0, 3, 0, 0, 4, 0, 5], [1, 2, 0, 4, 5, 6, 7], [0, 0], [1], []])
 def test_only_names_with_weight_are_left(weights, at_once, monkeypatch):
-    """Few or nearly all, in parts of any size."""
+    """Few or nearly all names have weight, and parts have any size."""
     monkeypatch.setattr(weighing, "NAMES_AT_ONCE", at_once)
     names = np.arange(len(weights)) * 10
     held = [(name, weight) for name, weight in zip(names.tolist(), weights, strict=True) if weight]
@@ -47,7 +47,7 @@ def test_only_names_with_weight_are_left(weights, at_once, monkeypatch):
 
 
 def test_pools_do_not_keep_the_room_they_were_gathered_in():
-    """The front of an array with room for every position would keep all of it."""
+    """A slice of the large array would keep the memory of the entire array."""
     room = np.arange(1000, dtype=np.int32)
     batch = Batch.of(room[:3], np.array([0, 3]), np.array([7], np.uint64))
     assert batch.items.tolist() == [0, 1, 2]

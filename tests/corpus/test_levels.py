@@ -1,4 +1,4 @@
-"""The walk through lengths against tuples and sets, on the real kernels."""
+"""The length walk, run on the real kernels and compared with tuples and sets."""
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ WORDS = "abcd"
 
 
 def naive_weights(users, length, candidates, weighting, limit, keys, secret, pass_name, name_of):
-    """Bound with the library's own draws, then weigh by the naive twin."""
+    """Return expected weights: bounded sets from the library's own draws, weighed by the reference implementation."""
 
     def priority(number, gram):
         first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
@@ -59,14 +59,14 @@ def shares_of(weighting, limit):
 )
 @settings(max_examples=150)
 def test_weights_at_every_length_equal_the_naive_twin(users, data, weighting, limit, single, threads):
-    """Lengths 1 to 4, any released sets, both pruning rules, guided or not, any number of ranges."""
+    """The search covers lengths 1 to 4, any released sets, both pruning rules, any estimates, and 1 to 3 threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(levels_module, "THREADS", threads)
         walk_and_compare(users, data, weighting, limit, single)
 
 
 def walk_and_compare(users, data, weighting, limit, single):
-    """Walk with sets drawn by hypothesis, comparing all weights on the way."""
+    """Walk with sets drawn by hypothesis, and compare all weights at each length."""
     corpus, secret = corpus_of(users), Secret.from_seed(5)
     keys, words = corpus.user_key.tolist(), corpus.vocabulary.to_pylist()
     levels, shares = corpus.length_walk(), shares_of(weighting, limit)
@@ -100,7 +100,7 @@ def walk_and_compare(users, data, weighting, limit, single):
 
 
 def compare_kept(levels, users, length, kept, limit, released):
-    """Between `keep` and `extend`, what is weighed are the released grams by rank."""
+    """Check that between `keep` and `extend`, the walk weighs the released grams by rank."""
     secret = Secret.from_seed(9)
     name_of = {gram: rank for rank, gram in enumerate(released)}
     keys = list(range(len(users)))
@@ -111,7 +111,7 @@ def compare_kept(levels, users, length, kept, limit, released):
 
 
 def prune(valid, data):
-    """Ask some left grams for more than some partners have."""
+    """Return candidates for which some left grams need more than the estimates of some partners."""
     need = data.draw(st.lists(st.integers(0, 2), min_size=valid.need.size, max_size=valid.need.size), label="need")
     size, pairs = valid.estimates.size, valid.pairs
     estimates = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size), label="estimates")
@@ -120,7 +120,7 @@ def prune(valid, data):
 
 
 def test_items_have_no_order_and_are_refused():
-    """The message says which columns have one."""
+    """The message lists the arguments that give an order."""
     corpus = corpus_of([[["a"]]])
     items = LocalCorpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
     levels = items.length_walk()
@@ -133,7 +133,7 @@ def test_items_have_no_order_and_are_refused():
 
 
 def walk_two(corpus):
-    """Return the names and weights of two lengths, all words kept."""
+    """Return the ids and weights of two lengths, with all words kept."""
     levels = corpus.length_walk()
     first = levels.weigh(shares_of("weighted", 5), 5, Secret.from_seed(1), "x")
     levels.keep(np.array([0, 1]))
@@ -143,7 +143,7 @@ def walk_two(corpus):
 
 
 def test_a_mapped_corpus_gives_the_same_weights(tmp_path):
-    """Pages given back are read again."""
+    """The walk reads pages again that it has returned to the system."""
     corpus = corpus_of([[["a", "b", "a"]], [["b", "a"]]] * 50)
     corpus.save(tmp_path / "corpus")
     assert walk_two(load_engine(tmp_path / "corpus")) == walk_two(corpus)

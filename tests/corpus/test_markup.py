@@ -1,4 +1,4 @@
-"""HTML is read as the text that people see."""
+"""HTML is reduced to its visible text."""
 
 import polars as pl
 import pytest
@@ -28,7 +28,7 @@ SEEN = {
 
 @pytest.mark.parametrize("text", SEEN)
 def test_what_is_seen(text):
-    """Entities are letters, tags are nothing or the end of a line, and what is not shown is left out."""
+    """Entities become letters, tags disappear or end a line, and invisible parts are omitted."""
     assert " ".join(plain_text(text).split()) == SEEN[text]
 
 
@@ -64,7 +64,7 @@ PIECES = st.sampled_from(
 
 @given(text=st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=12).map("".join)))
 def test_any_text_is_read(text):
-    """However broken, it is no error; and where there is no markup nothing changes."""
+    """Malformed text raises no error, and text without markup does not change."""
     plain = plain_text(text)
     assert len(plain) <= len(text) + text.count("<")
     if not set(MARKUP) & set(text) and "\u00ad" not in text:
@@ -81,7 +81,7 @@ TREES = st.recursive(
 
 
 def wrapped(tag, inner):
-    """Return an element and what is seen of it."""
+    """Return an element and its visible text."""
     written, seen = ("".join(part) for part in zip(*inner, strict=True)) if inner else ("", "")
     if tag == "script":
         return f'<{tag} id="x">secret</{tag}>', "\n\n"
@@ -91,13 +91,13 @@ def wrapped(tag, inner):
 
 @given(TREES)
 def test_trees_are_seen_as_by_hand(tree):
-    """Elements in elements: those within a line part nothing, others end it."""
+    """Inline elements do not separate text, and other elements end a line."""
     assert plain_text(tree[0]) == tree[1]
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_texts_are_read_as_they_are_seen(memory):
-    """In any order of plain and marked texts and nulls; sentences end where paragraphs do."""
+    """Plain texts, marked-up texts and nulls may have any order; sentences end at the ends of paragraphs."""
     texts = ["plain tea", "<p>Good</p><p>day</p>", None, "a&amp;b", "x <i>y</i>"]
     table = pl.DataFrame({"who": range(5), "text": texts})
     read = read_engine(
@@ -116,7 +116,7 @@ def test_texts_are_read_as_they_are_seen(memory):
 
 
 def test_other_tokenisers_get_plain_text():
-    """What is stripped is stripped before anything is cut."""
+    """Markup is removed before the text is tokenised."""
     table = pl.DataFrame({"who": [1], "text": ["<p>Tea&nbsp;Time</p>"]})
     cut = {"whitespace": ["Tea", "Time"], "characters": list("teatime")}
     for tokenizer, words in cut.items():
@@ -125,13 +125,13 @@ def test_other_tokenisers_get_plain_text():
 
 
 def test_only_texts_have_markup():
-    """Items that look like it are keys."""
+    """Items that resemble markup are plain keys."""
     with pytest.raises(vp.errors.InputError, match="html=True applies only to text="):
         read_engine({"who": [1], "what": ["<p>"]}, user="who", items="what", tokenizer=vp.Tokenizer(html=True))
 
 
 def test_the_command_strips(tmp_path, capsys):
-    """With --html."""
+    """The option is --html."""
     path = tmp_path / "posts.parquet"
     pl.DataFrame({"who": range(900), "text": ["<p class='x'>tea</p>"] * 900}).write_parquet(path)
     call = ["items", str(path), "--user", "who", "--text", "text", "--html", "--epsilon", "4", "--delta", "1e-7"]

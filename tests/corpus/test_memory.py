@@ -1,4 +1,4 @@
-"""Within a bound the result is the same, and what cannot be bounded is refused."""
+"""A memory limit does not change results; operations that cannot respect the limit are refused."""
 
 import os
 import sqlite3
@@ -34,13 +34,13 @@ Reader = Callable[..., LocalCorpus]
 
 
 def tiny(room: int) -> MemoryLimit:
-    """Return a limit that nobody could ask for."""
+    """Return a limit lower than any that a caller can request."""
     return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
 
 
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    """Return a reader with so little room that everything spills."""
+    """Return a reader with such a low limit that all data goes to work files."""
 
     def reader(source: object, room: int, **columns: object) -> LocalCorpus:
         with monkeypatch.context() as patch:
@@ -53,7 +53,7 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
 
 
 def table(rows: int, users: int, seed: int = 0, names: bool = True) -> pl.DataFrame:
-    """Return rows of users who come back again and again, one of whom holds a third of everything."""
+    """Return rows of users who recur throughout the table; one user holds a third of all rows."""
     rng = np.random.default_rng(seed)
     who = np.where(rng.random(rows) < 0.33, 0, rng.integers(0, users, rows))
     words = np.minimum(rng.pareto(0.7, (rows, 6)), 1e5).astype(int)
@@ -63,7 +63,7 @@ def table(rows: int, users: int, seed: int = 0, names: bool = True) -> pl.DataFr
 
 
 def contents(release: object) -> object:
-    """Return what a release or a model says."""
+    """Return the contents of a release or a model."""
     tree = getattr(release, "tree", None)
     return list(release) if tree is None else (tree.counts.tolist(), tree.parents.tolist())
 
@@ -87,7 +87,7 @@ def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     ids=lambda columns: "-".join(map(str, columns.values())),
 )
 def test_the_corpus_is_the_same(within, columns, names):
-    """Whatever is read, and however little fits: user for user."""
+    """Both limits give the same users for every form of input."""
     rows = table(3000, 400, names=names)
     whole = read_engine(rows, user="who", **columns)
     for room in (TINY, SMALL):
@@ -99,7 +99,7 @@ def test_the_corpus_is_the_same(within, columns, names):
 @given(st.lists(st.tuples(st.integers(0, 5), st.text("ab é", max_size=12)), min_size=1, max_size=300))
 @settings(max_examples=25)
 def test_any_table_gives_the_same_corpus(rows):
-    """Empty texts, users of one row and users of many; hypothesis draws the table."""
+    """The drawn tables contain empty texts, users with one row and users with many rows."""
     frame = pl.DataFrame({"who": [f"u{who}" for who, _ in rows], "text": [text for _, text in rows]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(256)))
@@ -120,7 +120,7 @@ def test_any_table_gives_the_same_corpus(rows):
     ids=repr,
 )
 def test_the_release_is_the_same(monkeypatch, mechanism):
-    """The same secret gives the same release, pass by pass in pieces of a few hundred positions."""
+    """The same secret gives the same release, although each pass runs in pieces of a few hundred positions."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     bounded = corpus.within(tiny(1 << 21))
     monkeypatch.setattr(mapped_positions, "AT_ONCE", 333)
@@ -130,7 +130,7 @@ def test_the_release_is_the_same(monkeypatch, mechanism):
 
 
 def test_other_mechanisms_are_the_same_or_refused():
-    """Heavy hitters and sequences work in memory: the same where they fit, and refused where not."""
+    """Heavy hitters and sequences work in memory: results are equal if the data fits, and refused otherwise."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     hitters, sequences = vp.HeavyHitters(max_length=3), vp.Sequences(alphabet=("word0", "word1", "word2"))
     budget = {hitters: vp.Budget(20, 1e-3), sequences: vp.Budget(1)}
@@ -144,7 +144,7 @@ def test_other_mechanisms_are_the_same_or_refused():
 
 @pytest.mark.slow
 def test_too_many_distinct_tokens_or_phrases_are_refused():
-    """Before the system runs out: the message says how much would do, and to a power of two only."""
+    """The error occurs before memory runs out, and the message rounds the required memory to a power of two."""
     corpus = read_engine(table(20_000, 600), user="who", text="text")
     with pytest.raises(MemoryLimitError, match=r"distinct tokens do not fit .* 1GiB would do"):
         vp.SetUnion().release(corpus.within(tiny(1000)), BUDGET)
@@ -157,7 +157,7 @@ def test_too_many_distinct_tokens_or_phrases_are_refused():
 
 
 def test_one_user_with_nearly_everything(within):
-    """A user larger than every buffer is read and weighed a part at a time."""
+    """A user larger than every buffer is read and weighed in parts."""
     rows = pl.DataFrame(
         {"who": ["big"] * 5000 + ["small"], "text": [f"a{i % 97} b c{i}" for i in range(5000)] + ["a1 b"]}
     )
@@ -171,7 +171,7 @@ def test_one_user_with_nearly_everything(within):
 
 
 def test_users_of_one_key_come_in_one_order(within, monkeypatch):
-    """Ids with one fixed hash can be chosen: the order of two such users depends on nobody else's rows."""
+    """Ids can be chosen so that fixed hashes agree; the order of two such users depends on no other user's rows."""
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rows = table(3000, 40)
     mixed = rows.sample(fraction=1.0, shuffle=True, seed=1)
@@ -186,7 +186,7 @@ def test_users_of_one_key_come_in_one_order(within, monkeypatch):
 
 
 def test_a_source_that_belongs_to_its_thread(within):
-    """Python's SQLite answers that thread alone which opened it: the caller's asks for rows, while another groups."""
+    """Python's SQLite permits only the opening thread to read: the caller's thread fetches rows, and another groups."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table posts (who integer, text text)")
@@ -199,7 +199,10 @@ def test_a_source_that_belongs_to_its_thread(within):
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 4)), max_size=60), st.integers(1, 400))
 def test_the_sorter_sorts_like_sorted(records, most):
-    """By key and other, ties as they came, whatever fits: also where a single key, or both, are too many to hold."""
+    """The sorter sorts by both keys and keeps the order of ties at any capacity.
+
+    The search includes records of one key, or of one pair of keys, that exceed the capacity.
+    """
     limit = tiny(1000)
     heads = np.zeros(len(records), HEAD)
     for row, (key, other, size) in enumerate(records):
@@ -219,13 +222,13 @@ def test_the_sorter_sorts_like_sorted(records, most):
 
 @pytest.mark.parametrize("given", ["2 bananas", "-1GiB", "", True, 1.5, "1e3GiB", "GiB"])
 def test_sizes_that_are_none(given):
-    """Say what is wanted."""
+    """The error message states the expected format."""
     with pytest.raises(InputError, match="a size such as 2GiB"):
         bytes_of(given)
 
 
 def test_little_memory_and_wrong_folders_are_refused(tmp_path):
-    """Below what the libraries take, a folder that is not there, and a table that nobody can bound."""
+    """The cases are a limit below the needs of the libraries, a missing folder, and a lazy table without bound."""
     rows = table(10, 3)
     with pytest.raises(InputError, match="at least 896MiB"):
         read_engine(rows, user="who", text="text", options=vp.ReadOptions(memory="100MiB"))
@@ -236,7 +239,7 @@ def test_little_memory_and_wrong_folders_are_refused(tmp_path):
 
 
 def test_nothing_is_left_in_the_work_folder(within, tmp_path):
-    """Work files have no name, while they are used and after."""
+    """Work files have no names, neither during use nor afterwards."""
     corpus = within(table(3000, 400), TINY, user="who", text="text")
     bounded = corpus.within(MemoryLimit(memory.FIXED + SMALL, SMALL, tmp_path))
     vp.NGrams(max_length=3, limit=5).release(bounded, BUDGET)
@@ -244,7 +247,7 @@ def test_nothing_is_left_in_the_work_folder(within, tmp_path):
 
 
 def test_saving_a_corpus_that_spilled(within, tmp_path):
-    """And loading it again, with a limit."""
+    """The saved corpus can be loaded with a limit."""
     corpus = within(table(3000, 400), TINY, user="who", text="text")
     corpus.save(tmp_path / "c")
     loaded = load_engine(tmp_path / "c", memory="1GiB")
@@ -272,13 +275,16 @@ print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules
 
 @pytest.mark.jit
 def test_nothing_heavy_is_imported_on_the_way(tmp_path):
-    """From reading to loading. `pa.array` imports pandas wherever it is installed: a tenth of the least limit."""
+    """The script covers all steps from reading to loading.
+
+    `pa.array` imports pandas if it is installed, and pandas takes a tenth of the minimum limit.
+    """
     call = [sys.executable, "-c", LIGHT, *(tmp_path / name for name in ("a.parquet", "r", "m"))]
     done = subprocess.run(call, capture_output=True, check=True)
     assert done.stdout == b"[]\n"
 
 
-# `ru_maxrss` would count what the process that started this one held.
+# `ru_maxrss` would include the memory of the parent process.
 RUN = """
 import sys
 import voxpop as vp
@@ -291,10 +297,10 @@ print(megabytes_of("VmHWM"))
 
 @pytest.mark.slow
 def test_resident_memory_stays_within(tmp_path, record_property):
-    """N-grams of a quarter of a gigabyte of text at the minimum limit, with kernels compiled on the way.
+    """Release n-grams of a quarter of a gigabyte of text at the minimum limit, including compilation of the kernels.
 
-    Words have fifteen letters, as in `tools/memory.py`: shorter words are more distinct tokens in the same bytes, which
-    this limit refuses.
+    Words have fifteen letters, as in `tools/memory.py`: shorter words would give more distinct tokens in the same
+    number of bytes, and this limit refuses them.
     """
     from support.memory_input import write_posts
 
@@ -308,7 +314,7 @@ def test_resident_memory_stays_within(tmp_path, record_property):
 @pytest.mark.slow
 @pytest.mark.skipif("VOXPOP_TENFOLD" not in os.environ, reason="15 minutes and 25 GB of disk: run `make trust`")
 def test_ten_times_the_bound(record_property):
-    """Read, set union, words and pairs: what `make memory` measures."""
+    """The test runs reading, set union, words and pairs, which `make memory` measures."""
     times, peak = tenfold.measured()
     record_property("figure", f"peak {peak} MiB of {tenfold.BOUND >> 20}, input {times:.1f} times as large")
     assert times >= 10
@@ -320,7 +326,7 @@ def test_ten_times_the_bound(record_property):
     [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST), (None, 16 << 29)],
 )
 def test_who_names_no_limit_gets_half_of_what_there_is(monkeypatch, tmp_path, container, limit):
-    """Of the machine, or of the container that is smaller; and what any work needs."""
+    """The default is half of the memory of the machine or of a smaller container, and at least the general minimum."""
     sizes = {"SC_PHYS_PAGES": 1 << 22, "SC_PAGE_SIZE": 1 << 12}
     monkeypatch.setattr(memory.os, "sysconf", sizes.get)
     monkeypatch.setattr(memory, "CONTAINER", tmp_path / "memory.max")

@@ -1,4 +1,4 @@
-"""Rules of privacy that run in memory, within a limit and on Spark: one test for all three (docs/design/0014)."""
+"""Privacy rules that run in memory, within a memory limit and on Spark: one test for all three (docs/design/0014)."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
 
-"""Every way to share that the three paths have; a norm each that it is sound in."""
+"""The tests cover every weighting that all three paths support, each with a norm in which it is valid."""
 
 
 def shares_of(weighting_rule, limit):
@@ -34,7 +34,7 @@ def shares_of(weighting_rule, limit):
 )
 @settings(max_examples=150, deadline=None)
 def test_items_weigh_the_same_on_all_three(users, weighting_rule, limit, seed, at_once):
-    """Distinct items, samples, order and shares: number for number, however much is held at once."""
+    """Distinct items, samples, order and shares agree exactly, for any number of tokens held at once."""
     secret, shares = Secret.from_seed(seed), shares_of(weighting_rule, limit)
     corpus = corpus_of(users, [(7 * number) % 31 for number in range(len(users))])
     with pytest.MonkeyPatch.context() as patch:
@@ -51,7 +51,7 @@ WEIGHTS = st.dictionaries(st.integers(0, 60), st.integers(1, 5 << 20), max_size=
 
 
 def rows_of(weights, spurious_names=()):
-    """Return what Spark sums up: weights by name, and beside them the levels of names that nobody may hold."""
+    """Return the sums that Spark computes: weights by name, and the levels of spurious names that no user may hold."""
     theirs = dict(spurious_names)
     names = sorted({*weights, *theirs})
     columns = {"low": [weights.get(name, 0) for name in names], "spurious": [theirs.get(name, 0) for name in names]}
@@ -60,14 +60,14 @@ def rows_of(weights, spurious_names=()):
 
 
 def by_bytes(batch, words):
-    """Return rows whose names are words' bytes, in their place."""
+    """Return the rows with each name replaced by the bytes of its word."""
     named = [words[name].encode() for name in batch["name"].to_pylist()]
     return batch.set_column(0, "name", pa.array(named, pa.binary()))
 
 
 @given(weights=WEIGHTS, spurious_names=st.dictionaries(st.integers(0, 60), st.integers(1, 3)), seed=st.integers(0, 9))
 def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_names, seed):
-    """Who is released, which level is reached, also by what nobody holds, and what is measured."""
+    """Both paths agree on released items, on levels reached, including those of spurious names, and on measurements."""
     secret = Secret.from_seed(seed)
     ids = np.array(sorted(weights), np.int64)
     local = Histogram(ids, np.array([weights[number] for number in ids.tolist()], np.int64))
@@ -86,7 +86,7 @@ def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_n
 @given(weights=WEIGHTS, seed=st.integers(0, 9))
 @settings(max_examples=50, deadline=None)
 def test_words_are_decided_by_their_bytes_on_both(weights, seed):
-    """Whatever number a word has where, its noise is that of its bytes."""
+    """The noise of a word depends on the bytes of the word and not on its number in a path."""
     secret, words = Secret.from_seed(seed), [f"w{number:02}" * (1 + number % 9) for number in range(61)]
     ids = np.array(sorted(weights), np.int64)
     texts = pa.array([words[number] for number in ids.tolist()], pa.large_string())

@@ -1,4 +1,4 @@
-"""What a mapped file lends is given back."""
+"""The memory of mapped files is returned to the system."""
 
 import sys
 
@@ -13,7 +13,7 @@ STEP = 65_000
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_pass_leaves_nothing_resident(tmp_path):
-    """Not the neighbours either that reading a page brings: they were 11 of 100 megabytes."""
+    """Pages read ahead by the system must also be returned: they took 11 of 100 megabytes."""
     size = 25_000_000
     np.zeros(size, np.int32).tofile(tmp_path / "ids")
     ids = np.memmap(tmp_path / "ids", np.int32, "r+", shape=(size,))

@@ -1,4 +1,4 @@
-"""Users who pay for themselves: whose budget is whose, what is set aside, and calls that would mix them up."""
+"""Individual budgets: the budget of each user, deferred candidates, and calls that would confuse users."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ USERS = st.lists(st.lists(st.integers(-1, 5), max_size=6), min_size=1, max_size=
 
 
 def holdings_of(users):
-    """Return what users hold, by position."""
+    """Return the items of users, by position."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)]).astype(np.int64)
     return Holdings(ids, starts, np.arange(len(users), dtype=np.uint64), 6)
@@ -34,7 +34,7 @@ def holdings_of(users):
 
 @given(USERS, st.integers(1, 7))
 def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
-    """Some positions at a time, whoever holds nothing at all among them."""
+    """Users are processed a few positions at a time; some users hold nothing."""
     holdings = holdings_of(users)
     expected = runs_of(holdings, None, whole=True).tolist()
     with pytest.MonkeyPatch.context() as patch:
@@ -44,9 +44,9 @@ def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
 
 @given(st.lists(USERS.map(lambda users: (users + [[]] * 8)[:8]), min_size=1, max_size=3), st.sets(st.integers(0, 5)))
 def test_what_is_set_aside_equals_loops(lengths, wanted):
-    """By user, the distinct ones of each length in the order in which they come, lengths one after the other."""
+    """Each user's deferred candidates are the distinct ones of each length in order of appearance, lengths in order."""
     found, expected, places = DeferredCandidates(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
-    # By id: its place among those set aside.
+    # By id: the rank among deferred candidates, or -1.
     ranks = np.array([sorted(wanted).index(place) if place in wanted else -1 for place in range(6)], np.int32)
     for number, users in enumerate(lengths):
         found.add(holdings_of(users), ranks, places.size)
@@ -63,7 +63,7 @@ def test_what_is_set_aside_equals_loops(lengths, wanted):
 
 
 def test_budgets_are_not_handed_on():
-    """Users who come or go between two passes."""
+    """The number of users changes between two passes."""
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)
     assert budgets.left(2).tolist() == [WHOLE - WHOLE // 8, WHOLE]
@@ -72,13 +72,13 @@ def test_budgets_are_not_handed_on():
 
 
 def test_nobody_weighs_with_the_reach_of_another():
-    """More users paid than weigh."""
+    """More users paid than are weighed."""
     with pytest.raises(InternalError, match="bounds of others"):
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 
 
 def test_a_walk_refuses_what_has_no_candidates():
-    """Nobody pays for words, nothing is set aside before there are candidates, and none of them is weighed."""
+    """Users do not pay for words, released grams have no subset, and nothing is deferred before candidates exist."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="length 1"):
         walk.weigh(SHARES, 3, SECRET, "length 1", PRICE)

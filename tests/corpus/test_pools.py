@@ -1,4 +1,4 @@
-"""Pools: who draws what in adaptive rounds, which items get noise, and on which of it a user has no influence."""
+"""Pools: the draws of users in adaptive rounds, the items that receive noise, and independence of users."""
 
 import itertools
 
@@ -20,7 +20,7 @@ MEMORY = ("all of it", "a limit")
 
 
 class Recorded:
-    """Shares that give every drawn item one unit, and remember the sets and the numbers of items."""
+    """Shares that give every drawn item one unit, and record the sets and the numbers of items."""
 
     sequential, draws = True, False
 
@@ -40,7 +40,7 @@ class Recorded:
 
 
 class Step:
-    """A round that decides by a rule of its own, and remembers what it was asked."""
+    """A round with a custom decision rule that records its arguments."""
 
     def __init__(self, states=lambda names: np.full(len(names), UNDECIDED)):
         self.states, self.asked = states, []
@@ -65,7 +65,7 @@ def crowd(users=30, held=12, items=80, seed=4):
 
 
 def run(corpus, size, limit, rounds, step=None, seed=5):
-    """Return the sets of each round and the step, after an opening that releases nothing."""
+    """Return the sets of each round and the step, after a first round that releases nothing."""
     pools, step = corpus.pools(Secret.from_seed(seed)), step or Step()
     pools.first_round(Recorded(), limit, nothing, "round 0")
     pools.draw(size, "pool")
@@ -79,18 +79,21 @@ def run(corpus, size, limit, rounds, step=None, seed=5):
 
 @pytest.mark.parametrize("memory", MEMORY)
 def test_every_round_draws_exactly_the_limit_from_one_pool(memory):
-    """12 items each, pools of 7, 3 a round: all rounds together see at most 7 items of a user, and draws differ."""
+    """Each user has 12 items and a pool of 7, and draws 3 per round.
+
+    All rounds together use at most 7 items of a user, and the draws of two rounds differ.
+    """
     sets, _ = run(corpus_of(crowd(), memory), size=7, limit=3, rounds=20)
     assert all(len(one) == 3 for each in sets for one in each)
     seen = [set().union(*(each[user] for each in sets)) for user in range(30)]
     assert all(len(pool) == 7 for pool in seen)
-    # The same three of seven in two rounds: 1 in 35; for all 30 users at once 1e-46.
+    # Two rounds draw the same three of seven with probability 1 in 35; for all 30 users at once, 1e-46.
     assert all(one != other for one, other in itertools.pairwise(sets))
 
 
 @pytest.mark.parametrize("memory", MEMORY)
 def test_every_undecided_item_of_any_pool_gets_noise(memory):
-    """Also those that nobody drew; the twin that forgets them breaks the proof."""
+    """Items that no user drew also receive noise; a broken variant that omits them violates the proof."""
     rows = crowd()
     corpus = corpus_of(rows, memory)
     sets, step = run(corpus, size=7, limit=1, rounds=1)
@@ -98,7 +101,7 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
     pools.first_round(Recorded(), 1, nothing, "round 0")
     whole = Recorded(7)
     pools.draw(7, "pool")
-    pools.advance(whole, Step(), "another round")  # draws all of each pool
+    pools.advance(whole, Step(), "another round")  # draws the entire pool
     pooled = set().union(*whole.sets)
     ((weights, names),) = step.asked
     assert len(names) == len(set(names)) == len(pooled) > len(set().union(*sets[0]))
@@ -106,7 +109,7 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
 
 
 def test_what_was_dropped_is_drawn_no_more():
-    """By nobody, in any later round; those who hold less than the limit draw all that is left."""
+    """No user draws a dropped item in a later round; users with fewer items than the limit draw all that remain."""
     corpus = corpus_of(crowd())
     sets, step = run(
         corpus, size=12, limit=12, rounds=2, step=Step(lambda names: np.where(names[:, 0] % 2, UNDECIDED, DROPPED))
@@ -119,7 +122,7 @@ def test_what_was_dropped_is_drawn_no_more():
 
 @pytest.mark.parametrize("memory", MEMORY)
 def test_dropped_items_of_the_pool_are_counted_and_released_ones_are_not(memory):
-    """Over two rounds that decide: caps follow the number of all items of the pool that are not released."""
+    """Two rounds decide. Caps depend on the number of items of the pool that are not released."""
     states = np.array([RELEASED, DROPPED, UNDECIDED])
     corpus = corpus_of(crowd(), memory)
     pools, step = corpus.pools(Secret.from_seed(5)), Step(lambda names: states[names[:, 0] % 3])
@@ -130,14 +133,14 @@ def test_dropped_items_of_the_pool_are_counted_and_released_ones_are_not(memory)
     names = dict(zip(sorted(set().union(*first.sets)), (name for name, _ in step.asked[0][1]), strict=True))
     fates = [[int(states[names[item] % 3]) for item in one] for one in first.sets]
     assert first.counts == [(7, 0)] * 30
-    # Those without an undecided item are gone.
+    # Users without an undecided item are removed.
     assert second.counts == [(each.count(UNDECIDED), each.count(DROPPED)) for each in fates if UNDECIDED in each]
 
 
 @pytest.mark.parametrize("memory", MEMORY)
 @pytest.mark.parametrize(("size", "limit"), [(12, 12), (6, 6), (6, 2)])
 def test_a_user_changes_nobody_elses_draws(size, limit, memory):
-    """With and without one user the others draw the same in each round and weigh in the same order."""
+    """With and without one user, the other users draw the same items in each round and are weighed in one order."""
     rows = crowd()
     names = sorted({what for _, what in rows})
     alone = {what for who, what in rows if who == "u007"} - {what for who, what in rows if who != "u007"}
@@ -154,7 +157,7 @@ def test_a_user_changes_nobody_elses_draws(size, limit, memory):
 
 
 def test_draws_do_not_look_at_evidence():
-    """Whatever a round saw, the next draws the same, as long as the same items are undecided."""
+    """The draws of a round do not depend on scores of previous rounds, given the same undecided items."""
     corpus = corpus_of(crowd())
 
     class Loud(Step):
@@ -165,7 +168,7 @@ def test_draws_do_not_look_at_evidence():
 
 
 def test_draws_are_uniform():
-    """One of four undecided items, over 4,000 users and three rounds (false alarm below 1e-9)."""
+    """Users draw one of four undecided items, over 4,000 users and three rounds (false alarm below 1e-9)."""
     rows = [(user, f"i{user}-{item}") for user in range(4000) for item in range(4)]
     sets, _ = run(corpus_of(rows), size=4, limit=1, rounds=3)
     for each in sets:
@@ -194,7 +197,7 @@ def test_keeping_undecided_items_is_the_naive_way(sets, states):
 
 
 def test_a_limit_gives_the_same_release():
-    """Pools in a work file and pools in memory, byte for byte."""
+    """Pools in a work file and pools in memory give equal releases."""
     rows = crowd(users=400, held=75, items=90)
     plan = vp.SetUnion(limit=2).plan(vp.Budget(3, 1e-3))
     releases = [plan.release(corpus_of(rows, memory), seed=3) for memory in MEMORY]

@@ -1,4 +1,4 @@
-"""Words by Unicode's rules and ICU's dictionaries: texts of scripts with and without spaces, as one option."""
+"""Words by Unicode's rules and ICU's dictionaries: one option for scripts with and without spaces."""
 
 import re
 import sys
@@ -30,13 +30,13 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_of_every_script(text):
-    """Apostrophes and points stay within words and numbers, and are none of their own."""
+    """Apostrophes and points stay within words and numbers, and never form words."""
     assert unicode_words(text) == TEXTS[text]
 
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_words_follow_each_other_in_the_text(text):
-    """Every word stands in the folded text, one behind the other, and is no mark or space alone."""
+    """The words occur in the folded text in the same order, and no word consists only of marks or spaces."""
     rest = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
     rest = re.sub("[\u2018\u2019\u02bc\uff07]", "'", rest)
     for word in unicode_words(text):
@@ -47,7 +47,7 @@ def test_words_follow_each_other_in_the_text(text):
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=4))
 def test_readers_exports_and_completions_cut_alike(texts):
-    """A corpus, an exported vocabulary and what somebody types."""
+    """A corpus, an exported vocabulary and a typed prompt give the same words."""
     table = pl.DataFrame({"who": range(len(texts) + 1), "text": ["x", *texts]})
     corpus = read_engine(table, user="who", text="text", tokenizer="unicode")
     words = corpus.vocabulary.to_pylist()
@@ -58,7 +58,7 @@ def test_readers_exports_and_completions_cut_alike(texts):
 
 
 def test_phrases_without_spaces(tmp_path, capsys):
-    """Chinese, Japanese and Thai phrases come out, by the library and by the command, and go on as they were cut."""
+    """The library and the command release Chinese, Japanese and Thai phrases, and completion tokenises the same way."""
     rows = {"who": range(8000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "東京に住む 👍", "good day"] * 2000}
     path = tmp_path / "posts.parquet"
     pl.DataFrame(rows).write_parquet(path)
@@ -75,7 +75,7 @@ def test_phrases_without_spaces(tmp_path, capsys):
 
 
 def test_without_the_library(monkeypatch):
-    """Refused before a row is read, with what to install."""
+    """The error occurs before a row is read, and names the package to install."""
     breaker.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[unicode\]"):

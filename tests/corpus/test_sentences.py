@@ -1,4 +1,4 @@
-"""Sentences: where texts are cut, and that a user's sentences stay together."""
+"""Sentences: the places where texts are cut, and the assignment of sentences to users."""
 
 import polars as pl
 import pyarrow as pa
@@ -23,7 +23,7 @@ from voxpop.reading.tokenizers import split_sentences
     ],
 )
 def test_where_texts_are_cut(text, sentences):
-    """After stops that space follows, and at line ends."""
+    """Texts are cut after stops followed by space, and at line ends."""
     found, starts = split_sentences(pa.array([text, "x"], pa.large_string()))
     assert found.to_pylist() == [*sentences, "x"]
     assert starts.tolist() == [0, len(sentences), len(sentences) + 1]
@@ -31,7 +31,7 @@ def test_where_texts_are_cut(text, sentences):
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 def test_a_users_sentences_become_documents_of_that_user(tokenizer):
-    """Rows of one user may lie apart."""
+    """The rows of one user may be separate."""
     table = pl.DataFrame({"who": [1, 2, 1], "text": ["a b. c", "d", None]})
     corpus = read_engine(table, user="who", text="text", tokenizer=vp.Tokenizer(tokenizer, sentences=True))
     stop = "" if tokenizer == "words" else "."
@@ -41,7 +41,7 @@ def test_a_users_sentences_become_documents_of_that_user(tokenizer):
 
 
 def test_only_texts_have_sentences():
-    """Lists are cut already."""
+    """Lists are already tokenised."""
     table = pl.DataFrame({"who": [1], "words": [["a"]]})
     with pytest.raises(InputError, match="sentences=True"):
         read_engine(table, user="who", tokens="words", tokenizer=vp.Tokenizer(sentences=True))

@@ -1,4 +1,4 @@
-"""Every source gives the same corpus, and every broken one an error that helps and quotes nothing."""
+"""Every source gives the same corpus, and every broken source an error with advice and without data."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ def jsonl(table: pl.DataFrame) -> bytes:
 
 
 def write(folder: Path, kind: str) -> object:
-    """Write TABLE in one form and return what to read."""
+    """Write TABLE in one form and return the source."""
     csv, tsv = TABLE.write_csv().encode(), TABLE.write_csv(separator="\t").encode()
     path = folder / f"table.{kind}"
     if kind == "parquet":
@@ -66,7 +66,7 @@ FORMS = [*FILES, "polars", "lazy", "pandas", "arrow", "batch", "reader"]
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_source_gives_the_same_corpus(tmp_path, form):
-    """Same documents, same vocabulary, same keys, whatever the rows came in."""
+    """Documents, vocabulary and keys are equal for every form of the rows."""
     corpus = read_engine(write(tmp_path, form), user="who", text="text")
     assert corpus_documents(corpus) == [
         [["good", "morning"], ["good", "night"]],
@@ -79,7 +79,7 @@ def test_every_source_gives_the_same_corpus(tmp_path, form):
 
 
 def test_folders_globs_and_lists_of_files(tmp_path):
-    """One user's rows may lie in several files, of several kinds."""
+    """One user's rows may be in several files of different types."""
     (tmp_path / "deep").mkdir()
     TABLE.head(2).write_parquet(tmp_path / "a.parquet")
     TABLE.tail(3).write_csv(tmp_path / "deep" / "b.csv")
@@ -91,14 +91,14 @@ def test_folders_globs_and_lists_of_files(tmp_path):
 
 
 def test_user_ids_of_whole_numbers_are_their_own_keys():
-    """Integer ids, signed or not, narrow or wide."""
+    """Integer ids may be signed or unsigned, and narrow or wide."""
     for kind in (pl.Int8, pl.Int32, pl.Int64, pl.UInt64):
         table = pl.DataFrame({"who": pl.Series([7, 3, 7], dtype=kind), "text": ["a", "b", "c"]})
         assert read_engine(table, user="who", text="text").user_key.tolist() == [7, 3]
 
 
 def test_items_one_per_row_or_in_lists(tmp_path):
-    """Nulls are left out; whole numbers become decimal strings; Parquet dictionaries are used as they are."""
+    """Nulls are omitted, integers become decimal strings, and Parquet dictionaries are used directly."""
     rows = pl.DataFrame({"who": [2, 1, 2, 1], "what": ["b", "a", None, "c"]})
     rows.write_parquet(tmp_path / "items.parquet")
     for source in (rows, tmp_path / "items.parquet"):
@@ -112,7 +112,7 @@ def test_items_one_per_row_or_in_lists(tmp_path):
 
 
 def test_tokens_and_sequences_keep_their_order():
-    """Lists of strings or numbers; a null list is an empty document; nulls inside are left out."""
+    """Lists may contain strings or numbers; a null list is an empty document; nulls in lists are omitted."""
     table = pl.DataFrame({"who": [1, 2, 1], "seq": [[3, 1, 2], None, [1, None]]})
     assert corpus_documents(read_engine(table, user="who", sequence="seq")) == [[["3", "1", "2"], ["1"]], [[]]]
     words = pl.DataFrame({"who": [1], "seq": [["b c", "a"]]})
@@ -120,7 +120,7 @@ def test_tokens_and_sequences_keep_their_order():
 
 
 def test_many_batches_and_interleaved_users():
-    """A hundred thousand rows over several batches come out grouped."""
+    """A hundred thousand rows in several batches are grouped by user."""
     rng = np.random.default_rng(0)
     who, what = rng.integers(0, 999, 100_000), rng.integers(0, 50, 100_000)
     table = pl.DataFrame({"who": who, "text": [f"w{i} x" for i in what]})
@@ -139,27 +139,27 @@ def test_many_batches_and_interleaved_users():
     ],
 )
 def test_wrong_columns_are_named_with_those_that_exist(columns, words):
-    """A missing or unfitting column: what there is, and what to do."""
+    """For a missing or unsuitable column, the message lists the alternatives and advice."""
     with pytest.raises(ColumnError) as error:
         read_engine(TABLE, **columns)
     assert all(word in str(error.value) for word in words)
 
 
 def test_floats_are_no_users():
-    """Two of them that print alike may differ; the message says what to do."""
+    """Two different floats can print alike; the message gives advice."""
     with pytest.raises(ColumnError, match=r"holds double.*Cast them to whole numbers"):
         read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
 
 @pytest.mark.parametrize("given", [{}, {"text": "text", "items": "text"}])
 def test_exactly_one_content_column(given):
-    """None or two of text, tokens, items and sequence are refused."""
+    """The reader rejects none or two of text, tokens, items and sequence."""
     with pytest.raises(InputError, match="exactly one"):
         read_engine(TABLE, user="who", **given)
 
 
 def test_a_null_user_is_refused_with_its_row(tmp_path):
-    """Says which file and row, in files and in tables."""
+    """The error names the file, or the table, and the row."""
     table = pl.DataFrame({"who": ["a", None], "text": [SECRET, SECRET]})
     table.write_csv(tmp_path / "t.csv")
     for source, where in ((table, "the table, row 2"), (tmp_path / "t.csv", "t.csv, row 2")):
@@ -169,7 +169,7 @@ def test_a_null_user_is_refused_with_its_row(tmp_path):
 
 
 def bad_file(folder: Path, kind: str) -> Path:
-    """Write a broken file that holds SECRET."""
+    """Write a broken file that contains SECRET."""
     good = f"who,text\na,{SECRET}\n".encode()
     path, data = {
         "width.csv": ("width.csv", good + f"b,{SECRET},{SECRET}\n".encode()),
@@ -200,7 +200,7 @@ def bad_file(folder: Path, kind: str) -> Path:
     ],
 )
 def test_broken_files_say_which_and_why_and_quote_nothing(tmp_path, kind, words):
-    """The reader's own message, which may quote rows, never comes through."""
+    """The reader's own message, which may quote rows, never appears."""
     with pytest.raises(SourceError) as error:
         read_engine(bad_file(tmp_path, kind), user="who", text="text")
     assert kind in str(error.value)
@@ -210,7 +210,7 @@ def test_broken_files_say_which_and_why_and_quote_nothing(tmp_path, kind, words)
 
 
 def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
-    """Parquet does not check them, so we do: the kernels trust their input."""
+    """Parquet does not check its strings, so the library checks them: the kernels trust their input."""
     raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())
     text = pa.StringArray.from_buffers(2, raw.buffers()[1], raw.buffers()[2])
     pq.write_table(pa.table({"who": [1, 2], "text": text}), tmp_path / "t.parquet")
@@ -220,7 +220,7 @@ def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def plans():
-    """Return a plan of each path that a release takes."""
+    """Return a plan for each code path of a release."""
     mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.SetUnion(weighting=vp.weightings.Weighted()), vp.NGrams(3)]
     return [mechanism.plan(vp.Budget(1, 1e-6)) for mechanism in mechanisms]
 
@@ -228,7 +228,10 @@ def plans():
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("name", ["empty.csv", "empty.jsonl", "header.csv"])
 def test_a_source_without_rows_releases_nothing(tmp_path, plans, name, memory):
-    """An empty file, or a header alone: an error would tell it from a table with one user, who releases nothing too."""
+    """The source is an empty file or has only a header.
+
+    An error would distinguish it from a table with one user, which also releases nothing.
+    """
     (tmp_path / name).write_text("who,text\n" if name.startswith("header") else "")
     corpus = read_engine(tmp_path / name, user="who", text="text", options=vp.ReadOptions(memory=memory))
     for plan in plans:
@@ -241,7 +244,7 @@ def test_a_source_without_rows_releases_nothing(tmp_path, plans, name, memory):
 
 @pytest.mark.parametrize("days", [400, 40_000])
 def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
-    """Whatever else is there: one user who holds "tea" must not decide whether dates can be read."""
+    """Other rows have no effect: one user who holds "tea" must not decide whether dates can be read."""
     rows = [json.dumps({"who": user, "what": f"2020-01-{user % 28 + 1:02d}"}) for user in range(days)]
     tea = json.dumps({"who": days, "what": "tea"})
     (tmp_path / "dates.jsonl").write_text("\n".join(rows))
@@ -254,7 +257,7 @@ def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
 
 
 def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
-    """In any column; lists that are all empty are lists of strings, too."""
+    """The rule holds for all columns; lists that are all empty are also lists of strings."""
     rows = [
         {"who": f"2020-01-{day:02d}", "text": "2020-01-01T00:00:00", "bag": ["2020-01-01"], "no": []} for day in (1, 2)
     ]
@@ -268,7 +271,7 @@ def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
 
 
 def test_missing_paths_and_unknown_endings(tmp_path):
-    """A path that is not there, a folder without tables, a file of a kind that is not read, and a thing."""
+    """The sources are a missing path, a folder without tables, a file of an unsupported type, and an integer."""
     (tmp_path / "x.docx").write_text("x")
     for source, words in (
         ("/no/such/file", "check the path"),
@@ -282,12 +285,15 @@ def test_missing_paths_and_unknown_endings(tmp_path):
 
 
 def test_a_corpus_shows_nothing():
-    """Neither words nor numbers of users in its repr."""
+    """The repr contains neither words nor numbers of users."""
     assert repr(vp.read(TABLE, user="who", text="text")) == "Corpus(kind='text', private)"
 
 
 def test_codes_beyond_their_dictionary_are_a_damaged_file():
-    """As damaged Parquet gives them, which Arrow reads without a word: found by fuzzing, refused without a quote."""
+    """Damaged Parquet can contain such codes, and Arrow reads them without an error.
+
+    Fuzzing found the case. The reader refuses the column without quoting data.
+    """
     codes = pa.array([0, 21, 1], pa.int32())
     damaged = pa.DictionaryArray.from_arrays(codes, pa.array(["tea", "milk"]), safe=False)
     table = pa.table({"who": ["ann", "bob", "cy"], "what": damaged})

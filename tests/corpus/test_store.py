@@ -1,4 +1,4 @@
-"""A corpus on disk."""
+"""A corpus saved to disk."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ from voxpop.errors import SourceError
 
 @pytest.fixture
 def corpus() -> LocalCorpus:
-    """Return two users."""
+    """Return a corpus of two users."""
     return read_engine(pl.DataFrame({"who": ["a", "b"], "text": ["one two", "two three"]}), user="who", text="text")
 
 
@@ -26,7 +26,7 @@ def same(first: LocalCorpus, second: LocalCorpus) -> bool:
 
 
 def test_what_is_saved_is_loaded(tmp_path, corpus):
-    """Twice into one folder, and it releases like the original."""
+    """A folder can be saved to twice, and the loaded corpus gives the same release as the original."""
     corpus.save(tmp_path / "c")
     corpus.save(tmp_path / "c")
     loaded = load_engine(tmp_path / "c")
@@ -38,14 +38,14 @@ def test_what_is_saved_is_loaded(tmp_path, corpus):
 
 
 def test_only_the_owner_may_read_it(tmp_path, corpus):
-    """The folder and its files hold what people wrote."""
+    """The folder and its files contain private texts."""
     corpus.save(tmp_path / "c")
     for path in [tmp_path / "c", *(tmp_path / "c").iterdir()]:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 
 
 def test_other_folders_are_not_overwritten(tmp_path, corpus):
-    """A folder with something else in it stays as it is."""
+    """A folder with other contents remains unchanged."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("keep")
     with pytest.raises(SourceError, match="not a corpus"):
@@ -54,7 +54,7 @@ def test_other_folders_are_not_overwritten(tmp_path, corpus):
 
 
 def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
-    """An error while writing leaves what was there and no litter."""
+    """An error during writing keeps the old corpus and leaves no temporary files."""
     corpus.save(tmp_path / "c")
     monkeypatch.setattr(
         store.np.lib.format,
@@ -69,7 +69,7 @@ def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
 
 @pytest.mark.parametrize("name", ["tokens.npy", "user_start.npy", "vocabulary.arrow", "corpus.json"])
 def test_damage_is_noticed(tmp_path, corpus, name):
-    """Every file cut short is an error that says what to do."""
+    """A truncated file raises an error with advice."""
     corpus.save(tmp_path / "c")
     path = tmp_path / "c" / name
     path.write_bytes(path.read_bytes()[:-9])
@@ -78,7 +78,7 @@ def test_damage_is_noticed(tmp_path, corpus, name):
 
 
 def test_what_is_no_corpus_is_refused(tmp_path, corpus):
-    """A folder without one, and one of another version."""
+    """The tests use a folder without a corpus, and a corpus of another version."""
     with pytest.raises(SourceError, match="not a saved corpus"):
         load_engine(tmp_path)
     corpus.save(tmp_path / "c")
@@ -88,7 +88,7 @@ def test_what_is_no_corpus_is_refused(tmp_path, corpus):
 
 
 def test_an_empty_vocabulary_can_be_saved(tmp_path):
-    """Users who wrote nothing."""
+    """The only user wrote nothing."""
     empty = read_engine(pl.DataFrame({"who": [1], "text": [""]}), user="who", text="text")
     empty.save(tmp_path / "c")
     assert same(empty, load_engine(tmp_path / "c"))

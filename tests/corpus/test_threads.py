@@ -1,4 +1,4 @@
-"""Work handed to other threads: the same order, whose thread asks for what, and where errors go."""
+"""Work in other threads: the order of results, the thread that fetches items, and the propagation of errors."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from voxpop.kernels.threads import in_order, one_ahead, one_behind
 
 @pytest.mark.parametrize("tasks", [0, 1, 2, 3, 100])
 def test_results_come_in_order_and_a_single_task_needs_no_thread(tasks):
-    """However many there are, of an iterator too; what fails in a task fails where its result is asked for."""
+    """The test uses any number of tasks from an iterator; the error of a task is raised where its result is read."""
     worked_in = set()
 
     def work(task: int) -> int:
@@ -28,7 +28,7 @@ def test_results_come_in_order_and_a_single_task_needs_no_thread(tasks):
 
 
 def test_one_ahead_is_in_order_and_passes_errors_on():
-    """Whatever the items are but None; what fails while it is got fails where it is used."""
+    """Items may be anything except None; an error during fetching is raised where the item is used."""
     assert list(one_ahead(iter([1, 0, (), 2]))) == [1, 0, (), 2]
     assert list(one_ahead(iter([]))) == []
 
@@ -43,7 +43,7 @@ def test_one_ahead_is_in_order_and_passes_errors_on():
 
 
 def test_one_behind_is_in_order_and_passes_errors_on():
-    """Tasks are got by the caller's thread, worked on by another, and none after one that failed."""
+    """The caller's thread fetches tasks, another thread works on them, and no task runs after one that failed."""
     here, done, got_in, done_in = threading.get_ident(), [], set(), set()
 
     def tasks() -> Iterator[int]:

@@ -27,7 +27,7 @@ def tokens(tokenizer: object) -> list[list[str]]:
     ],
 )
 def test_each_tokeniser_cuts_as_it_says(tokenizer, expected):
-    """By name, by pattern, by call."""
+    """Tokenisers are a name, a pattern or a callable."""
     assert tokens(tokenizer) == expected
 
 
@@ -42,13 +42,13 @@ def test_each_tokeniser_cuts_as_it_says(tokenizer, expected):
     ],
 )
 def test_bad_tokenisers_are_refused(tokenizer, words):
-    """Unknown names, wrong things, and callables that return something else."""
+    """Unknown names, objects of other types, and callables with wrong results are rejected."""
     with pytest.raises(vp.errors.InputError, match=re.escape(words)):
         tokens(tokenizer)
 
 
 def test_memory_that_runs_out_is_no_fault_of_the_tokenizer():
-    """Its own kind of error goes on, as each engine has advice about memory; what it says is left out."""
+    """A MemoryError propagates, because each engine gives its own advice about memory; its message is omitted."""
 
     def hungry(texts):
         raise MemoryError(f"too long: {texts}")

@@ -1,4 +1,4 @@
-"""The order in which users weigh, on every path: a user more moves none of the others, however close hashes are."""
+"""The weighing order of users on every path: one additional user reorders no others, however close the hashes are."""
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ HASHES = st.one_of(LOW, LOW.map(lambda hashes: [2**64 - 1 - each for each in has
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_users_come_by_all_bits_of_the_hash_and_then_by_key(path, hashes, data):
-    """On every path, whatever lies where: also users of one hash, or of one key, each a user of its own."""
+    """The order is exact on every path, and users of one hash or of one key remain separate users."""
     keys = data.draw(st.lists(st.integers(0, len(hashes) - 1), min_size=1, max_size=40), label="keys")
     sizes = data.draw(st.lists(st.integers(1, 70), min_size=len(keys), max_size=len(keys)), label="sizes")
     expected = sorted(range(len(keys)), key=lambda place: (hashes[keys[place]], keys[place]))
@@ -45,7 +45,7 @@ def test_users_come_by_all_bits_of_the_hash_and_then_by_key(path, hashes, data):
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_user_more_does_not_move_the_others(path, hashes, data):
-    """Whoever comes or goes, and whether or not the number of users passes a power of two."""
+    """Any user may be removed, whether or not the number of users passes a power of two."""
     keys = data.draw(st.permutations(range(len(hashes))), label="keys")
     extra = data.draw(st.integers(0, len(keys) - 1), label="extra")
     fewer = [key for place, key in enumerate(keys) if place != extra]
@@ -58,7 +58,7 @@ def test_a_user_more_does_not_move_the_others(path, hashes, data):
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_where_users_lie_does_not_matter(path, hashes, data):
-    """Any order of the users of a table gives one order of weighing."""
+    """Any order of users in the table gives one weighing order."""
     shuffled = data.draw(st.permutations(range(len(hashes))), label="keys")
     orders = [
         [keys[place] for place in path(users_of(keys, [1] * len(keys)), FewBits(hashes))]
@@ -72,7 +72,7 @@ EIGHT = [8, 0, 64, 128, 192, 256, 320, 384]
 
 @PATHS
 def test_a_power_of_two_moves_nobody(path):
-    """A twin that gave the place as many bits as the number of users asked for has swapped two of eight users."""
+    """A broken variant whose positions took as many bits as the number of users requires swapped two of eight users."""
     every = path(users_of(range(8), [1] * 8), FewBits(EIGHT))
     assert [user for user in every if user < 7] == path(users_of(range(7), [1] * 7), FewBits(EIGHT))
     assert sorted(every) == list(range(8))
@@ -83,7 +83,7 @@ WEIGHERS = pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit
 
 @WEIGHERS
 def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
-    """Two of the other seven changed places with the twin above, and the histograms lay 1.1803 apart."""
+    """In the broken variant above, two of the other seven users were swapped, and the histograms differed by 1.1803."""
     held = ["ab", "abc", "z", "z", "z", "a", "z", "c"]
     every, fewer = (corpus_of([[[*items]] for items in some]) for some in (held, held[:7]))
     secret, shares = FewBits(EIGHT), l2_shares(4, 1.86)
@@ -92,12 +92,12 @@ def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """The twin that ran within a limit: places take as many of the lowest bits as the number of users has."""
+    """The broken variant formerly used within a limit: positions take as many low bits as the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
 def by_33_bits(keys, secret, pass_name):
-    """The twin that ran in memory and on Spark: users whose first 33 bits agree come in the order of their places."""
+    """The broken variant formerly used in memory and on Spark: users who agree in 33 bits are ordered by position."""
     return by_bits(31, keys, secret, pass_name)
 
 
@@ -107,7 +107,7 @@ def by_bits(low, keys, secret, pass_name):
 
 
 def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
-    """The same users, the same search: beyond 1."""
+    """The same search with the same users finds a distance above 1."""
     monkeypatch.setattr("voxpop.engine.local.corpus.weighing_order", by_the_bits_that_users_leave)
     with pytest.raises(AssertionError, match=r"1\.1"):
         test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh_in_memory)
@@ -115,7 +115,7 @@ def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
 
 @pytest.mark.parametrize("twin", [by_33_bits, by_the_bits_that_users_leave])
 def test_a_twin_that_asks_where_users_lie_is_caught(twin):
-    """Exchanged, two users whose compared bits agree weigh in another order."""
+    """After an exchange of positions, two users whose compared bits agree are weighed in another order."""
     secret, keys = FewBits([3, 3, 3, 3]), np.arange(4, dtype=np.uint64)
     orders = [some[twin(some, secret, "x")].tolist() for some in (keys, keys[::-1])]
     assert orders[0] != orders[1]
@@ -126,7 +126,7 @@ MILLIONS = 1 << 23
 
 
 def swapped_by_the_twin(secret, pass_name):
-    """Return pairs of users that change places if 2^23 users leave 40 bits to compare, and one fewer leave 41."""
+    """Return pairs of users that are swapped if 2^23 users leave 40 bits to compare, and one user fewer leaves 41."""
     hashes = secret.draws(f"order/{pass_name}", np.arange(MILLIONS, dtype=np.uint64), 0)[:, 0]
     order = np.argsort(hashes)
     first, second = order[:-1], order[1:]
@@ -136,7 +136,11 @@ def swapped_by_the_twin(secret, pass_name):
 
 
 def millions(pairs, count):
-    """Return users of whom few hold anything: a pair two words, one of them both; the last a word of its own."""
+    """Return users of whom few hold items.
+
+    One user of each pair holds two words, and the other user holds one of these words; the last user holds a separate
+    word.
+    """
     held = np.zeros(MILLIONS, np.int64)
     held[pairs[:, 0]], held[pairs[:, 1]], held[-1] = 1, 2, 1
     user_start = np.concatenate([[0], np.cumsum(held[:count])])
@@ -151,7 +155,7 @@ def millions(pairs, count):
 @pytest.mark.slow
 @pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit])
 def test_one_user_more_at_two_to_the_twenty_third(weigh, record_property):
-    """Real hashes: with as many bits as the number of users left, eight pairs of others changed places."""
+    """With a number of bits that depended on the number of users, real hashes swapped eight pairs of other users."""
     secret, pass_name = Secret.from_seed(1), "round 0/length 1"
     pairs = swapped_by_the_twin(secret, pass_name)
     assert len(pairs) == 8

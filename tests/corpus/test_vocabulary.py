@@ -1,4 +1,4 @@
-"""Merging lists of words: the order is that of bytes."""
+"""Lists of words are merged in the order of bytes."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ LISTS = st.lists(st.lists(st.tuples(st.text(max_size=4), st.booleans()), unique_
 
 @given(lists=LISTS)
 def test_lists_of_words_are_merged(lists):
-    """Distinct, sorted by UTF-8 bytes, every word in use found again."""
+    """The merged words are distinct, sorted by UTF-8 bytes, and contain every used word."""
     words = [pa.array([word for word, _ in each], pa.large_string()) for each in lists]
     used = [np.array([use for _, use in each], np.bool_) for each in lists]
     vocabulary, names = merge_words(words, used)

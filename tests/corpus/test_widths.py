@@ -1,4 +1,4 @@
-"""What numbers of 32 and 63 bits cannot tell apart is refused: with 2^31 or so stubbed by less."""
+"""Values that 32 or 63 bits cannot distinguish are refused. The tests replace limits such as 2^31 by lower ones."""
 
 from pathlib import Path
 
@@ -29,13 +29,13 @@ def tiny(room):
 
 @pytest.fixture
 def few_numbers(monkeypatch):
-    """Return a function that says how many numbers there are."""
+    """Return a function that sets the number of available numbers."""
     return lambda most: monkeypatch.setattr(widths, "MOST_NUMBERS", most)
 
 
 @pytest.mark.parametrize("who", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], ["a", "b", "c", "d", "e"]])
 def test_more_users_than_numbers(few_numbers, who):
-    """Their codes would begin again, and two users would pass for one."""
+    """Otherwise, codes would repeat, and two users would be treated as one."""
     table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
     few_numbers(5)
     assert read_engine(table, user="who", items="what").user_key.size == 5
@@ -47,7 +47,7 @@ def test_more_users_than_numbers(few_numbers, who):
 
 @pytest.mark.parametrize("bounded", [False, True])
 def test_more_users_than_marks(few_numbers, bounded):
-    """Whose items were seen is marked by 32 bits: beyond, an item of one user would count twice."""
+    """Marks of 32 bits record whose items were seen: beyond them, an item of one user would count twice."""
     corpus = corpus_of([[["tea", "tea"]]] * 5)
     corpus = corpus.within(tiny(1 << 20)) if bounded else corpus
     few_numbers(4)
@@ -56,7 +56,7 @@ def test_more_users_than_marks(few_numbers, bounded):
 
 
 def test_more_words_than_numbers(few_numbers, monkeypatch):
-    """In memory and merged on disk."""
+    """The limit holds in memory and for merges on disk."""
     runs = WordRuns(tiny(1 << 20))
     runs.add(corpus_of([[list("abc")]]).vocabulary)
     runs.add(corpus_of([[list("cde")]]).vocabulary)
@@ -69,7 +69,7 @@ def test_more_words_than_numbers(few_numbers, monkeypatch):
 
 @pytest.mark.parametrize(("bounded", "threads"), [(False, 1), (False, 3), (True, 1)])
 def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
-    """Numbered by one thread, by several whose numbers are merged, or on disk."""
+    """Phrases are numbered by one thread, by several threads whose numbers are merged, or on disk."""
     monkeypatch.setattr(levels, "THREADS", threads)
     users = [[[f"w{number:04}" for number in range(first, first + 1000)]] for first in range(0, 3000, 1000)]
     corpus = corpus_of(users)
@@ -81,7 +81,7 @@ def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
 
 
 def test_more_released_grams_than_ranks(few_numbers):
-    """Ranks are numbers of 32 bits, too."""
+    """Ranks are also 32-bit numbers."""
     walk = corpus_of([[list("abcde")]]).length_walk()
     few_numbers(4)
     with pytest.raises(InputError, match="phrases of one length cannot be told apart"):
@@ -89,7 +89,7 @@ def test_more_released_grams_than_ranks(few_numbers):
 
 
 def test_a_walk_out_of_turn_is_refused():
-    """With and without `python -O`."""
+    """The check also works under `python -O`."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
         walk.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
@@ -98,7 +98,7 @@ def test_a_walk_out_of_turn_is_refused():
 
 
 def test_users_have_no_order_that_nobody_drew():
-    """A walk whose first weighing needed none is refused one later: the order of the corpus is not a secret one."""
+    """A walk whose first weighing needed no order refuses one later: the order of the corpus is not secret."""
     walk = corpus_of([[list("ab")]]).length_walk()
     walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
     walk.keep(np.arange(2))
@@ -108,7 +108,7 @@ def test_users_have_no_order_that_nobody_drew():
 
 
 def test_keys_of_candidates_rise_up_to_the_last_group():
-    """From a group of 2^27 on they overflowed, and candidates were lost or made up; now they are refused."""
+    """For groups from 2^27, keys overflowed, and candidates were lost or invented; now such groups are refused."""
     last = np.array([MOST_GROUPS - 2, MOST_GROUPS - 1])
     keys = [candidates._key(last, np.int64(estimate)) for estimate in (NOTHING, MOST_ESTIMATE, 0)]
     assert np.concatenate(keys).tolist() == [

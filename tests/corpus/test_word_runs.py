@@ -1,4 +1,4 @@
-"""Vocabularies of stretches, merged on disk."""
+"""Vocabularies of parts of the data, merged on disk."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ WORDS = st.sets(st.text(max_size=6), min_size=1, max_size=30)
 
 
 def runs_of(lists, room, folder):
-    """Return lists of words as runs within so much room."""
+    """Return lists of words as runs within a limit of `room` bytes."""
     runs = WordRuns(MemoryLimit(room + memory.FIXED, room, folder))
     for words in lists:
         runs.add(pa.array(sorted(words, key=str.encode), pa.large_string()))
@@ -23,7 +23,7 @@ def runs_of(lists, room, folder):
 
 @given(st.lists(WORDS, min_size=1, max_size=5), st.sampled_from([1, 4000, 1 << 20]))
 def test_any_lists_are_merged(tmp_path_factory, lists, room):
-    """All words come once and in order, and every list learns where its own are."""
+    """Each word occurs once, in order, and every list receives the numbers of its words."""
     runs = runs_of(lists, room, tmp_path_factory.getbasetemp())
     merged = runs.merged().to_pylist()
     assert merged == sorted(set().union(*lists), key=str.encode)
@@ -32,7 +32,10 @@ def test_any_lists_are_merged(tmp_path_factory, lists, room):
 
 
 def test_merges_are_as_many_as_one_list_has_blocks(monkeypatch, tmp_path):
-    """Not as many as all lists have: forty lists of 2,000 words, of each of which about 90 are read at a time."""
+    """The number of merges does not grow with the number of lists.
+
+    The test merges forty lists of 2,000 words, and reads about 90 words of each at a time.
+    """
     rng = np.random.default_rng(0)
     every = [f"w{number:07}" for number in range(6000)]
     lists = [rng.choice(every, 2000, replace=False).tolist() for _ in range(40)]

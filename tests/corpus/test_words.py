@@ -1,4 +1,4 @@
-"""The word kernel against loops over Python strings."""
+"""The word kernel, compared with loops over Python strings."""
 
 from itertools import pairwise
 
@@ -47,7 +47,7 @@ TRICKY = [
 
 
 def cut(texts: list[str]) -> list[list[str]]:
-    """Cut texts by the kernel."""
+    """Tokenise texts with the kernel."""
     import pyarrow as pa
 
     interner = WordInterner()
@@ -59,7 +59,7 @@ def cut(texts: list[str]) -> list[list[str]]:
 
 @pytest.mark.parametrize("text", TRICKY)
 def test_tricky_texts_are_cut_as_by_hand(text):
-    """URLs, apostrophes, combining marks, special lower cases, other scripts and controls."""
+    """The texts contain URLs, apostrophes, combining marks, special lower cases, other scripts and control codes."""
     assert cut([text]) == [naive_corpus.words(text)]
 
 
@@ -86,25 +86,25 @@ TEXTS = st.one_of(
 @given(texts=st.lists(TEXTS, max_size=8))
 @settings(max_examples=300)
 def test_any_text_is_cut_as_by_hand(texts):
-    """The kernel equals the oracle on whatever Unicode comes, whichever texts are slow."""
+    """The kernel equals the reference implementation for any Unicode text, including texts that take the slow path."""
     assert cut(texts) == [naive_corpus.words(text) for text in texts]
 
 
 @pytest.mark.parametrize("apostrophe", "\u2019\u2018\u02bc\uff07")
 def test_every_apostrophe_is_the_same(apostrophe):
-    """Phones write another one than keyboards: the words are the same, and spelled with the plain one."""
+    """Phones write other apostrophes than keyboards. The words are equal and contain the plain apostrophe."""
     assert cut([f"I don{apostrophe}t {apostrophe}quote{apostrophe}"]) == [["i", "don't", "quote"]]
 
 
 @pytest.mark.jit
 def test_the_interner_grows():
-    """Far more words than it starts with room for, and one document larger than its arena."""
+    """The texts contain far more words than the initial capacity, and one document larger than the arena."""
     texts = [f"word{i} {'x' * (i % 40)}{i}" for i in range(60_000)] + ["y" * 3_000_000 + " end"]
     assert cut(texts) == [text.split() for text in texts]
 
 
 def test_text_buffers_of_slices_and_nulls():
-    """Sliced arrays keep their place; a null is an empty text."""
+    """Sliced arrays keep their positions, and a null is an empty text."""
     import pyarrow as pa
 
     sliced = pa.array(["aa", None, "b", "cc"]).slice(1, 3)
@@ -118,7 +118,7 @@ def test_text_buffers_of_slices_and_nulls():
     )
 )
 def test_a_corpus_groups_documents_by_user(rows):
-    """Users contiguous in order of appearance, documents in order, ids in the order of bytes."""
+    """Users are contiguous in order of appearance, documents are in order, and ids are in the order of bytes."""
     table = pl.DataFrame({"who": [u for u, _ in rows], "text": [" ".join(tokens) for _, tokens in rows]})
     corpus = read_engine(table, user="who", text="text")
     lowered = [(user, [token.lower() for token in tokens]) for user, tokens in rows]

@@ -1,4 +1,4 @@
-"""One small table, and what reading it must give, whatever it came through."""
+"""One small table, and a check that every source of its rows gives the same corpus."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,12 +22,12 @@ TABLE = pl.DataFrame(
 
 @pytest.fixture
 def table() -> pl.DataFrame:
-    """Return users, texts with a null, lists and numbers with a null."""
+    """Return a table of users, texts with a null, lists, and integers with a null."""
     return TABLE
 
 
 def parts(corpus: LocalCorpus) -> tuple[Any, ...]:
-    """Return what a corpus consists of."""
+    """Return the arrays, the vocabulary and the keys of a corpus."""
     return (
         corpus.tokens.tolist(),
         corpus.user_start.tolist(),
@@ -39,7 +39,7 @@ def parts(corpus: LocalCorpus) -> tuple[Any, ...]:
 
 @pytest.fixture
 def reads_alike() -> Callable[..., None]:
-    """Return a check that sources, made anew for each reading, are read as the table itself."""
+    """Return a check that sources are read like the table; each reading creates a new source."""
 
     def check(make: Callable[[], Any], *, declared: bool = True, memory: str | None = None) -> None:
         for columns in ({"text": "body"}, {"items": "shop"}, {"tokens": "tags"}):

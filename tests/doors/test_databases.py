@@ -1,4 +1,4 @@
-"""Queries of SQLite, DuckDB and a real PostgreSQL."""
+"""Queries of SQLite, DuckDB and a PostgreSQL server."""
 
 import sqlite3
 
@@ -14,17 +14,17 @@ QUERY = "select who, body, shop from posts order by place"
 
 @pytest.fixture
 def rows(table):
-    """Return the table without its lists, which databases hold in ways of their own."""
+    """Return the table without its lists, which databases represent differently."""
     return table.drop("tags").with_row_index("place")
 
 
 def types(columns):
-    """Return types of columns of whole numbers, which some databases do not declare."""
+    """Return types for integer columns, which some databases do not declare."""
     return {"who": "int64"} | ({"shop": "int64"} if "items" in columns else {})
 
 
 def check(rows, connection):
-    """Read texts and items, and compare them with the table's."""
+    """Read texts and items through a connection, and compare them with the table."""
     for columns in ({"text": "body"}, {"items": "shop"}):
         corpus, wanted = (
             read_engine(vp.SQL(QUERY, connection), user="who", types=types(columns), **columns),
@@ -37,7 +37,7 @@ def check(rows, connection):
 
 @pytest.fixture
 def file(tmp_path, rows):
-    """Return a file of SQLite."""
+    """Return an SQLite file."""
     with sqlite3.connect(tmp_path / "posts.db") as connection:
         connection.execute("create table posts (place integer, who integer, body text, shop integer)")
         connection.executemany("insert into posts values (?, ?, ?, ?)", rows.rows())
@@ -45,14 +45,14 @@ def file(tmp_path, rows):
 
 
 def test_sqlite(rows, file):
-    """By its address, and by an open connection."""
+    """SQLite is read by address and through an open connection."""
     with sqlite3.connect(file) as connection:
         check(rows, connection)
     check(rows, f"sqlite:///{file}")
 
 
 def test_adbc_of_sqlite_is_refused(file):
-    """It infers types from the first rows."""
+    """This driver infers types from the first rows."""
     pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     from adbc_driver_sqlite import dbapi
 
@@ -61,7 +61,7 @@ def test_adbc_of_sqlite_is_refused(file):
 
 
 def test_duckdb(rows, tmp_path):
-    """A file, by its address and opened."""
+    """A DuckDB file is read by address and through an open connection."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with duckdb.connect(tmp_path / "posts.duckdb") as connection:
         connection.register("held", rows.to_arrow())
@@ -71,14 +71,14 @@ def test_duckdb(rows, tmp_path):
 
 
 def test_a_file_of_sqlite_that_is_not_there(tmp_path):
-    """None is made, as SQLite itself would."""
+    """The reader creates no file, as SQLite itself would."""
     with pytest.raises(SourceError, match="no existing file"):
         read_engine(vp.SQL(QUERY, f"sqlite:///{tmp_path}/none.db"), user="who", text="body")
     assert not (tmp_path / "none.db").exists()
 
 
 def test_a_query_that_finds_nothing_by_its_kind(tmp_path):
-    """A statement of another kind than SELECT."""
+    """The statement is not a SELECT statement."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with duckdb.connect(tmp_path / "posts.duckdb") as connection, pytest.raises((InputError, ColumnError)):
         read_engine(vp.SQL("create table t (who integer, body text)", connection), user="who", text="body")
@@ -87,7 +87,7 @@ def test_a_query_that_finds_nothing_by_its_kind(tmp_path):
 
 
 def test_sqlalchemy(rows, file):
-    """Engines and connections."""
+    """The reader accepts SQLAlchemy engines and connections."""
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
     check(rows, engine)
@@ -97,7 +97,7 @@ def test_sqlalchemy(rows, file):
 
 
 def test_postgres(rows):
-    """A server of our own, by its address and opened."""
+    """A local test server is read by address and through an open connection."""
     adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="ADBC for PostgreSQL is not installed")
     if postgres.binaries() is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
@@ -118,14 +118,14 @@ def test_postgres(rows):
     ],
 )
 def test_refusals(connection, error, words):
-    """Addresses of other kinds; passwords in them are not repeated."""
+    """The addresses are of unsupported types; the message does not repeat passwords in them."""
     with pytest.raises(error, match=words) as caught:
         read_engine(vp.SQL("select 1", connection), user="who", text="body")
     assert "secret" not in str(caught.value)
 
 
 def test_a_wrong_query(file):
-    """The database's own message is left out."""
+    """The message of the database is omitted."""
     with sqlite3.connect(file) as connection:
         with pytest.raises(SourceError, match="refuses the query"):
             read_engine(vp.SQL("select secret from nowhere", connection), user="who", text="body")

@@ -1,4 +1,4 @@
-"""Tables in the forms in which users first tried them: they are read, or refused with the next step."""
+"""Common forms of tables are read, or refused with a message that states the next step."""
 
 import bz2
 import datetime as dt
@@ -39,7 +39,7 @@ class Order:
 
 
 def items_of(source, user="user", items="item", **arguments):
-    """Return the items and the number of users."""
+    """Return the items of a source and its number of users."""
     engine = read_engine(source, user=user, items=items, **arguments)
     return engine.vocabulary.to_pylist(), engine.user_key.size
 
@@ -56,14 +56,14 @@ def saved(folder, name, content):
 
 
 def refused(error, words, source, **arguments):
-    """Check that a source is refused with some words, and without its data."""
+    """Check that reading a source raises an error with the given words and without the data."""
     with pytest.raises(error, match=words) as caught:
         items_of(source, **arguments)
     assert not any(item in str(caught.value) for item in ("bread", "milk"))
 
 
 def sqlite_rows():
-    """Return rows of sqlite3 that know their names."""
+    """Return sqlite3 rows that include their column names."""
     opened = sqlite3.connect(":memory:")
     opened.row_factory = sqlite3.Row
     opened.execute("create table t (user integer, item text)")
@@ -94,12 +94,12 @@ def sqlite_rows():
     ],
 )
 def test_rows_with_field_names_datasets_and_open_files(make):
-    """All of them have names of columns."""
+    """All these sources have column names."""
     assert items_of(make()) == READ
 
 
 def test_rows_of_sqlalchemy():
-    """As a query returns them, one by one or all."""
+    """The rows are the result of a query, as an iterator or a list."""
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed: make exports")
     with sqlalchemy.create_engine("sqlite://").connect() as connection:
         connection.exec_driver_sql("create table t (user integer, item text)")
@@ -112,7 +112,7 @@ def test_rows_of_sqlalchemy():
 
 @pytest.mark.parametrize("name", ["t.feather", "t.arrow", "stream.arrow", "t.csv.bz2", "t.json", "lines.json"])
 def test_files(tmp_path, name):
-    """Arrow in both forms, bzip2, and JSON as one array."""
+    """The files are both forms of Arrow, bzip2, and JSON as one array."""
     path = tmp_path / name
     if name == "stream.arrow":
         with pa.ipc.new_stream(path, TABLE.schema) as out:
@@ -134,7 +134,7 @@ def test_files(tmp_path, name):
 
 
 def test_standard_input(tmp_path):
-    """Of any format, through a pipe."""
+    """Any format can be piped to standard input."""
     pl.DataFrame({"user": range(3000), "item": ["tea"] * 3000}).write_parquet(tmp_path / "t.parquet")
     call = ["items", "-", "--user", "user", "--items", "item", "--epsilon", "1", "--delta", "1e-8", "-o", "keys"]
     program = "import sys; from voxpop.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -146,7 +146,10 @@ def test_standard_input(tmp_path):
 
 
 def test_folders_that_name_columns(tmp_path):
-    """Values are strings, decoded from the names; a declared type applies, and a file's own column gives way."""
+    """Values are strings decoded from the folder names.
+
+    A declared type applies to these values, and a folder value replaces a file's own column.
+    """
     for year, user in (("2026", 1), ("0007", 2), ("__HIVE_DEFAULT_PARTITION__", 3)):
         part = pl.DataFrame({"user": [user], "year": [0]})
         (tmp_path / f"hive/year={year}/shop=a%2Fb").mkdir(parents=True)
@@ -160,7 +163,7 @@ def test_folders_that_name_columns(tmp_path):
 
 
 def test_datasets_with_inferred_types_are_refused(tmp_path):
-    """One user's row or folder would decide the type of all."""
+    """Otherwise, one user's row or folder would decide the type of all values."""
     saved(tmp_path, "csv/t.csv", CSV)
     refused(InputError, "from their rows", ds.dataset(tmp_path / "csv", format="csv"))
     (tmp_path / "hive/year=7").mkdir(parents=True)
@@ -173,7 +176,7 @@ def test_datasets_with_inferred_types_are_refused(tmp_path):
 
 
 def test_folders_behind_an_address_give_strings(tmp_path):
-    """As on this machine, whatever the names look like."""
+    """Values are strings for local folders too, and the form of the names has no effect."""
     for year in ("0007", "2026"):
         (tmp_path / f"year={year}").mkdir()
         pl.DataFrame({"user": [1]}).write_parquet(tmp_path / f"year={year}/part.parquet")
@@ -182,7 +185,7 @@ def test_folders_behind_an_address_give_strings(tmp_path):
 
 
 def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
-    """Only if it contains no table; messages do not quote names of files, which are users."""
+    """The rule applies only if the folder contains no table. Messages do not quote file names, which are users."""
     for name, text in (("ann.smith.txt", "Good morning"), ("ann.jones.txt", "good night"), ("more/bob.TXT", "tea")):
         saved(tmp_path, f"texts/{name}", text)
     whole = read_engine(tmp_path / "texts", user="file", text="text")
@@ -211,12 +214,12 @@ def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     ids=["rows", "polars", "lazy", "JSON lines"],
 )
 def test_nested_columns(tmp_path, make):
-    """By the path of their names; a name with a point in it comes first."""
+    """A nested column is named by its path; a column whose name contains the dots has precedence."""
     assert items_of(make(tmp_path), user="user.id") == (["milk", "tea"], 2)
 
 
 def test_nested_columns_of_files_and_their_errors(tmp_path):
-    """Fields of structs in Parquet and Arrow, with nulls; a field that does not exist."""
+    """The columns are struct fields in Parquet and Arrow, with nulls, and a field that does not exist."""
     table = pa.table({"user": [{"id": {"n": 1}}, {"id": {"n": 2}}], "item": ["tea", "milk"], "x": [{"y": 5}, None]})
     pyarrow.feather.write_feather(table, tmp_path / "t.arrow")
     pl.DataFrame(table).write_parquet(tmp_path / "t.parquet")
@@ -248,12 +251,12 @@ def test_nested_columns_of_files_and_their_errors(tmp_path):
     ],
 )
 def test_hints(make, error, words):
-    """Each refusal names the next step."""
+    """Each error message states the next step."""
     refused(error, words, make())
 
 
 def test_columns_without_names():
-    """Pandas numbers them; they are named by number or string."""
+    """Pandas numbers such columns; the caller names them by number or string."""
     for zero, one in ((0, 1), ("0", "1")):
         assert items_of(pd.DataFrame(ROWS), user=zero, items=one) == READ
     refused(ColumnError, 'no column "2"', pd.DataFrame(ROWS), user=0, items=2)
@@ -262,7 +265,7 @@ def test_columns_without_names():
 
 @pytest.mark.parametrize("above", ["# made on Monday\n#\n", "\n\n", "sep=,\n# by shop\n\n"])
 def test_lines_above_the_header(tmp_path, above):
-    """Comments and blank lines are skipped, unless a line with a number sign names the columns."""
+    """Comments and blank lines are skipped, unless a line with a number sign contains the column names."""
     assert items_of(saved(tmp_path, "t.csv", above + CSV)) == READ
     assert items_of(saved(tmp_path, "t.csv", above + "#user,item\n1,tea\n"), user="#user") == (["tea"], 1)
 
@@ -281,18 +284,18 @@ def test_lines_above_the_header(tmp_path, above):
     ids=["long row", "short row", "far row", "no header", "capitals", "UTF-16LE", "UTF-16BE"],
 )
 def test_csv_that_cannot_be_read(tmp_path, content, words):
-    """The row, the header or the encoding is named."""
+    """The error names the row, the header or the encoding."""
     refused(SourceError, words, saved(tmp_path, "t.csv", content))
 
 
 def test_encodings_that_messages_name_are_read(tmp_path):
-    """By that very name."""
+    """The reader accepts the encoding names that its messages suggest."""
     for name in ("utf-16-le", "utf-16-be"):
         assert items_of(saved(tmp_path, "t.csv", CSV.encode(name)), csv=vp.CSV(encoding=name)) == READ
 
 
 def test_repeated_headers(tmp_path, capsys):
-    """They are counted as rows without a user, and left out on request."""
+    """Repeated headers count as rows without a user, and `missing_users="drop"` omits them."""
     path = saved(tmp_path, "t.csv", CSV + CSV)
     assert items_of(path) == (["bread", "item", "milk", "tea"], 4)
     assert "like the name of the column" in capsys.readouterr().err
@@ -309,14 +312,14 @@ def test_repeated_headers(tmp_path, capsys):
     ],
 )
 def test_items_that_are_too_fine_get_a_hint(items, said, capsys):
-    """From their type, which is public."""
+    """The hint depends on the type of the items, which is public."""
     read_engine(pl.DataFrame({"user": [1], "item": items}), user="user", items="item")
     assert ("truncate times" in capsys.readouterr().err) == said
 
 
 @pytest.mark.parametrize("delta", [1e-3, 0.01])
 def test_a_large_delta_is_accepted_with_a_warning(delta, recwarn):
-    """From a tenth of a percent."""
+    """The warning applies to delta above 0.001."""
     import warnings
 
     with warnings.catch_warnings(record=True) as caught:
@@ -326,7 +329,7 @@ def test_a_large_delta_is_accepted_with_a_warning(delta, recwarn):
 
 
 def test_large_deltas_on_the_command_line(capfd, tmp_path):
-    """The warning is one line, like every message."""
+    """The warning is one line, as all messages are."""
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "plan", "items", "--epsilon", "1", "--delta", "0.01"],
         capture_output=True,
@@ -342,7 +345,7 @@ def test_large_deltas_on_the_command_line(capfd, tmp_path):
     "pause", ["30 minutes", "30min", "0.5 hours", "1800 seconds", "1800 s", dt.timedelta(minutes=30)]
 )
 def test_pauses_in_words(pause):
-    """Units may be written out."""
+    """Names of units may be written in full."""
     events = pl.DataFrame(
         {"user": [1] * 3, "item": list("abc"), "at": [dt.datetime(2026, 1, 1, 0, m) for m in (0, 30, 59)]}
     )
@@ -354,7 +357,7 @@ def test_pauses_in_words(pause):
 
 
 def test_phrases_are_found_by_one_string():
-    """With spaces between the tokens; tokens that contain spaces stay whole."""
+    """A string with spaces between the tokens finds a phrase; tokens that contain spaces are not split."""
     posts = pl.DataFrame({"user": range(3000), "item": ["how do i know"] * 3000})
     phrases = vp.NGrams(max_length=3).release(vp.read(posts, user="user", text="item"), vp.Budget(4, 1e-7))
     assert "how do i" in phrases
@@ -367,7 +370,7 @@ def test_phrases_are_found_by_one_string():
 
 
 def test_the_command_line_has_the_same_message(tmp_path, capsys):
-    """For a table without a header."""
+    """The file has no header."""
     path = saved(tmp_path, "t.csv", CSV.partition("\n")[2])
     call = ["items", str(path), "--user", "user", "--items", "item", "--epsilon", "1", "--delta", "1e-8"]
     assert main([*call, "-o", str(tmp_path / "keys")]) == 2

@@ -1,4 +1,4 @@
-"""Rows without a user: refused, or left out with their number shown."""
+"""Rows without a user are refused, or omitted and counted in a message."""
 
 import polars as pl
 import pyarrow as pa
@@ -22,33 +22,33 @@ def held(corpus):
 
 
 def test_a_row_without_a_user_is_an_error_that_names_the_option():
-    """By default, with the number of the row."""
+    """The error is the default and states the number of the row."""
     with pytest.raises(SourceError, match=r"row 2: .*missing_users=\"drop\" \(--drop-missing-users\)"):
         read()
 
 
 @pytest.mark.parametrize("memory", [None, "3GiB"])
 def test_rows_without_a_user_are_left_out(memory, capsys):
-    """Also those whose user is spelled like a missing value; their number is shown."""
+    """Rows whose user is spelled like a missing value are also omitted; a message states their number."""
     corpus = read("drop", memory=memory, exact=True)
     assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
     assert "4 rows have no user and were left out" in capsys.readouterr().err
 
 
 def test_of_several_columns_each_must_have_a_value():
-    """A user of two columns is missing where one of them is."""
+    """If a user consists of two columns, both must have a value."""
     corpus = read("drop", user=["who", "town"])
     assert held(corpus) == ["a"]
 
 
 def test_numbers_are_rounded_unless_asked_for(capsys):
-    """They are private."""
+    """Exact numbers are private."""
     read("drop")
     assert "fewer than 100 rows have no user" in capsys.readouterr().err
 
 
 def test_users_that_look_missing_are_kept_with_a_warning(capsys):
-    """Without nulls nothing is refused, and the warning names the option."""
+    """Without nulls, no row is refused, and the warning names the option."""
     table = pl.DataFrame({"who": ["ann", "NULL", "nan"], "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what")
     assert corpus.user_key.size == 3
@@ -59,7 +59,7 @@ def test_users_that_look_missing_are_kept_with_a_warning(capsys):
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.dictionary(pa.int32(), pa.string())])
 def test_numbers_and_dictionaries(kind):
-    """Nulls of whole numbers, and words of a dictionary."""
+    """The columns contain a null among integers, and a missing-value string in a dictionary."""
     users = pa.array([1, None, 2] if kind == pa.int64() else ["ann", None, "NULL"]).cast(kind)
     table = pa.table({"who": users, "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what", options=vp.ReadOptions(missing_users="drop"))
@@ -67,7 +67,7 @@ def test_numbers_and_dictionaries(kind):
 
 
 def test_events_without_a_user_are_left_out():
-    """Their times do not matter."""
+    """The times of these events have no effect."""
     table = pl.DataFrame({"who": ["ann", None, "ann"], "at": [2, None, 1], "what": ["b", "x", "a"]})
     options = vp.ReadOptions(missing_users="drop")
     corpus = read_engine(table, user="who", sequence="what", order="at", options=options)
@@ -75,13 +75,13 @@ def test_events_without_a_user_are_left_out():
 
 
 def test_other_words_are_refused():
-    """Only two are meant."""
+    """The option has only two values."""
     with pytest.raises(InputError, match="missing_users"):
         vp.ReadOptions(missing_users="ignore")
 
 
 def test_the_command_line_has_the_option(tmp_path, monkeypatch, capsys):
-    """It is refused without, and released with it."""
+    """The command refuses the table without the option, and releases its items with the option."""
     from voxpop.cli import main
 
     monkeypatch.chdir(tmp_path)

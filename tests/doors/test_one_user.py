@@ -1,4 +1,4 @@
-"""Types and spellings are public: the rows of one user change nothing about the others, whatever source they are in."""
+"""Types and spellings are public: in every source, one user's rows do not affect the data of the other users."""
 
 import json
 from decimal import Decimal
@@ -20,7 +20,7 @@ from voxpop.reading.types import Column, array_of_objects, spelling_of
 
 FORMS = dict(all_forms())
 MOMENT = 1_700_000_000_000_000_000
-"""Nanoseconds, beyond what floating-point numbers tell apart."""
+"""A time in nanoseconds: floating-point numbers cannot distinguish it from the next nanosecond."""
 numbers = st.integers(-(2**70), 2**70) | st.sampled_from([0, 7, 2**53 + 1, 2**63, MOMENT, MOMENT + 1])
 fractions = st.floats(allow_nan=False, allow_infinity=False)
 decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=3)
@@ -31,12 +31,12 @@ others = st.lists(
     st.tuples(small, small | st.just(Decimal("19.99")), st.integers(MOMENT, MOMENT + 3)), min_size=1, max_size=8
 )
 owners = st.sampled_from([10**6, "x", 2.5, True, 2**63, Decimal("7.5"), -1])
-"""Whom no other row names, by whatever spelling."""
+"""Users whom no other row names, under any spelling."""
 own_rows = st.lists(st.tuples(values, values), min_size=1, max_size=4)
 
 
 def test_every_source_of_the_registry_has_forms():
-    """A new source is read by the property below."""
+    """The property below then also tests a new source."""
     assert set(forms_module.FORMS) == {each.name for each in SOURCES}
 
 
@@ -53,9 +53,9 @@ def test_every_source_of_the_registry_has_forms():
 def test_the_rows_of_one_user_change_nothing_about_others(
     tmp_path, monkeypatch, name, reading, rows, own, at_once, who
 ):
-    """Neither the schema nor the spelling of items, the order of events or the tokens of other users."""
+    """One user's rows affect neither the item schema and spellings nor the event order and tokens of other users."""
     form = FORMS[name]
-    # JSON lines are decoded by polars, or one by one: both must follow the rule.
+    # JSON lines are decoded either by polars or one by one; both decoders must follow the rule.
     monkeypatch.setattr(json_lines, "FEW_BYTES", 0 if at_once else 1 << 30)
 
     def fit(value):
@@ -77,7 +77,7 @@ def test_the_rows_of_one_user_change_nothing_about_others(
     ],
 )
 def test_a_reader_that_infers_types_is_caught(theirs, own, reading):
-    """A deliberately broken variant: polars infers the types of columns from all rows."""
+    """In a deliberately broken variant, polars infers the types of columns from all rows."""
 
     def inferring(rows, **columns):
         table = pl.DataFrame(rows, schema=list(NAMES), orient="row", strict=False, infer_schema_length=None)
@@ -90,7 +90,7 @@ def test_a_reader_that_infers_types_is_caught(theirs, own, reading):
 @given(st.lists(values.filter(lambda each: not isinstance(each, Decimal)) | st.lists(words | numbers), max_size=6))
 @settings(max_examples=200, deadline=None)
 def test_both_decoders_of_json_agree(held):
-    """Block by block and line by line the same strings."""
+    """Decoding by blocks and decoding by lines give the same strings."""
     data = "".join(json.dumps({"a": each}) + "\n" for each in [*held, "x"]).encode()
     for lists in (False, None, True):
         columns = [Column("a", lists=lists)]
@@ -121,12 +121,12 @@ def test_both_decoders_of_json_agree(held):
     ],
 )
 def test_the_spelling_of_a_value(value, spelled):
-    """By a fixed rule, from this value alone."""
+    """The spelling follows a fixed rule and depends only on the value."""
     assert spelling_of(value) == spelled
 
 
 def test_a_value_that_does_not_fit_names_its_row_and_not_itself(tmp_path):
-    """Declared types, fractions as times, and things without a spelling."""
+    """The cases are declared types, fractional times, and objects without a spelling."""
     rows = [{"who": number, "what": "1.25", "at": number} for number in range(2000)]
     rows[1234] = {"who": 1234, "what": "kanarienvogel", "at": 918.5}
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -142,7 +142,7 @@ def test_a_value_that_does_not_fit_names_its_row_and_not_itself(tmp_path):
 
 
 def test_declared_types_come_back():
-    """As Python's own values, with the declared type in the release."""
+    """Values of the release are Python values, and its columns have the declared types."""
     rows = [{"who": number, "price": "19.990", "day": "2026-11-22"} for number in range(3000)]
     data = vp.read(rows, user="who", items=["price", "day"], types={"price": "decimal(12, 2)", "day": "date"})
     release = vp.SetUnion(limit=1).release(data, vp.Budget(1, 1e-8))
@@ -159,23 +159,23 @@ def test_declared_types_come_back():
     ],
 )
 def test_declarations_that_are_refused(types, error, words):
-    """Before anything is read."""
+    """The error occurs before anything is read."""
     with pytest.raises(error, match=words):
         vp.read([{"who": 1, "what": 2}], user="who", items="what", types=types)
 
 
 def test_a_source_with_types_is_not_declared_otherwise():
-    """It is cast where it comes from."""
+    """Such a source must be cast by the caller."""
     with pytest.raises(ColumnError, match="declares int64"):
         vp.read(pa.table({"who": [1], "what": [2]}), user="who", items="what", types={"what": "string"})
 
 
 def test_objects_without_a_spelling_are_refused():
-    """By the name of their type."""
+    """The error names the type of the object."""
     with pytest.raises(SourceError, match=r"row 3: .*type object"):
         array_of_objects(["a", "b", object()], Column("what"), "the table", 0)
 
 
 def test_the_page_lists_all_sources(pytestconfig):
-    """The table of the page is that of the registry."""
+    """The table on the page equals the table of the registry."""
     assert types_table() in (pytestconfig.rootpath / "docs/guides/types.md").read_text()

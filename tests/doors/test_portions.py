@@ -1,4 +1,4 @@
-"""Within a bound batches have about as many bytes, whatever a row holds and whoever gives the rows."""
+"""With a memory limit, batches have similar numbers of bytes for any size of rows and any source."""
 
 import sqlite3
 import subprocess
@@ -39,7 +39,7 @@ KINDS = [
     places=st.integers(1, 2),
 )
 def test_rows_go_by_in_their_order(sizes, kinds, places):
-    """None is lost, none is put under another name, and batches are large only where single rows are."""
+    """Rows keep their order and their file names, and a batch exceeds the size limit only if it has a single row."""
     given = []
     for number, each in enumerate(sizes):
         kind = kinds[number % len(kinds)]
@@ -59,7 +59,7 @@ def test_rows_go_by_in_their_order(sizes, kinds, places):
 
 
 def sqlite():
-    """Return a query of Python's own module."""
+    """Return a query result of Python's own module."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.execute("create table t (who integer, body text)")
     connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
@@ -67,7 +67,7 @@ def sqlite():
 
 
 def address(folder):
-    """Return a query through an address."""
+    """Return a query of a database that is given by its address."""
     with sqlite3.connect(folder / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
@@ -75,7 +75,7 @@ def address(folder):
 
 
 def hugging_face():
-    """Return a data set in an order of its own, which no slice of its table is."""
+    """Return a data set that stores the order of its rows separately, so that it is no slice of its table."""
     pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
     import datasets
 
@@ -84,7 +84,7 @@ def hugging_face():
 
 @pytest.mark.parametrize("door", ["sqlite", "address", "hugging_face", "rows", "table"])
 def test_every_door_holds_little(door, tmp_path):
-    """Rows of 100 KB: a source that counted rows alone would give all of them at once."""
+    """Rows have 100 KB: a source that limited only the number of rows would return all rows at once."""
     made = {"sqlite": sqlite, "address": lambda: address(tmp_path), "hugging_face": hugging_face}
     made |= {"rows": lambda: iter(ROWS), "table": lambda: pl.DataFrame(ROWS)}
     source = made[door]()
@@ -101,7 +101,7 @@ def test_every_door_holds_little(door, tmp_path):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_both_kinds_of_duckdb(table, memory):
-    """Relations stream; a connection that ran a query would copy all rows to give batches, and warn of it."""
+    """Relations are streamed; a connection that ran a query would copy all rows to give batches, and is refused."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     wanted = read_engine(table, user="who", text="body")
     connection = duckdb.connect()
@@ -118,7 +118,7 @@ def test_both_kinds_of_duckdb(table, memory):
             read_engine(ran, user="who", text="body", options=options)
 
 
-# `ru_maxrss` would count what the process that started this one held.
+# `ru_maxrss` would include the memory of the parent process.
 MEASURED = """
 import sys
 import voxpop as vp
@@ -132,7 +132,7 @@ BOOKS = 800
 
 @pytest.mark.slow
 def test_rows_of_a_megabyte(tmp_path):
-    """A query that finds 0.8 GB in few rows: counted by rows, all would be held at once."""
+    """The query returns 0.8 GB in few rows: batches limited by rows would hold all data at once."""
     with sqlite3.connect(tmp_path / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         text = "tea https://" + "x" * (1 << 20)

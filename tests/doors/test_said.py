@@ -1,4 +1,4 @@
-"""What is said of budgets that are too large, of ledgers that refuse, and of what there is to choose from."""
+"""Messages about budgets that are too large, ledgers that refuse a charge, and available choices."""
 
 import re
 
@@ -19,7 +19,7 @@ PLANS = {
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_an_epsilon_beyond_all_deltas_is_called_too_large(plan):
-    """And nobody is asked for a delta of two."""
+    """The message never suggests a delta of 1 or more."""
     with pytest.raises(BudgetError, match="epsilon 200 is too large") as caught:
         plan(vp.Budget(200, 1e-7))
     asked = re.findall(r"at least ([\d.e-]+)", str(caught.value))
@@ -27,7 +27,7 @@ def test_an_epsilon_beyond_all_deltas_is_called_too_large(plan):
 
 
 def test_a_full_ledger_is_explained_in_words(tmp_path):
-    """By the sum that comes closest: spent, left and requested."""
+    """The message shows the budget that is closest to its limit: spent, left and requested."""
     ledger = vp.Ledger(tmp_path / "ledger.json")
     account = ledger.open("posts", vp.Budget(3, 1e-6), create=True)
     plan = vp.SetUnion(limit=2, weighting=vp.weightings.Count()).plan(vp.Budget(1.5, 1e-8))
@@ -43,14 +43,14 @@ def test_a_full_ledger_is_explained_in_words(tmp_path):
 
 
 def test_the_audit_lists_all_that_it_takes(capsys):
-    """With the one that runs all of them."""
+    """The list includes the argument that runs all audits."""
     assert main(["audit", "foo"]) == 2
     said = capsys.readouterr().err
     assert all(f'"{name}"' in said for name in ("items", "ngrams", "hitters", "sequences", "top", "all"))
 
 
 def test_where_no_number_of_users_is_enough_the_plan_says_so():
-    """Instead of a None that nobody can read."""
+    """The printed plan contains "never" instead of None."""
     plan = vp.SetUnion(limit=2, weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(vp.Budget(1, 1e-8))
     assert plan.users_needed(0.999) is None
     assert "never" in str(plan)

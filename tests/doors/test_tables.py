@@ -1,4 +1,4 @@
-"""Tables as people hold them, each by the real library."""
+"""Tables in common forms, each created by the real library."""
 
 import http.server
 import os
@@ -31,7 +31,7 @@ ROWS = [
 
 
 class Stream:
-    """Something of which nothing is known but that it speaks Arrow."""
+    """An object that exposes only the Arrow stream interface."""
 
     def __init__(self, table):
         self._table = table
@@ -41,7 +41,7 @@ class Stream:
 
 
 class Batch:
-    """The same for one batch."""
+    """An object that exposes only the Arrow array interface, for one batch."""
 
     def __init__(self, batch):
         self._batch = batch
@@ -67,19 +67,19 @@ class Batch:
     ids=["stream", "array", "frames", "list", "generator", "lists", "series", "dicts", "rows", "reader"],
 )
 def test_forms(table, reads_alike, make, request):
-    """Streams, batches, iterators, dictionaries, lists of dictionaries."""
+    """The forms are streams, batches, iterators, dictionaries and lists of dictionaries."""
     reads_alike(lambda: make(table), declared=request.node.callspec.id not in ("lists", "dicts", "rows"))
 
 
 def test_chunks_of_pandas(tmp_path, table):
-    """As `read_csv(chunksize=...)` gives them."""
+    """`read_csv(chunksize=...)` returns such chunks."""
     table.select("who", "body").write_csv(tmp_path / "t.csv")
     corpus = read_engine(pd.read_csv(tmp_path / "t.csv", chunksize=2), user="who", text="body")
     assert corpus.vocabulary.equals(read_engine(table, user="who", text="body").vocabulary)
 
 
 def test_duckdb(table, reads_alike):
-    """Relations, of tables and of queries, with a bound, too; and a connection that has run a query."""
+    """The sources are relations of tables and queries, also with a memory limit, and a connection that ran a query."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     connection = duckdb.connect()
     connection.register("t", table.to_arrow())
@@ -89,7 +89,7 @@ def test_duckdb(table, reads_alike):
 
 
 def test_hugging_face(table, reads_alike):
-    """Data sets, also those in another order than their table's, and their streaming kind."""
+    """The sources are data sets, reordered data sets, and streaming data sets."""
     pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
     import datasets
 
@@ -103,14 +103,14 @@ def test_hugging_face(table, reads_alike):
 
 
 def test_ibis(table, reads_alike):
-    """Expressions, which it runs in its own database."""
+    """The sources are expressions, which ibis runs in its own database."""
     ibis = pytest.importorskip("ibis", reason="ibis is not installed: make exports")
     held = ibis.polars.connect().create_table("t", table)
     reads_alike(lambda: held.mutate(who=held.who))
 
 
 def test_cursors(table):
-    """Python's DB-API, and ADBC."""
+    """The sources are cursors of Python's DB-API and of ADBC."""
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table t (who integer, body text)")
         connection.executemany("insert into t values (?, ?)", table.select("who", "body").rows())
@@ -138,7 +138,7 @@ def test_cursors(table):
     ],
 )
 def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
-    """What is no table, and tables that are wrong."""
+    """The sources are objects that are not tables, and invalid tables."""
     with pytest.raises(error, match=words) as caught:
         read_engine(source, user="who", text="body")
     assert "secret" not in str(caught.value)
@@ -147,20 +147,20 @@ def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
 
 @pytest.mark.parametrize(("name", "words"), [("t.db", "sqlite:///"), ("t.duckdb", "duckdb:///"), ("t.xlsx", "as CSV")])
 def test_files_of_other_kinds(tmp_path, name, words):
-    """Databases and sheets: what to do with them instead."""
+    """For databases and spreadsheets, the message states an alternative."""
     (tmp_path / name).write_bytes(b"secret")
     with pytest.raises(SourceError, match=words):
         read_engine(tmp_path / name, user="who", text="body")
 
 
 def test_events_without_an_order(table):
-    """A column of single values is no sequence yet."""
+    """A column of single values is a sequence only with an order."""
     with pytest.raises(ColumnError, match="order="):
         read_engine(table, user="who", sequence="body")
 
 
 def test_tokenizers_of_libraries_are_not_printed(table):
-    """They would print their vocabulary, which may be private."""
+    """Their repr would print the vocabulary, which may be private."""
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"secret": 0}, unk_token="secret"))
     with pytest.raises(InputError, match=r"got Tokenizer; .*encode_batch") as caught:
@@ -169,7 +169,7 @@ def test_tokenizers_of_libraries_are_not_printed(table):
 
 
 def test_a_reader_that_fails_is_not_quoted():
-    """Its message may hold rows."""
+    """The reader's message may contain rows."""
 
     def batches():
         yield pa.record_batch({"who": [1], "body": ["a"]})
@@ -183,12 +183,12 @@ def test_a_reader_that_fails_is_not_quoted():
 
 
 class Ranges(http.server.SimpleHTTPRequestHandler):
-    """Files, and parts of them, as every web server gives them."""
+    """A server of files that supports range requests, as every web server does."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self):
         path, wanted = Path(self.translate_path(self.path)), self.headers.get("Range")
@@ -209,7 +209,7 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path, table):
-    """Serve files on loopback."""
+    """Serve files on the loopback interface."""
     table.write_parquet(tmp_path / "t.parquet")
     table.select("who", "body").write_csv(tmp_path / "t.csv")
     table.write_ndjson(tmp_path / "t.jsonl")
@@ -220,7 +220,7 @@ def served(tmp_path, table):
 
 
 def test_https(served, reads_alike, table):
-    """Parquet, CSV and JSON lines behind an address; on loopback without the s."""
+    """Parquet, CSV and JSON lines are read from an address; the test uses http on the loopback interface."""
     reads_alike(lambda: f"{served}/t.parquet")
     wanted = read_engine(table, user="who", text="body")
     for name in ("t.csv", "t.jsonl"):
@@ -235,7 +235,7 @@ def test_https(served, reads_alike, table):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, monkeypatch):
-    """With a bound and without, several at once, beside files, and with a delimiter that is given."""
+    """The test covers reading with and without a memory limit, several sources, local files, and a given delimiter."""
     monkeypatch.setattr("polars.LazyFrame.collect", None)
     reads_alike(lambda: f"{served}/t.parquet", memory=memory)
     table[:2].select("who", "body").write_csv(tmp_path / "a.csv", separator="|")
@@ -250,14 +250,14 @@ def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, mo
 
 
 def test_an_older_polars_keeps_to_no_bound(served, reads_alike, monkeypatch):
-    """It collects what is behind an address, and is refused where that must not be."""
+    """Older versions collect remote data, and are refused if a memory limit applies."""
     monkeypatch.delattr("polars.LazyFrame.collect_batches")
     reads_alike(lambda: f"{served}/t.parquet")
     with pytest.raises(InputError, match="pip install -U polars"):
         read_engine(f"{served}/t.parquet", user="who", text="body", options=vp.ReadOptions(memory="1GiB"))
 
 
-# `ru_maxrss` would count what the process that started this one held.
+# `ru_maxrss` would include the memory of the parent process.
 MEASURED = """
 import sys
 import voxpop as vp
@@ -270,7 +270,7 @@ print(corpus._engine.tokens.size, megabytes_of("VmHWM"))
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_more_behind_an_address_than_memory(served, tmp_path, ending):
-    """A file of 0.7 GB in rows of 2 KB, most of each an address: held at once, it would be beyond what was allowed."""
+    """A file of 0.7 GB in rows of 2 KB, each mostly one URL, would exceed the limit if read at once."""
     rows = 64
     table = pl.DataFrame({"who": range(rows), "body": ["tea " * 50 + "https://" + "x" * 2000] * rows})
     path = tmp_path / f"large.{ending}"
@@ -288,7 +288,10 @@ def test_more_behind_an_address_than_memory(served, tmp_path, ending):
 
 @pytest.mark.slow
 def test_rows_of_a_megabyte_behind_an_address(served, tmp_path):
-    """A file of 0.8 GB in few rows, nearly all of it addresses, which are no words: counted by rows, all were held."""
+    """A file of 0.8 GB in few rows, mostly URLs, which are not words.
+
+    Batches limited by the number of rows held all data at once.
+    """
     books, group = 800, 16
     schema = pa.schema({"who": pa.int64(), "body": pa.string()})
     with pq.ParquetWriter(tmp_path / "books.parquet", schema, compression="none", use_dictionary=False) as file:
@@ -304,7 +307,7 @@ def test_rows_of_a_megabyte_behind_an_address(served, tmp_path):
 
 
 def test_s3(table, reads_alike, tmp_path, monkeypatch):
-    """A server that speaks S3, on loopback."""
+    """The test runs an S3 server on the loopback interface."""
     moto = pytest.importorskip("moto.server", reason="moto is not installed: make exports")
     boto3 = pytest.importorskip("boto3", reason="boto3 is not installed: make exports")
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -330,6 +333,6 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("source", [[], iter(())])
 def test_no_rows_are_nobody(source):
-    """As a table without rows: an error would tell it from a table of one user."""
+    """The source is read as a table without rows: an error would distinguish it from a table of one user."""
     corpus = read_engine(source, user="who", items="body")
     assert len(vp.SetUnion().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0

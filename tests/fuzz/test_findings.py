@@ -1,4 +1,4 @@
-"""What fuzzing and the canaries found, each once more."""
+"""Regression tests for faults that fuzzing and the canaries found."""
 
 import polars as pl
 import pyarrow as pa
@@ -9,7 +9,7 @@ from voxpop.errors import ColumnError, SourceError
 
 
 def test_users_that_are_numbers_in_one_file_and_strings_in_another(tmp_path):
-    """Was an error of pyarrow."""
+    """The reader raised an error of pyarrow."""
     pl.DataFrame({"who": [7], "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": ["7"], "text": ["a"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match='"who" holds numbers and strings'):
@@ -17,7 +17,7 @@ def test_users_that_are_numbers_in_one_file_and_strings_in_another(tmp_path):
 
 
 def test_a_number_of_64_bits_is_not_a_negative_one(tmp_path):
-    """2^64 - 1 in one file and -1 in another were one user."""
+    """The reader treated 2^64 - 1 in one file and -1 in another file as one user."""
     pl.DataFrame({"who": pl.Series([2**64 - 1], dtype=pl.UInt64), "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": [-1], "text": ["b"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match="from 2\\^63 on"):
@@ -28,14 +28,14 @@ def test_a_number_of_64_bits_is_not_a_negative_one(tmp_path):
 
 @pytest.mark.parametrize("content", ["tokens", "items", "sequence"])
 def test_lists_of_lists_are_refused(content):
-    """Was an error of pyarrow about kernels."""
+    """The reader raised an error of pyarrow about kernels."""
     table = pa.table({"who": [1], "text": pa.array([[["a"]]], pa.list_(pa.list_(pa.binary())))})
     with pytest.raises(ColumnError, match=r"got list|holds list"):
         read_engine(table, user="who", **{content: "text"})
 
 
 def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
-    """UnicodeDecodeError carries all that was decoded, and came along as the context of ours."""
+    """UnicodeDecodeError contains all decoded bytes, and was the context of the library's own error."""
     (tmp_path / "t.csv").write_bytes(b"who,text\nann,secret \xe9\n")
     with pytest.raises(SourceError) as caught:
         read_engine(tmp_path / "t.csv", user="who", text="text")
@@ -46,7 +46,7 @@ def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
 
 
 def test_names_of_columns_that_are_not_utf8(tmp_path):
-    """Was an error of pyarrow, from Parquet and from JSON lines."""
+    """The reader raised an error of pyarrow for Parquet and for JSON lines."""
     pl.DataFrame({"who": ["ann"], "text": ["a"]}).write_parquet(tmp_path / "t.parquet", compression="uncompressed")
     (tmp_path / "t.jsonl").write_bytes(b'{"who": "ann", "text": "a"}\n')
     for path in (tmp_path / "t.parquet", tmp_path / "t.jsonl"):

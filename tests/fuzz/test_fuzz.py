@@ -1,6 +1,6 @@
-"""Anything at all as input: an error of ours or a correct result, nothing else.
+"""Any input must give either an error of this library or a correct result.
 
-By default a short run; `make fuzz` draws 30,000 inputs for each test. What it found is in `test_findings.py`.
+The default run is short; `make fuzz` draws 30,000 inputs for each test. The findings are in `test_findings.py`.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ fuzzed = settings(
 
 @pytest.fixture(autouse=True)
 def figure(record_property: Callable[[str, str], None]) -> None:
-    """Say on the page of claims how many inputs each test drew."""
+    """Record the number of inputs per test for the page of claims."""
     record_property("figure", f"{EXAMPLES:,} inputs")
 
 
@@ -46,7 +46,7 @@ LISTS = pl.DataFrame({"who": [3, 1, 3], "text": [["a", "b"], [], ["a", None]]})
 
 
 def written(table: pl.DataFrame, kind: str) -> bytes:
-    """Return a table as a file of a kind."""
+    """Return a table as the bytes of a file of the given type."""
     sink = io.BytesIO()
     if kind == "parquet":
         table.write_parquet(sink)
@@ -88,7 +88,7 @@ def edited(data: bytes, changes: list[tuple[str, float, bytes]]) -> bytes:
 
 
 def read_or_refuse(source: object, content: str, **options: object) -> None:
-    """Read, and check what came; or get an error of ours."""
+    """Read a source and check the result, or catch an error of this library."""
     try:
         corpus = read_engine(source, user="who", **{content: "text"}, **options)
     except VoxpopError:
@@ -113,7 +113,7 @@ def read_bytes(kind: str, data: bytes, content: str) -> None:
 @given(st.sampled_from(SEEDS), edits, contents)
 @fuzzed
 def test_damaged_files(seed, changes, content):
-    """Good files of every kind with a few bytes changed."""
+    """The inputs are valid files of every type with a few bytes changed."""
     kind, data = seed
     read_bytes(kind, edited(data, changes), content)
 
@@ -125,7 +125,7 @@ def test_damaged_files(seed, changes, content):
 )
 @fuzzed
 def test_bytes_for_files(kind, data, content):
-    """Bytes behind a head that names the columns."""
+    """The inputs are random bytes after a header that names the columns."""
     heads = {"csv": b"who,text\n", "tsv": b"who\ttext\n", "jsonl": b'{"who": 1, "text": "a"}\n', "parquet": b"PAR1"}
     read_bytes(kind, heads.get(kind, b"") + data, content)
 
@@ -165,7 +165,7 @@ def columns(draw: st.DrawFn, size: int) -> pa.Array:
 
 @st.composite
 def tables(draw: st.DrawFn) -> pa.Table:
-    """Draw a table whose columns may be of any type, sometimes of a slice."""
+    """Draw a table, possibly sliced, whose columns may have any type."""
     size = draw(st.integers(0, 6))
     table = pa.table({"who": draw(columns(size)), "text": draw(columns(size))})
     return table.slice(draw(st.integers(0, 2)))
@@ -174,7 +174,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 @given(tables(), contents, st.sampled_from(["words", "whitespace", "characters"]), st.booleans())
 @fuzzed
 def test_tables_of_any_types(table, content, tokenizer, sentences):
-    """Every type that Arrow has for a user and for a content."""
+    """The user and content columns may have any Arrow type."""
     read_or_refuse(
         table, content, tokenizer=vp.Tokenizer(tokenizer, sentences=sentences) if content == "text" else tokenizer
     )
@@ -183,7 +183,7 @@ def test_tables_of_any_types(table, content, tokenizer, sentences):
 @given(st.lists(st.text(max_size=40) | st.text("aA'ßΣσİ\u0301\u1160 .\nhttps:/w", max_size=30), max_size=5))
 @fuzzed
 def test_texts_are_cut_like_the_naive_way(texts):
-    """Any Unicode text gives the words that the plain rules give."""
+    """Any Unicode text gives the words of the reference implementation."""
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     corpus = read_engine(pl.DataFrame({"who": range(len(texts) + 1), "text": [*texts, "a"]}), user="who", text="text")
     words = corpus.vocabulary.to_pylist()
@@ -212,7 +212,7 @@ commands = st.sampled_from(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a small table in it."""
+    """Return a folder that contains a small table."""
     made = tmp_path_factory.mktemp("cli")
     ROWS.write_csv(made / "t.csv")
     return made
@@ -221,13 +221,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(commands, st.lists(st.tuples(flags, junk | st.sampled_from(["who", "text", "1"])), max_size=5))
 @fuzzed
 def test_command_lines(folder, command, options):
-    """Any command with any options: done, or one line that says what is wrong."""
+    """Any command with any options succeeds or prints an error message without a traceback."""
     given_ = [part.replace("\0", "") for option in options for part in option]
     out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main([command, "t.csv", *given_, "--epsilon", "nan"])  # nothing is ever released
+            code = main([command, "t.csv", *given_, "--epsilon", "nan"])  # nan prevents any release
     finally:
         os.chdir(before)
     assert code in (0, 2), err.getvalue()
@@ -237,7 +237,7 @@ def test_command_lines(folder, command, options):
 @given(st.sampled_from(["release.json", "release.parquet"]), edits)
 @fuzzed
 def test_damaged_releases(name, changes):
-    """A release that was changed loads as it was or is refused."""
+    """A changed release either loads with its original contents or is refused."""
     from voxpop.release.result import StoredPlan
 
     release = vp.Release.from_items(pa.array(["tea", "toast"]), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))

@@ -1,4 +1,4 @@
-"""Bounding kernels against the naive twin."""
+"""Bounding kernels, compared with the reference implementation."""
 
 import numpy as np
 from hypothesis import given
@@ -12,13 +12,13 @@ USERS = st.lists(st.lists(st.integers(-1, VOCABULARY - 1), max_size=20), max_siz
 
 
 def priority(user: int, item: int) -> int:
-    """A fixed scrambling of the pair."""
+    """Return a fixed hash of a user and an item."""
     return (user * 2654435761 + item * 40503 + 7) * 0x9E3779B97F4A7C15 % 2**64
 
 
 @given(users=USERS, limit=st.integers(1, 6), allowed=st.none() | st.sets(st.integers(0, VOCABULARY - 1)))
 def test_bounded_sets_equal_the_naive_twin(users, limit, allowed):
-    """Distinct candidates in order of first appearance, and the `limit` of smallest priority where there are more."""
+    """Bounded sets contain distinct candidates by first appearance, limited to those of smallest priority."""
     tokens = np.array([token for user in users for token in user], np.int32)
     user_start = np.cumsum([0, *(len(user) for user in users)])
     mask = np.empty(0, np.uint8)

@@ -1,4 +1,4 @@
-"""Kernels of users with reaches of their own against naive twins, and against the reach that each promises."""
+"""Kernels for users with individual bounds, compared with reference implementations and with these bounds."""
 
 from math import isqrt, sqrt
 
@@ -26,7 +26,7 @@ def weights_of(rule, users, setting, bounds):
 
 @given(bounded_users(), st.floats(1.0, 6.0), st.data())
 def test_descent_equals_loops(users, cutoff, data):
-    """Algorithm 7 of DPSU, with a ball of the user's own radius."""
+    """The kernel runs Algorithm 7 of DPSU with a ball whose radius is the user's own bound."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     bits = PolicyGaussian().bits(cutoff)
     found = weights_of(PolicyGaussian(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), bounds)
@@ -41,7 +41,7 @@ def test_descent_equals_loops(users, cutoff, data):
 
 @given(bounded_users(), st.data())
 def test_even_shares_equal_whole_numbers(users, data):
-    """The even share times the reach, rounded down twice; squares never exceed that of the reach."""
+    """A share is the even share times the user's bound, rounded down twice; squares never exceed the squared bound."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     setting = RuleSetting(LIMIT, 2)
     found = weights_of(Weighted(), users, setting, bounds)
@@ -56,7 +56,7 @@ def test_even_shares_equal_whole_numbers(users, data):
 
 @given(bounded_users(), st.floats(1.0, 6.0))
 def test_a_reach_of_1_is_the_published_step(users, cutoff):
-    """Bit for bit."""
+    """The results are identical in every bit."""
     bits = PolicyGaussian().bits(cutoff)
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
     plain = np.zeros(8, np.int64)
@@ -66,14 +66,14 @@ def test_a_reach_of_1_is_the_published_step(users, cutoff):
 
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
 def test_other_weightings_have_no_reach(rule):
-    """No proof, so they are refused."""
+    """These weightings have no proof for individual bounds, so they are refused."""
     with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
 
 
 @given(st.lists(st.lists(st.integers(-1, 4), max_size=9), min_size=1), st.sets(st.integers(0, 4)) | st.none())
 def test_runs_equal_loops(users, wanted):
-    """Of all candidates, and of some."""
+    """The runs are of all candidates, or of some."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)])
     mask = np.empty(0, np.uint8) if wanted is None else np.array([each in wanted for each in range(5)], np.uint8)
@@ -88,7 +88,7 @@ def test_runs_equal_loops(users, wanted):
 @pytest.mark.parametrize("weighting", ["policy-gaussian", "weighted"])
 @pytest.mark.parametrize("limit", [3, 6, 20])
 def test_no_neighbours_lie_further_apart_than_the_reach_of_one(weighting, limit):
-    """Whatever the reaches of the others, on thousands of pairs; the closest come to it."""
+    """The property holds for any bounds of other users, on thousands of pairs; the closest pair nearly attains it."""
     found = search_reaches(weighting, pairs=20_000, limit=limit, seed=limit)
     assert found.beyond < 1e-12
     assert found.closest > 0.999

@@ -1,4 +1,4 @@
-"""Machine code that was kept, and edits of the kernels: what a kernel calls may stand in another file."""
+"""The cache of machine code must notice edits of functions in other files that a kernel calls."""
 
 import os
 import shutil
@@ -20,12 +20,12 @@ draw_contexts(np.ones(1, np.uint64), 3, np.array([0.5, 1.0, 1.0]), tree, (1e9, 0
 stats = getattr(draw_contexts, "stats", None)
 print(symbols.tolist(), sum(stats.cache_hits.values()) if stats else 0)
 """
-"""Draws five symbols, each 0 or 1: `contexts.py` calls `uniform.py`. Prints them, and what came out of the cache."""
+"""Draw five symbols, each 0 or 1, and print them and the number of cache hits: `sequences.py` calls `uniform.py`."""
 
 
 @pytest.fixture
 def kernels(tmp_path):
-    """A copy of the kernels in a package of their own."""
+    """Return a copy of the kernels in a separate package."""
     package = tmp_path / "voxpop"
     shutil.copytree(SOURCE / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "__init__.py").touch()
@@ -33,7 +33,7 @@ def kernels(tmp_path):
 
 
 def drawn(kernels, **settings):
-    """Return what a fresh process draws with the copied kernels, and how much of its machine code was kept."""
+    """Return the symbols that a new process draws with the copied kernels, and the number of its cache hits."""
     environment = {**os.environ, "PYTHONPATH": str(kernels.parents[1]), **settings}
     done = subprocess.run([sys.executable, "-c", CALLER], env=environment, capture_output=True, text=True, check=True)
     symbols, hits = done.stdout.strip().rsplit(" ", 1)
@@ -41,7 +41,7 @@ def drawn(kernels, **settings):
 
 
 def edit(path, old, new):
-    """Replace what stands once in a file."""
+    """Replace text that occurs once in a file."""
     text = path.read_text()
     assert text.count(old) == 1
     path.write_text(text.replace(old, new))
@@ -50,7 +50,7 @@ def edit(path, old, new):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_an_edit_of_what_a_kernel_calls_is_seen(kernels):
-    """Kept code serves the next process, until another file changes."""
+    """The next process uses cached code until another file changes."""
     kept = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     first, hits = drawn(kernels, **kept)
     assert hits == 0
@@ -63,7 +63,7 @@ def test_an_edit_of_what_a_kernel_calls_is_seen(kernels):
 @pytest.mark.jit
 @pytest.mark.slow
 def test_without_our_stamp_the_edit_would_be_missed(kernels):
-    """The broken twin: numba's own stamp is of the caller's file alone."""
+    """In the deliberately broken variant, numba's own stamp covers only the caller's file."""
     kept = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     edit(kernels / "_jit.py", "index._source_stamp = digest_of_sources()", "pass")
     first, _ = drawn(kernels, **kept)
@@ -75,7 +75,7 @@ def test_without_our_stamp_the_edit_would_be_missed(kernels):
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"VOXPOP_JIT_CACHE": "0"}, {"NUMBA_DISABLE_JIT": "1"}], ids=str)
 def test_the_same_is_drawn_where_nothing_is_kept(kernels, settings):
-    """And no file is left."""
+    """Without the cache, the draws are equal and no cache file is written."""
     settings = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0", **settings}
     symbols, hits = drawn(kernels, **settings)
     assert hits == 0
@@ -86,7 +86,7 @@ def test_the_same_is_drawn_where_nothing_is_kept(kernels, settings):
 @pytest.mark.jit
 @pytest.mark.slow
 def test_a_numba_without_a_place_for_the_stamp_keeps_nothing(kernels):
-    """Rather than keep what may go stale."""
+    """The machine code is not cached, because cached code could be outdated."""
     edit(kernels / "_jit.py", '"_cache_file"', '"_another_name"')
     drawn(kernels, VOXPOP_JIT_CACHE="1", NUMBA_DISABLE_JIT="0")
     assert not list(kernels.glob("__pycache__/*.nb?"))

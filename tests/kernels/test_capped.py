@@ -1,4 +1,4 @@
-"""The step of adaptive rounds: the projection onto ball and box, its error, and its sensitivity."""
+"""The step of adaptive rounds: the projection onto the intersection of ball and box, its error, and its sensitivity."""
 
 from math import sqrt
 
@@ -28,7 +28,7 @@ CUTOFFS = st.lists(st.floats(0.01, 6.0), min_size=ITEMS, max_size=ITEMS)
 
 
 def weighed(users, cutoffs, given, kernel=capped_descent):
-    """Weigh with a kernel: every item has a state of its own, and so a cutoff."""
+    """Return the weights of a kernel; every item has a separate state and therefore a separate cutoff."""
     table = np.ones(256, np.int64)
     table[:ITEMS] = [int(cutoff * UNIT) for cutoff in cutoffs]
     histogram = np.zeros(ITEMS, np.int64)
@@ -47,7 +47,7 @@ def test_the_kernel_is_the_naive_projection(users, cutoffs, data):
 
 @given(users=bounded_users(), cutoffs=CUTOFFS, data=st.data())
 def test_one_user_moves_the_histogram_by_at_most_one(users, cutoffs, data):
-    """Whatever the caps of all users and the cutoffs of all items are."""
+    """The bound holds for any caps of users and any cutoffs of items."""
     caps = [data.draw(CAPS) for _ in users]
     extra = data.draw(st.integers(0, len(users) - 1))
     others = [number for number in range(len(users)) if number != extra]
@@ -58,7 +58,7 @@ def test_one_user_moves_the_histogram_by_at_most_one(users, cutoffs, data):
 
 
 def clipped(histogram, items, starts, states, cutoffs, unit, given):
-    """The broken twin: the projection onto the ball, clipped to the box afterwards."""
+    """Run the deliberately broken variant: project onto the ball, then clip to the box."""
     for user, cap in enumerate(given.tolist()):
         mine = items[starts[user] : starts[user + 1]]
         gaps = (cutoffs[states[mine]] - histogram[mine]) / unit
@@ -67,7 +67,7 @@ def clipped(histogram, items, starts, states, cutoffs, unit, given):
 
 
 def farthest(kernel, pairs, seed):
-    """Return the largest distance that one later user makes of two histograms at distance 1 from each other."""
+    """Return the largest factor by which one later user increases the distance of two histograms."""
     rng, worst = np.random.default_rng(seed), 0.0
     table, states = np.ones(256, np.int64), np.arange(ITEMS, dtype=np.uint8)
     for _ in range(pairs):
@@ -91,12 +91,12 @@ def test_no_step_brings_two_histograms_further_apart():
 
 
 def test_clipping_after_the_projection_is_caught():
-    """It is no projection: it brings neighbours further apart."""
+    """The clipped step is no projection and increases the distance of neighbours."""
     assert farthest(clipped, 4000, seed=2) > 1.01
 
 
 def exact(gaps, cap):
-    """The projection of the gaps, in units: as many of the widest gaps at the cap as the norm allows."""
+    """Return the exact projection of the gaps, in units; the norm limits the number of gaps that reach the cap."""
     order = np.argsort(-np.array(gaps, object))
     values, box = [fifty.mpf(int(gaps[place])) / UNIT for place in order], fifty.mpf(cap) / ONE_CAP
     if fifty.fsum(min(value, box) ** 2 for value in values) <= 1:
@@ -112,7 +112,7 @@ def exact(gaps, cap):
 
 
 def some_gaps(rng, size, cap):
-    """Gaps of any kind; often as many as the norm allows end just at the cap, and the others share what is left."""
+    """Return random gaps. Often the widest gaps just reach the cap, and the others share the remaining norm."""
     kind, square = int(rng.integers(3)), ONE_CAP**2 / cap**2
     full = int(square)
     if kind == 0 or full >= size:
@@ -121,7 +121,7 @@ def some_gaps(rng, size, cap):
     if kind == 1:
         gaps = np.full(size, int(2.0 ** rng.uniform(4, BITS)))
     else:
-        # f wide = cap, up to last bits: the squares of the others are what is missing to 1 / cap^2.
+        # f wide = cap, except for the last bits: the squares of the others add up to the remainder of 1 / cap^2.
         missing = square - full + rng.uniform(-2, 2) * 2.0**-53 * square
         gaps = np.full(size, int(wide * sqrt(max(missing, 0.0) / (size - full))))
     gaps[:full] = wide
@@ -129,14 +129,14 @@ def some_gaps(rng, size, cap):
 
 
 def worst_error(kernel_cap, runs, seed):
-    """Return the largest error of a step as a share of what is charged for it."""
+    """Return the largest error of a step as a fraction of the error charged for it."""
     rng, worst = np.random.default_rng(seed), 0.0
     for _ in range(runs):
         size = int(rng.choice([1, 2, 3, 10, 100, 400]))
         cap = kernel_cap(rng)
         gaps = some_gaps(rng, size, cap)
         histogram, table = np.zeros(size, np.int64), np.ones(256, np.int64)
-        # All at one cutoff, from different weights.
+        # All items have one cutoff and different weights.
         table[0] = 64 * UNIT
         before = table[0] - gaps
         histogram[:] = before
@@ -151,21 +151,21 @@ def worst_error(kernel_cap, runs, seed):
 
 
 def test_a_step_is_within_the_error_that_is_charged(record_property):
-    """Sizes to 400, caps from 1 to 0.06."""
+    """The search covers up to 400 items and caps from 1 to 0.06."""
     worst = worst_error(lambda rng: lattice(float(rng.uniform(0.06, 1.1))), 400, seed=3)
     assert worst <= 1.0
     record_property("figure", f"{worst:.2f} of the charged error")
 
 
 def test_caps_off_the_lattice_are_caught():
-    """Where items at the cap leave almost nothing of 1, a last bit decides about all of it."""
+    """If the items at the cap leave almost nothing of 1, the last bit determines the entire remainder."""
     assert worst_error(lambda rng: int(ONE_CAP / sqrt(rng.integers(2, 60))), 400, seed=4) > 5.0
 
 
 @given(st.floats(0.001, 1.5))
 @settings(max_examples=60)
 def test_caps_on_the_lattice_are_the_next_lower_ones(weight):
-    """And lose little: at most 11 percent, and less than half a percent below 0.15."""
+    """Rounding to the lattice loses at most 11 percent, and less than half a percent below 0.15."""
     units = lattice(weight)
     assert units <= max(weight, 0) * ONE_CAP
     whole, rest = divmod(ONE_CAP**2, units**2)
@@ -175,7 +175,7 @@ def test_caps_on_the_lattice_are_the_next_lower_ones(weight):
 
 
 def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
-    """With one cutoff for all items: the round is then the one of classic set union."""
+    """With one cutoff for all items, the round equals the round of classic set union."""
     users = [[0, 1, 2], [2, 3], [0, 1, 2, 3, 4, 5], [5]]
     histogram = np.zeros(ITEMS, np.int64)
     PolicyGaussian().add(histogram, *as_arrays(users), RuleSetting(6, 2, BITS, 2 * UNIT))
@@ -183,11 +183,11 @@ def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
 
 
 def test_an_item_gets_weight_with_at_most_the_chance_of_its_level():
-    """Over all draws of 12 bits: the user takes part, and draws the item among its undecided ones."""
+    """Over all draws of 12 bits, the probability that the user takes part and draws the item is at most the chance."""
     caps = Caps((3, 8), ((ONE_CAP, ONE_CAP), (ONE_CAP, lattice(0.5))), (1.0, 0.2))
     shares = CappedDescent(RuleSetting(2, 2, BITS, UNIT), caps, 1)
     bits = np.arange(1 << 12, dtype=np.uint64) << np.uint64(52)
-    # Undecided and dropped items, and the chance for each undecided one.
+    # Numbers of undecided and dropped items, and the probability for each undecided item.
     for undecided, dropped, chance in [(1, 0, 1.0), (3, 0, 2 / 3), (3, 1, 0.2), (1, 3, 0.2), (2, 6, 0.2), (8, 0, 0.2)]:
         counts = np.full(bits.size, undecided), np.full(bits.size, dropped)
         given = shares.given(*counts, bits)

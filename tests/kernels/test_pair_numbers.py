@@ -1,4 +1,4 @@
-"""Pair kernels against dicts."""
+"""Kernels for pairs, compared with dictionaries."""
 
 import numpy as np
 import pytest
@@ -25,13 +25,13 @@ LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
 
 
 def numbered(*arguments):
-    """Return the names of pairs, by number."""
+    """Return the names of pairs, ordered by number."""
     names, count = number_pairs(*arguments, MOST)
     return names[:count]
 
 
 def naive_pairs(ids, partners, offset, need, estimates):
-    """Return the name of the pair at each position, None where there is none, as a loop would."""
+    """Return the name of the pair at each position, or None if the position has no pair."""
     found = []
     for position, left in enumerate(ids):
         place = position + offset
@@ -43,7 +43,7 @@ def naive_pairs(ids, partners, offset, need, estimates):
 
 @given(ids=IDS, need=LEVELS, estimates=LEVELS, offset=st.integers(1, 3), alone=st.booleans())
 def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, alone):
-    """Each position gets the number of its pair; partners may be the very ids that are overwritten."""
+    """Each position receives the number of its pair; the partners may be the array that is overwritten."""
     expected = naive_pairs(ids, ids, offset, need, estimates)
     mine = np.array(ids, np.int32)
     partners = mine.copy() if alone else mine
@@ -58,7 +58,7 @@ def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, al
 
 @pytest.mark.jit
 def test_the_table_grows_in_the_middle_of_a_block():
-    """Frequent and rare pairs by turns, so that a block holds known names before and behind the one without room."""
+    """Frequent and rare pairs alternate, so a block has known names on both sides of the name without room."""
     rare = np.arange(20_000, dtype=np.int32)
     ids = np.stack([rare % 7, rare, np.full(rare.size, -1, np.int32)], axis=1).ravel().astype(np.int32)
     zeros = np.zeros(rare.size, np.int64)
@@ -70,7 +70,7 @@ def test_the_table_grows_in_the_middle_of_a_block():
 
 @given(ids=IDS, cut=st.integers(0, 3 * AT_ONCE))
 def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cut):
-    """What comes after the end of a range belongs to somebody else."""
+    """The positions after the end of a range belong to another range."""
     end = min(cut, len(ids))
     zeros = np.zeros(SIZE, np.int64)
     mine = np.array(ids, np.int32)
@@ -84,7 +84,7 @@ def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cu
 
 @given(first=st.lists(st.integers(0, 99), unique=True), second=st.lists(st.integers(0, 99), unique=True))
 def test_merging_keeps_every_name_once(first, second):
-    """Names of the first part keep their numbers; new ones of the second follow."""
+    """Names of the first part keep their numbers, and new names of the second part follow."""
     renamed = np.empty(len(second), np.int32)
     names = merge_names(np.array(second, np.int64), np.array(first, np.int64), len(first), renamed)
     assert names.tolist() == list(dict.fromkeys(first + second))
@@ -97,7 +97,7 @@ NAMES = st.lists(st.integers(0, 2 * SIZE), unique=True)
 
 @given(known=NAMES, parts=st.lists(NAMES, max_size=3))
 def test_names_that_are_met_are_marked(known, parts):
-    """Part after part, in one array of marks."""
+    """Successive parts use one array of marks."""
     met = np.zeros(len(known), np.uint8)
     for part in parts:
         mark_met(np.array(part, np.int64), table_of(np.array(known, np.int64)), met)
@@ -106,7 +106,7 @@ def test_names_that_are_met_are_marked(known, parts):
 
 @given(need=LEVELS, estimates=LEVELS, further=st.sets(st.tuples(*[st.integers(0, SIZE - 1)] * 2)))
 def test_pairs_belong_by_rule_or_by_name(need, estimates, further):
-    """All pairs there are, by the predicate of the numbering and by a list."""
+    """The test covers all pairs, with the rule of the numbering and with a list of names."""
     pairs = [(left, right) for left in range(SIZE) for right in range(SIZE)]
     names = np.array([(left << 32) | right for left, right in pairs], np.int64)
     table = table_of(np.array(sorted((left << 32) | right for left, right in further), np.int64))
@@ -117,7 +117,7 @@ def test_pairs_belong_by_rule_or_by_name(need, estimates, further):
 @pytest.mark.jit
 @pytest.mark.parametrize("more", [0, 1])
 def test_more_pairs_than_numbers_are_said_to_be_too_many(more):
-    """Up to the most all are numbered; one more is refused, and not given the number of another."""
+    """The maximum number of pairs is numbered; one more is refused and does not reuse a number."""
     ids = np.arange((1 << 12) + 1 + more, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)
     _, count = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, 1 << 12)
@@ -126,7 +126,7 @@ def test_more_pairs_than_numbers_are_said_to_be_too_many(more):
 
 @pytest.mark.jit
 def test_the_table_grows():
-    """A hundred thousand distinct pairs, each found again."""
+    """The test numbers a hundred thousand distinct pairs and finds each of them."""
     ids = np.arange(100_001, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)
     names, count = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, MOST)
@@ -137,7 +137,7 @@ def test_the_table_grows():
 
 @given(ids=IDS, renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE))
 def test_renaming_in_place_and_elsewhere_agree(ids, renamed):
-    """Negative ids stay negative."""
+    """Negative ids remain negative."""
     names, here, there = np.array(renamed, np.int32), np.array(ids, np.int32), np.empty(len(ids), np.int32)
     rename(here, names, there)
     rename(here, names, here)
@@ -150,7 +150,7 @@ def test_renaming_in_place_and_elsewhere_agree(ids, renamed):
     data=st.data(),
 )
 def test_runs_of_users_come_closer_together(users, renamed, data):
-    """Each run keeps its order and one empty place behind it, if it had any; other users are not touched."""
+    """Each run keeps its order, followed by one empty position if it had any; other users remain unchanged."""
     first = data.draw(st.integers(0, len(users) - 1))
     stop = data.draw(st.integers(first, len(users)))
     ids = np.array([place for user in users for place in user], np.int32)
@@ -171,7 +171,7 @@ def test_runs_of_users_come_closer_together(users, renamed, data):
 
 @given(ids=IDS, data=st.data())
 def test_moving_down_equals_slices(ids, data):
-    """Also where both ranges overlap."""
+    """The ranges may overlap."""
     target, begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(ids))] * 3)))
     found = np.array(ids, np.int32)
     move_down(found, begin, end, target)

@@ -1,4 +1,4 @@
-"""How far one user's integer step lies from the exact one: within what the plan pays for, searched at the extremes."""
+"""The error of one user's integer step is within the error charged by the plan; the search covers extreme inputs."""
 
 from math import ceil, log2, sqrt
 
@@ -14,7 +14,7 @@ fifty.dps = 50
 
 
 def some_weights(rng, size, cutoff):
-    """Weights of a user's items: anything, all alike, a unit or two from the cutoff, or nearly nothing missing."""
+    """Return weights of a user's items: random, equal, a unit or two below the cutoff, or with very small gaps."""
     kind = rng.integers(5)
     if kind == 0:
         return (rng.random(size) * cutoff).astype(np.int64)
@@ -28,14 +28,14 @@ def some_weights(rng, size, cutoff):
 
 
 def exact_l2_step(gaps, unit):
-    """The projection of the gaps onto the unit ball, in units."""
+    """Return the projection of the gaps onto the unit ball, in units."""
     length = fifty.sqrt(fifty.fsum(fifty.mpf(int(gap)) ** 2 for gap in gaps)) / unit
     return [fifty.mpf(int(gap)) / max(length, fifty.mpf(1)) for gap in gaps]
 
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 3000.0, 2.0**20])
 def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_property):
-    """Sizes from 1 to 2000, weights up to the cutoff; the worst, as a share of the charged error for it."""
+    """The test covers sizes 1 to 2000 and weights up to the cutoff, and records the worst share of the charge."""
     rng, worst = np.random.default_rng(ceil(top)), 0.0
     for _ in range(120):
         size = int(rng.choice([1, 2, 3, 10, 100, 2000], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05]))
@@ -56,7 +56,7 @@ def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_pr
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 2.0**20])
 def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
-    """In exact integers: one whole level, no more than 1 in all, and less than one unit per item left over."""
+    """In exact integers, items rise by one integer level and at most 1 in total; less than a unit per item remains."""
     rng = np.random.default_rng(ceil(top))
     for _ in range(300):
         size = int(rng.choice([1, 2, 3, 10, 100]))
@@ -72,7 +72,7 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
 
 
 def test_what_is_charged_is_small_and_grows_as_said():
-    """At usual parameters less than 2e-5 over 2^33 users."""
+    """At typical parameters, the charge is below 2e-5 over 2^33 users."""
     setting = RuleSetting(100, 2, bits_below(10.0))
     assert PolicyGaussian().sensitivity(setting) - 1 < 2e-5
     assert PolicyGaussian().step_error(setting) == 8 * 2.0**-53 + sqrt(100) / setting.unit

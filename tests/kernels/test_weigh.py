@@ -1,4 +1,4 @@
-"""Kernels against the naive twins, and against the sensitivity they promise."""
+"""Kernels, compared with reference implementations and with their guaranteed sensitivities."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SOUND = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 
 
 def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
-    """Weigh with the real kernel; weights as floats, items without weight left out."""
+    """Return the weights of the real kernel as floats, without items of weight 0."""
     weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(cutoff)
     setting = RuleSetting(LIMIT, norm, bits, round(cutoff * 2**bits))
@@ -27,7 +27,7 @@ def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) 
 
 
 def naive_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
-    """Weigh with the paper's loops."""
+    """Return the weights of the paper's loops."""
     loops = {
         "count": lambda: naive.weigh_count(users, LIMIT, norm),
         "weighted": lambda: naive.weigh_weighted(users, norm),
@@ -40,7 +40,7 @@ def naive_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @given(users=bounded_users(), cutoff=CUTOFFS)
 def test_kernel_equals_the_papers_loops(name, norm, users, cutoff):
-    """Every cell's kernel gives the naive twin's weights, rounded to its grid, and the same support."""
+    """Every kernel gives the weights of the reference implementation, rounded to the grid, and the same support."""
     ours, theirs = kernel_weights(name, norm, users, cutoff), naive_weights(name, norm, users, cutoff)
     assert ours.keys() == theirs.keys()
     tolerance = 2e-9 if WEIGHTINGS[name].sequential is False else 1e-12
@@ -60,7 +60,7 @@ def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, 
 
 @given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
 def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data):
-    """In whole units, every item weighs at least as much with a user as without: the invariant of the l1 proof."""
+    """In units, every item weighs at least as much with a user as without the user: the invariant of the l1 proof."""
     extra = data.draw(st.integers(0, len(users) - 1))
     more = kernel_weights("policy-laplace", 1, users, cutoff)
     less = kernel_weights("policy-laplace", 1, [u for i, u in enumerate(users) if i != extra], cutoff)
@@ -69,7 +69,7 @@ def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data)
 
 @given(users=bounded_users())
 def test_additive_weights_do_not_depend_on_the_order_of_users(users):
-    """Integer sums are the same, bit for bit, whatever the order."""
+    """Integer sums are equal in every bit for any order of users."""
     for norm in (1, 2):
         assert kernel_weights("weighted", norm, users, 1.0) == kernel_weights("weighted", norm, users[::-1], 1.0)
 
@@ -77,7 +77,7 @@ def test_additive_weights_do_not_depend_on_the_order_of_users(users):
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @pytest.mark.parametrize("held", [1, 2, 5, 6])
 def test_novel_items_weigh_within_the_declared_bounds(name, norm, held):
-    """Items that one user alone holds weigh at least `least` and, squared or plain, at most 1 together."""
+    """The weights of items held by only one user are at least `least`, and their sum (squared for l2) is at most 1."""
     weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(3.0)
     novelty = weighting_rule.novelty(RuleSetting(LIMIT, norm, bits))

@@ -1,9 +1,9 @@
-"""A driver on a standalone cluster of two workers, on which things go wrong while tasks of length 2 run.
+"""Run a driver on a standalone cluster of two workers, with failures while tasks of length 2 run.
 
 python cluster_release.py MASTER TABLE EVENTS WORKER_PID WORKER_PID
 
-One release each: with a task that hangs, of which Spark starts a copy (speculation); with an executor that is killed,
-for which its worker starts another; with a worker that is killed, and is gone.
+The driver makes one release with each failure: a task hangs, and Spark starts a copy of it (speculation); an executor
+is killed, and its worker starts another; a worker is killed and does not return.
 """
 
 import json
@@ -33,7 +33,7 @@ SETTINGS = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
     "spark.speculation.quantile": "0.5",  # one of two executors hangs: half of the tasks end
-    "spark.shuffle.io.retryWait": "500ms",  # three times, for each executor that is gone
+    "spark.shuffle.io.retryWait": "500ms",  # three times for each lost executor
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
     "spark.eventLog.dir": f"file://{events}",
@@ -47,12 +47,12 @@ noisy_levels = SparkHistogram.noisy_levels
 
 
 def executors():
-    """Return how many executors the driver knows."""
+    """Return the number of executors registered with the driver."""
     return context._jsc.sc().getExecutorMemoryStatus().size() - 1
 
 
 def wait_for(condition, what, seconds=300):
-    """Wait at most so long; return what it was."""
+    """Wait at most `seconds` for a true value of the condition, and return this value."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, f"waited for {what}"
@@ -61,21 +61,21 @@ def wait_for(condition, what, seconds=300):
 
 
 def running():
-    """Return how many tasks run."""
+    """Return the number of running tasks."""
     tracker = context.statusTracker()
     stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
     return sum(stage.numActiveTasks for stage in stages if stage)
 
 
 def children(parents, named):
-    """Return the processes that some started, by a part of their commands."""
+    """Return the child processes of the given processes whose command contains a string."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             if parent in parents and named in (folder / "cmdline").read_text():
                 found.append(int(folder.name))
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
     return found
 
@@ -86,25 +86,25 @@ def executor_of(worker):
 
 
 def hang():
-    """Stop the Python of one executor's tasks, once it exists: Java waits for it."""
+    """Stop the Python processes of one executor's tasks as soon as they exist: Java waits for them."""
     daemons = wait_for(lambda: children(executor_of(workers[1]), "pyspark"), "the daemon of an executor")
     for python in wait_for(lambda: children(daemons, "pyspark"), "the Python of a task"):
         os.kill(python, signal.SIGSTOP)
 
 
 def kill_executor():
-    """Kill the Java that runs tasks; its worker stays."""
+    """Kill the Java process that runs tasks; its worker remains."""
     for executor in executor_of(workers[1]):
         os.kill(executor, signal.SIGKILL)
 
 
 def kill_worker():
-    """Kill a worker and its executor, as a machine that fails."""
+    """Kill a worker and its executor, like a machine failure."""
     os.killpg(int(workers[0]), signal.SIGKILL)
 
 
 def released(harm):
-    """Release; once tasks of length 2 run, do harm. Return how many ran then, and the grams."""
+    """Release phrases, with a failure while tasks of length 2 run; return the number of running tasks and the grams."""
     calls, ran = [], []
 
     def work():
@@ -126,7 +126,7 @@ def released(harm):
 
 
 def first_executor():
-    """Return the executor that a worker has now."""
+    """Return the current executor of the second worker."""
     return set(executor_of(workers[1]))
 
 
@@ -137,5 +137,5 @@ told["executor killed"] = released(kill_executor)
 wait_for(lambda: first_executor() - before and executors() == 2, "another executor")
 told["worker killed"] = released(kill_worker)
 wait_for(lambda: executors() == 1, "the driver to notice")
-spark.stop()  # the log of events is whole
+spark.stop()  # completes the event log
 print(json.dumps(told))

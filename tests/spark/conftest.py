@@ -1,4 +1,4 @@
-"""One session on this machine, which tries each task several times and writes all that it can write into one folder."""
+"""One local session that tries each task several times and writes all its files into one folder."""
 
 import os
 import sys
@@ -19,13 +19,13 @@ ATTEMPTS = 4
 
 @pytest.fixture(scope="session", autouse=True)
 def pyspark():
-    """Skip everything here without pyspark."""
+    """Skip these tests if pyspark is missing."""
     return pytest.importorskip("pyspark", reason="no pyspark: run `make spark`, or pip install 'voxpop[spark]'")
 
 
 @pytest.fixture(scope="session")
 def java(pyspark):
-    """Skip where Spark cannot start; every Java from here on starts quickly."""
+    """Skip tests if Spark cannot start; configure every later Java process to start quickly."""
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
     try:
         return java_program()
@@ -45,26 +45,27 @@ def written(tmp_path_factory):
 def spark(java, written):
     """Return a session of two cores.
 
-    Java plans for most of the time, so queries are interpreted and plans are not checked. Sessions in processes of
-    their own (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's own settings.
+    Most of the time is Java's planning, so queries are interpreted and plans are not checked. Sessions in separate
+    processes (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's default
+    settings.
     """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     here = Path(__file__).parent
-    before = [path for path in [os.environ.get("PYTHONPATH")] if path]  # workers run the package that is tested
+    before = [path for path in [os.environ.get("PYTHONPATH")] if path]  # workers run the tested package
     os.environ["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent), *before])  # and classes of tests
     session = (
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.codegen.wholeStage", "false")  # Java that is written and compiled for each of many queries
+        .config("spark.sql.codegen.wholeStage", "false")  # or Java compiles code for each of many queries
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.lightweightPlanChangeValidation", "false")  # Spark checks its own planner
-        .config("spark.sql.dataFrameQueryContext.enabled", "false")  # which line of Python made each column
+        .config("spark.sql.lightweightPlanChangeValidation", "false")  # no checks of Spark's own planner
+        .config("spark.sql.dataFrameQueryContext.enabled", "false")  # no Python line recorded for each column
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")
-        .config("spark.sql.execution.arrow.localRelationThreshold", "0")  # or plans hold all rows, and are compared
+        .config("spark.sql.execution.arrow.localRelationThreshold", "0")  # or plans contain all rows, and are compared
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(written / "blocks"))
@@ -95,7 +96,7 @@ def talk():
 
 @pytest.fixture
 def collected(spark, monkeypatch):
-    """Return what the driver is given; every other way of collecting is closed."""
+    """Return the tables that the driver collects; all other methods of collecting are disabled."""
     from pyspark.sql.classic.dataframe import DataFrame
 
     tables, real = [], DataFrame.toArrow
@@ -115,15 +116,15 @@ def collected(spark, monkeypatch):
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Have the session taken for one of a cluster, which hands nothing over."""
+    """Treat the session as that of a cluster, so that no rows are transferred to the local engine."""
     monkeypatch.setattr("voxpop.engine.spark.reading.is_here", lambda session: False)
 
 
 @pytest.fixture
 def read_both(spark):
-    """Return a function that reads a table twice: on this machine, and on Spark into some partitions, or handed over.
+    """Return a function that reads a table twice: locally, and from Spark.
 
-    The latter where there are to be None.
+    If `partitions` is None, the rows from Spark are transferred to the local engine.
     """
 
     def read(table, partitions=3, **columns):

@@ -1,4 +1,4 @@
-"""Spark partitions without Spark: the tasks of the engine, run one after the other in this process."""
+"""Spark partitions without Spark: the tasks of the engine run one after the other in this process."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from voxpop.engine.spark.walks import ALL_LENGTHS, restricted_weighing
 
 
 def states_of(users, keys, places):
-    """Return one state per place, the users of each placed there in order, every place with a vocabulary of its own."""
+    """Return one state per place, with the users of each place in order and a separate vocabulary."""
     states = []
     for place in sorted(set(places)):
         mine = [number for number, where in enumerate(places) if where == place]
@@ -25,7 +25,7 @@ def states_of(users, keys, places):
 
 
 def beside(state, arrays):
-    """Return a state with public arrays beside its first row, as a broadcast leaves them."""
+    """Return a state with public arrays in its first row, as a broadcast adds them."""
     content = packed(arrays)
     return [
         batch.append_column(
@@ -36,7 +36,7 @@ def beside(state, arrays):
 
 
 def summed(parts, words):
-    """Return weight by name over all places, added up as Spark does: high and low parts each for itself."""
+    """Return the weight by name over all places, added up as Spark does: separate sums of high and low parts."""
     high, low = {}, {}
     for part in parts:
         for batch in part:
@@ -51,13 +51,13 @@ def summed(parts, words):
 
 
 class PlacedLevels:
-    """`SparkLengthWalk`, with lists of batches for DataFrames."""
+    """A variant of `SparkLengthWalk` that uses lists of batches instead of DataFrames."""
 
     def __init__(self, states):
         self.states, self.length, self.size, self.candidates, self.order, self.words = states, 1, None, None, None, None
 
     def weigh(self, shares, limit, secret, pass_name):
-        """Return weight by name: words at length 1."""
+        """Return the weight by name; at length 1, names are words."""
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self.size is None:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
@@ -69,7 +69,7 @@ class PlacedLevels:
         return summed(parts, words=False)
 
     def keep(self, released):
-        """Keep words (a list of strings) or names (rising numbers)."""
+        """Keep words (a list of strings) or names (increasing numbers)."""
         if self.candidates is None:
             public = word_arrays(pa.array(released, pa.large_string()))
             self.states = [list(tasks.keep_words(beside(s, public), order=self.order)) for s in self.states]
@@ -79,7 +79,7 @@ class PlacedLevels:
         self.size, self.candidates = len(released), None
 
     def extend(self, candidates):
-        """Go on to the next length."""
+        """Continue with the next length."""
         self.candidates, self.length = candidates, self.length + 1
 
     def since(self):
@@ -93,14 +93,14 @@ class PlacedLevels:
 
 
 class PlacedPools:
-    """`SparkPools`, with tables of messages for DataFrames: every shuffle groups them by place."""
+    """A variant of `SparkPools` that uses tables of messages instead of DataFrames; a shuffle groups them by place."""
 
     def __init__(self, states, secret, reducers=pools.MOST_REDUCERS):
         self.states, self.secret, self.news = states, secret, messages.SCHEMA.empty_table()
         self.reducers = min(len(states), reducers)
 
     def draw(self, released, size, pass_name):
-        """Give every user a pool of what is not among the released words."""
+        """Give every user a pool of items that are not among the released words."""
         settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
         public = word_arrays(pa.array(released, pa.large_string()))
@@ -140,7 +140,7 @@ def grouped(table):
 
 
 def met(there, news, work):
-    """Run a task on what lies in each place and the messages to it; Spark gives empty groups no columns."""
+    """Run a task on the rows of each place and the messages to it; Spark gives empty groups no columns."""
     sent, nothing = grouped(news), pa.table({})
     found = [work(there.get(place, nothing), sent.get(place, nothing)) for place in sorted({*there, *sent})]
     return pa.concat_tables(found) if found else messages.SCHEMA.empty_table()

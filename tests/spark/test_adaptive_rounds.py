@@ -1,4 +1,4 @@
-"""Adaptive rounds on Spark: those of the local engine, wherever users lie; every undecided item gets noise."""
+"""Adaptive rounds on Spark equal those of the local engine for any placement, and every undecided item gets noise."""
 
 import os
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ def shares_of(weighting_rule, limit):
 
 
 def capped(limit, size, chance=1.0):
-    """Return a weighting of rounds under caps: half of the usual weight, or by chance, for a user of a whole pool."""
+    """Return a weighting with caps: users with an entire pool get half of the usual weight, or get weight by chance."""
     weights = ((ONE_CAP,), (lattice(0.5),))
     setting = RuleSetting(limit, 2, BITS, 2 << BITS)
     return CappedDescent(setting, Caps((size - 1, size), weights, (1.0, chance)), 0)
@@ -53,7 +53,7 @@ def step_of(number, secret, threshold=2.5, floor=-0.8):
 
 @dataclass
 class Recording:
-    """A step that writes down what it was asked."""
+    """A step that records its arguments."""
 
     step: ScoreStep
     asked: dict = field(default_factory=dict)
@@ -79,7 +79,10 @@ class Recording:
 )
 @settings(max_examples=80, deadline=None)
 def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size, released, reducers, chance):
-    """Weights, score so far and names of every item in every round; anywhere if additive, in one place if not."""
+    """Weights, scores and names of every item agree in every round.
+
+    Users may have any places if weights are additive; otherwise all users are in one place.
+    """
     keys = list(range(7, 7 + len(users)))
     most = 3 if additive else 0
     places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
@@ -105,7 +108,7 @@ def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size
 
 @dataclass
 class Additive:
-    """The same, but that weights do not depend on those of earlier users."""
+    """The same shares, except that weights do not depend on earlier users."""
 
     shares: CappedDescent
 
@@ -118,7 +121,7 @@ class Additive:
 
 @dataclass
 class Chosen:
-    """A decision that releases these words where they have weight."""
+    """A decision that releases the given words if they have weight."""
 
     words: set
 
@@ -129,7 +132,7 @@ class Chosen:
 
 
 def test_every_undecided_item_of_a_pool_gets_noise():
-    """Also where nobody drew it this time: of 6 items, one of which each of 4 users draws, all six are asked about."""
+    """Items that no user drew also get noise: each of 4 users draws one of 6 items, and the step receives all six."""
     users = [[list("abcdef")] for _ in range(4)]
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
@@ -144,7 +147,7 @@ def test_every_undecided_item_of_a_pool_gets_noise():
 
 
 def test_weights_that_are_missing_are_an_error():
-    """Rather than a round without them."""
+    """The task raises an error instead of running a round without these weights."""
     users = [[list("ab")] for _ in range(4)]
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
@@ -155,7 +158,7 @@ def test_weights_that_are_missing_are_an_error():
 
 
 def test_sums_of_large_weights_do_not_overflow():
-    """Seven places at the highest weight make the highest weight."""
+    """Seven places with the maximum weight give the maximum weight."""
     most = pool_tasks.MOST_WEIGHT
     arrays = {"senders": np.arange(7), "held_starts": np.arange(8), "held": np.zeros(7, np.int32)}
     sent = {sender: {"weights": np.array([most])} for sender in range(7)}
@@ -164,7 +167,7 @@ def test_sums_of_large_weights_do_not_overflow():
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 200])
 def test_places_are_partitions_of_spark(spark, count):
-    """By Spark's own hash: one to each, none without any."""
+    """Spark's own hash assigns exactly one place to each partition."""
     numbers = spark.createDataFrame(pa.table({"place": pa.array(spread(count), pa.int32())}))
     found = numbers.selectExpr(f"pmod(hash(place), {count}) AS at").toArrow()["at"].to_pylist()
     assert found == list(range(count))
@@ -172,7 +175,7 @@ def test_places_are_partitions_of_spark(spark, count):
 
 @pytest.fixture(scope="module")
 def crowd():
-    """Return 500 users who hold twelve common items and one of their own each."""
+    """Return 500 users who hold twelve common items and one unique item each."""
     rng = np.random.default_rng(1)
     rows = [(user, f"w{int(200 * rng.random() ** 3)}") for user in range(500) for _ in range(12)]
     own = [(user, f"nobody else holds number{user}") for user in range(500)]
@@ -181,7 +184,7 @@ def crowd():
 
 @pytest.mark.parametrize(("cell", "kind"), [({"limit": 1}, "items"), ({"limit": 3}, "text")])
 def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, kind):
-    """Number for number: items in any round, and words of texts."""
+    """Releases are equal for items in any round and for words of texts."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})
     union = vp.SetUnion(**cell)
     one, other = (union.release(corpus, BUDGET, seed=5) for corpus in (local, spread_out))
@@ -209,7 +212,7 @@ def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(
 
 
 def test_one_task_releases_the_same_as_a_task_for_each_place(read_both, crowd, monkeypatch):
-    """Whether pools fit into one task changes nothing."""
+    """The release does not depend on whether pools fit into one task."""
     _, spread_out = read_both(crowd, 4, items="what")
     releases = []
     for limits in ({}, {"MOST_TOGETHER": 1}, {"MOST_MESSAGES": 1}):
@@ -224,7 +227,7 @@ def test_one_task_releases_the_same_as_a_task_for_each_place(read_both, crowd, m
 
 @dataclass(frozen=True)
 class DiesAtFirst:
-    """A step that takes its worker down on the first attempt of every task."""
+    """A step that ends its worker process on the first attempt of every task."""
 
     step: ScoreStep
     dies: bool
@@ -242,7 +245,7 @@ class DiesAtFirst:
 
 @pytest.mark.parametrize("most", [-1, pool_tasks.MOST_TOGETHER], ids=["a task for each place", "one task"])
 def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd, monkeypatch, most):
-    """A step's first worker is gone in every place; what follows is what would have."""
+    """The first worker of a step dies in every place, and the release is unaffected."""
     monkeypatch.setattr(pool_tasks, "MOST_TOGETHER", most)
     releases = []
     for dies in (True, False):
@@ -258,7 +261,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd, mon
 
 
 def test_rounds_come_after_a_draw(read_both, crowd):
-    """An error of ours, not of Spark's."""
+    """The library raises its own error, not an error of Spark."""
     _, spread_out = read_both(crowd, 2, items="what")
     secret = Secret.from_seed(3)
     with pytest.raises(InternalError, match="before pools were drawn"):

@@ -1,6 +1,6 @@
-"""Audit on Spark: the cases of a memory limit, with the same exact probabilities, and a twin that is caught.
+"""Audit on Spark: the cases of a memory limit, with equal exact probabilities, and a broken variant.
 
-False alarms: at most 2e-12 a case.
+The audit must detect the broken variant. The probability of a false alarm is at most 2e-12 per case.
 """
 
 from dataclasses import replace
@@ -21,14 +21,14 @@ from voxpop.testing.auditing import examine
 
 ERROR = 1e-12
 COPIES = 12_000
-"""Of one release of set union: of the other cases 3,000 and 4,900."""
+"""The copies in one release of set union; the other cases have 3,000 and 4,900."""
 
 
 @pytest.mark.slow
 def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
-    """Set union and n-grams as they run by default, where order matters.
+    """The cases are set union and n-grams with default settings, where order matters.
 
-    Two releases of each side, which is the least: on Spark a release takes its time whatever the number of copies.
+    Each side has two releases, the minimum: on Spark, the time of a release hardly depends on the number of copies.
     """
     findings = [examine(case, case.copies, ERROR) for case in engine_cases(on_spark(spark), COPIES)]
     assert len(findings) == 5
@@ -45,9 +45,9 @@ def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
 
 @pytest.mark.slow
 def test_every_pass_of_the_default_path_of_n_grams_on_spark(spark, record_property):
-    """Individual budgets, screening vote, votes and second-chance pass, on executors in two places.
+    """The passes are individual budgets, screening vote, votes and second-chance pass, on executors in two places.
 
-    One release of each side: hundreds or thousands of pairs of words are trials of known probability.
+    Each side has one release: hundreds or thousands of pairs of words are trials of known probability.
     """
     findings = [examine(case, case.copies, ERROR) for case in walk_cases(engine=watched_on_spark(spark))]
     assert len(findings) == 2
@@ -61,7 +61,7 @@ def test_every_pass_of_the_default_path_of_n_grams_on_spark(spark, record_proper
 
 @pytest.mark.slow
 def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch):
-    """Each case has as many releases as it needs to miss the cut with a probability below 1e-6."""
+    """Each case has enough releases to miss the reduced noise with probability below 1e-6."""
     cut = 0.6
     real = votes.NoisyLevels
 
@@ -83,7 +83,7 @@ def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch)
 
 @pytest.mark.slow
 def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
-    """Coins that travel to executors with half the noise that was charged: caught with probability above 0.999."""
+    """Executors receive decisions with half the noise that was charged: detected with probability above 0.999."""
     plan = vp.SetUnion(limit=LIMIT, weighting=vp.weightings.PolicyGaussian()).plan(BUDGET)
     others, trials = int(plan.threshold), 40_000
     event = Event(plan, 1, 1, on_spark(spark), 40_000)

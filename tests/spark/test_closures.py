@@ -1,4 +1,4 @@
-"""What is sent with keys stays small, whatever the plan; public tables come beside the rows."""
+"""The data that Spark sends with keys stays small for any plan; public tables are added to the rows."""
 
 import ast
 from pathlib import Path
@@ -12,13 +12,13 @@ from voxpop.errors import InputError
 from voxpop.privacy.secret import Secret
 
 WRITTEN = 1 << 20
-"""Closures from here on are written to disk by Spark (`UDF_LARGE`, in pyspark's `_prepare_for_python_RDD`)."""
+"""Spark writes closures from this size to disk (`UDF_LARGE`, in pyspark's `_prepare_for_python_RDD`)."""
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 
 
 @pytest.fixture
 def sent(monkeypatch):
-    """Return the pickled size of every task that a classic DataFrame is given."""
+    """Return the pickled size of every task of a classic DataFrame."""
     from pyspark import cloudpickle
     from pyspark.sql.classic.dataframe import DataFrame
 
@@ -33,7 +33,7 @@ def sent(monkeypatch):
 
 
 def test_what_is_too_large_to_be_sent_with_keys_is_refused(pyspark):
-    """By every task, whatever is large."""
+    """Every task refuses a setting that is too large, for any setting."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
     assert closure(dict, a=1)() == {"a": 1}

@@ -1,4 +1,4 @@
-"""A standalone cluster of a master and two workers on loopback: tasks that hang, an executor and a worker killed."""
+"""A standalone cluster of a master and two workers on loopback: hanging tasks, a killed executor, a killed worker."""
 
 import json
 import os
@@ -19,7 +19,7 @@ SECONDS = 300
 
 
 class Daemon:
-    """A process group of Spark's own: it and what it starts end together."""
+    """A Spark daemon in a separate process group, which ends together with all its children."""
 
     def __init__(self, folder, name, *arguments):
         import pyspark
@@ -39,7 +39,7 @@ class Daemon:
             )
 
     def wait_for(self, pattern):
-        """Return what the log says, once it does."""
+        """Return the match of a pattern as soon as the log contains one."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             found = re.search(pattern, self.log.read_text())
@@ -50,7 +50,7 @@ class Daemon:
         raise AssertionError(f"waited for {pattern}: {self.log.read_text()}")
 
     def end(self):
-        """End the group, if it is there."""
+        """End the process group if it is running."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -63,7 +63,7 @@ def cluster(java, tmp_path):
     try:
         address = daemons[0].wait_for(r"spark://127\.0\.0\.1:\d+").group()
         for number in range(2):
-            # Hosts of their own: Spark starts no copy of a task on the host where it hangs.
+            # The workers have separate hosts, because Spark starts no copy of a task on the host where it hangs.
             size = ["--cores", "1", "--memory", "600m", "--host", f"127.0.0.{2 + number}", "--webui-port", "0"]
             daemons.append(Daemon(tmp_path, f"worker{number}", "worker.Worker", *size, address))
         for worker in daemons[1:]:
@@ -75,7 +75,7 @@ def cluster(java, tmp_path):
 
 
 def test_what_goes_wrong_during_a_length_changes_nothing(cluster, talk, tmp_path):
-    """What is lost is made again, from the source or by a copy of the task, and the release is that of this machine."""
+    """Lost data is computed again, from the source or by a copy of the task, and the release equals the local one."""
     address, workers = cluster
     path, events = tmp_path / "talk.parquet", tmp_path / "events"
     events.mkdir()

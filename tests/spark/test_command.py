@@ -1,4 +1,4 @@
-"""The command line on Spark: the same files as on this machine, and nothing private on the terminal."""
+"""The command line on Spark writes the same files as the local engine, and prints nothing private."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def run(folder, *arguments):
 
 @pytest.mark.parametrize("verb", CALLS)
 def test_commands_save_the_same_release(java, talk, tmp_path, verb):
-    """Handed over and spread, with rows in the order that documents get: by contents."""
+    """Rows are transferred or distributed, in the order that documents get: by content."""
     private = pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)
     table, path = pl.concat([talk, private]).sort("who", "what"), str(tmp_path / "talk.parquet")
     table.write_parquet(path)
@@ -45,7 +45,7 @@ def test_commands_save_the_same_release(java, talk, tmp_path, verb):
 
 
 def test_a_file_that_is_not_there_is_told_in_one_line(java, tmp_path):
-    """As an error of the call, not of the program."""
+    """The exit code is that of a wrong call, not of an internal error."""
     call = ["items", "nowhere.parquet", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-6"]
     done = run(tmp_path, *call, "--engine", "spark", "--master", "local[1]", "-o", "out")
     assert done.returncode == 2

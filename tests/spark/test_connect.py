@@ -1,4 +1,4 @@
-"""Spark Connect: the same release through a client that knows DataFrames and nothing else."""
+"""Spark Connect: a client that has only DataFrames gives the same release."""
 
 import json
 import subprocess
@@ -40,13 +40,13 @@ print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
 
 
 def test_a_connect_client_releases_the_same(java, talk, tmp_path):
-    """Phrases, a model, and words in adaptive rounds, by a server of its own."""
+    """Phrases, a model, and words of adaptive rounds are released through a separate server."""
     path = tmp_path / "talk.parquet"
     talk.write_parquet(path)
     done = subprocess.run([sys.executable, "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout.splitlines()[-1])
-    corpus = read_engine(talk.sort("who", "what"), user="who", text="what")  # documents come by content on Spark
+    corpus = read_engine(talk.sort("who", "what"), user="who", text="what")  # documents are ordered by content on Spark
     phrases = vp.papers.DPNE(max_length=3, limit=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"])
     assert told["grams"] == [list(gram) for gram in phrases]

@@ -1,4 +1,4 @@
-"""The engine contract on Spark: what plain dicts release, executors release, and this machine of rows handed over."""
+"""The engine contract on Spark: executors, transferred rows and the reference implementation give equal releases."""
 
 import pytest
 
@@ -23,14 +23,14 @@ SEQUENTIAL = ("policy-laplace", "policy-gaussian", "guided")
 
 
 def places(spread, sequential=False):
-    """Return into how many places users go."""
+    """Return the number of places of users."""
     return (1 if sequential else 3) if spread else None
 
 
 @SPREAD
 @pytest.mark.parametrize("name", UNIONS)
 def test_set_union_releases_the_same(read_both, name, spread):
-    """Sequential weightings where all users are in one place."""
+    """Sequential weightings run with all users in one place."""
     local, other = read_both(items_of(crowd()), places(spread, name in SEQUENTIAL), items="what")
     assert isinstance(other, Engine)
     one, two = (UNIONS[name].release(each, BUDGET, seed=3) for each in (other, naive_of(local)))
@@ -40,7 +40,7 @@ def test_set_union_releases_the_same(read_both, name, spread):
 @SPREAD
 @pytest.mark.parametrize("name", PHRASES)
 def test_phrases_are_the_same(read_both, name, spread):
-    """Both pruning rules, measurements and all."""
+    """The test covers both pruning rules and measurements."""
     local, other = read_both(crowd(), places(spread, getattr(PHRASES[name], "weighting", None) != "weighted"))
     one, two = (PHRASES[name].release(each, BUDGET, seed=3) for each in (other, naive_of(local)))
     assert shown(one) == shown(two)
@@ -49,7 +49,7 @@ def test_phrases_are_the_same(read_both, name, spread):
 @SPREAD
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequences_are_the_same(read_both, name, spread):
-    """Noisy counts, in the same tree."""
+    """Noisy counts are equal, in the same tree."""
     local, other = read_both(crowd(), places(spread))
     one, two = (SEQUENCES[name].release(each, PURE, seed=3) for each in (other, naive_of(local)))
     assert shown(one) == shown(two)
@@ -58,7 +58,7 @@ def test_sequences_are_the_same(read_both, name, spread):
 @SPREAD
 @pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(read_both, limit, spread):
-    """Counts run on a cluster too: noise is added before anything leaves the executors."""
+    """Counts also run on a cluster: noise is added before any counts leave the executors."""
     local, other = read_both(crowd(), places(spread))
     one, two = (LISTED.count(each, BUDGET, limit=limit, seed=3) for each in (other, naive_of(local)))
     assert one.users.tolist() == two.users.tolist()
@@ -66,14 +66,14 @@ def test_counts_are_the_same(read_both, limit, spread):
 
 @SPREAD
 def test_rankings_are_the_same(read_both, spread):
-    """Noise is added where the counts are; the order is that of plain dicts."""
+    """Noise is added on the executors, and the order equals that of the reference implementation."""
     local, other = read_both(crowd(), places(spread))
     one, two = (LISTED.top(4, each, BUDGET, seed=3) for each in (other, naive_of(local)))
     assert one.places.tolist() == two.places.tolist()
 
 
 def test_heavy_hitters_need_one_machine(read_both):
-    """Devices are simulated in arrays; the error says so."""
+    """Devices are simulated in local arrays, and the error states this restriction."""
     _, spread = read_both(crowd())
     with pytest.raises(InputError, match="on this machine"):
         HITTERS["characters"].release(spread, BUDGET)
@@ -81,7 +81,7 @@ def test_heavy_hitters_need_one_machine(read_both):
 
 @pytest.mark.parametrize("name", HITTERS)
 def test_heavy_hitters_run_on_rows_handed_over(read_both, name):
-    """They are arrays of this machine."""
+    """Transferred rows are local arrays."""
     local, other = read_both(crowd(), None)
     one, two = (HITTERS[name].release(each, BUDGET, seed=3) for each in (other, naive_of(local)))
     assert shown(one) == shown(two)

@@ -1,4 +1,4 @@
-"""Types come from a schema, never from values: the rows of one user change no type, no spelling and no other row."""
+"""Types come from a schema and not from values: one user's rows change no type, no spelling and no other row."""
 
 import pyarrow as pa
 import pytest
@@ -24,7 +24,7 @@ def collated(spark):
 @pytest.mark.parametrize("user", ["who", ["n", "who"], ["who", "n"]])
 @ROADS
 def test_users_with_a_collation_are_refused(spark, user, partitions):
-    """One user of Spark would be 512 of voxpop; the error names the column, the collation and what to do."""
+    """One user of Spark would be 512 users of voxpop; the error names the column, the collation and the next step."""
     frame = collated(spark)
     assert frame.select("who").distinct().count() == 1
     with pytest.raises(ColumnError, match=r'"who" has the collation UTF8_LCASE.*collate\(`who`, \'UTF8_BINARY\'\)'):
@@ -42,7 +42,7 @@ def test_users_with_a_collation_are_refused(spark, user, partitions):
 
 @ROADS
 def test_items_with_a_collation_keep_their_spelling(spark, partitions):
-    """Spellings that a collation regards as equal stay items of their own: none depends on another user's."""
+    """Spellings that a collation treats as equal remain separate items; no spelling depends on another user."""
     rows = [(number, "Tea" if number % 2 else "tEA") for number in range(800)]
     frame = spark.createDataFrame(rows, "who long, what string")
     plain = frame.selectExpr("who", "what", "array(what) AS list")
@@ -61,7 +61,7 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
 
 @ROADS
 def test_rows_are_those_of_the_query_and_not_those_of_its_files(spark, tmp_path, partitions):
-    """Files that a scan skips, and columns that Spark finds by their number in the file."""
+    """The cases are files that a scan skips, and columns that Spark finds by their number in the file."""
     folder = tmp_path / "skipped"
     folder.mkdir()
     parquet.write_table(pa.table({"who": range(100), "text": ["see you soon"] * 100}), folder / "part-0.parquet")
@@ -94,7 +94,7 @@ def test_rows_are_those_of_the_query_and_not_those_of_its_files(spark, tmp_path,
 
 
 def test_nothing_here_looks_into_spark_but_for_one_check():
-    """Names that begin with an underscore are Spark's own, and change without notice."""
+    """Names that begin with an underscore are internal to Spark and change without notice."""
     import re
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Events, keys of any type and several columns: on a cluster what they are on one machine."""
+"""Events, keys of any type and keys of several columns give the same results on a cluster as on one machine."""
 
 import datetime as dt
 from decimal import Decimal
@@ -33,7 +33,7 @@ KEYED = pl.DataFrame(
 
 @ROADS
 def test_events_become_the_same_sequences(spark, partitions):
-    """In order of time, cut into sessions: the same phrases for the same seed."""
+    """Events are ordered by time and divided into sessions: the same seed gives the same phrases."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
     ngrams = vp.papers.DPNE(max_length=3, limit=10)
     how = {"user": "who", "sequence": "page", "order": "at", "session": "20min"}
@@ -48,7 +48,7 @@ def test_events_become_the_same_sequences(spark, partitions):
 @ROADS
 @pytest.mark.parametrize("items", [["shop", "day"], "day", "price", "open", "shop"])
 def test_keys_keep_their_types(spark, items, partitions):
-    """The same keys, types and rows; users of two columns."""
+    """Keys, types and rows are equal; users consist of two columns."""
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
@@ -62,7 +62,7 @@ def test_keys_keep_their_types(spark, items, partitions):
 
 @pytest.mark.parametrize("items", [["shop", "day"], "price", "open"])
 def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
-    """As the guide joins them; `filter` keeps the same rows on one machine."""
+    """The join follows the guide; `filter` keeps the same rows on one machine."""
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
@@ -74,7 +74,7 @@ def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
 
 
 def test_files_of_parquet_are_opened_and_others_are_refused(spark, tmp_path):
-    """What describes a file of CSV, or its types, does not fit a table of Spark either."""
+    """Options for CSV files and for types do not apply to Spark tables."""
     EVENTS.write_parquet(tmp_path / "events.parquet")
     frame = open_frame(spark, [str(tmp_path / "events.parquet")])
     assert frame.columns == EVENTS.columns

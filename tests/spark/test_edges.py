@@ -1,4 +1,4 @@
-"""Skewed, empty, odd and wrong tables."""
+"""Skewed, empty, unusual and invalid tables."""
 
 import gc
 import socket
@@ -24,7 +24,7 @@ ROADS = pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed 
 
 
 def same(read_both, mechanism, table, partitions=3, **columns):
-    """Return the local release, after checking that Spark's is the same."""
+    """Return the local release, after checking that Spark's release is equal."""
     local, spread = read_both(table, partitions, **columns)
     one, other = (mechanism.release(corpus, BUDGET, seed=3) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
@@ -33,7 +33,7 @@ def same(read_both, mechanism, table, partitions=3, **columns):
 
 @ROADS
 def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, partitions):
-    """A user is never cut in two, and a token of all users is one row in the shuffle of each partition."""
+    """A user is never split, and a token of all users is one row in the shuffle of each partition."""
     rng = np.random.default_rng(1)
     long = " ".join(f"w{number}" for number in rng.integers(0, 5000, 1_000_000))
     users = [*([7] * 5), *range(100, 600)]
@@ -46,14 +46,14 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
 
 
 def test_more_partitions_than_users_and_rows_without_anything(read_both):
-    """Empty partitions, null and empty texts, users who hold nothing."""
+    """The table has empty partitions, null and empty texts, and users who hold nothing."""
     table = pl.DataFrame({"who": [*range(200), *range(200)], "what": (["good day", None, ""] * 134)[:400]})
     assert len(same(read_both, vp.papers.DPNE(max_length=2, limit=3), table, 37)) == 3
 
 
 @ROADS
 def test_a_table_in_which_nobody_holds_anything(read_both, partitions):
-    """Nothing is released, at any length."""
+    """Nothing is released at any length."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
     assert len(same(read_both, vp.SetUnion(weighting=vp.weightings.Weighted()), table, partitions)) == 0
@@ -61,7 +61,7 @@ def test_a_table_in_which_nobody_holds_anything(read_both, partitions):
 
 @ROADS
 def test_a_table_without_rows_releases_nothing(read_both, partitions):
-    """As on one machine: an error would tell it from a table of one user."""
+    """As on one machine, an error would distinguish the table from a table of one user."""
     table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=2), table, partitions)) == 0
     assert len(same(read_both, vp.SetUnion(), table, partitions)) == 0
@@ -69,7 +69,7 @@ def test_a_table_without_rows_releases_nothing(read_both, partitions):
 
 @ROADS
 def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
-    """Zero bytes, emoji, combining marks and lengths around a block; nulls in lists are left out."""
+    """The items contain zero bytes, emoji, combining marks and lengths around a block; nulls in lists are omitted."""
     huge = "h" * 2**20
     lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
     table = pl.DataFrame({"who": np.arange(300), "what": lists})
@@ -83,7 +83,7 @@ def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
 
 @ROADS
 def test_columns_with_dots_and_quotes_in_their_names(read_both, partitions):
-    """Names are taken as they are."""
+    """Column names are used literally."""
     table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
     local, spread = read_both(table, partitions, user="the.user`s", sequence="a.b")
     ngrams = vp.papers.DPNE(max_length=2, limit=2)
@@ -94,7 +94,7 @@ def test_columns_with_dots_and_quotes_in_their_names(read_both, partitions):
 
 @ROADS
 def test_a_row_without_a_user_is_refused(spark, partitions):
-    """As on this machine, by its column and without its content."""
+    """As for local tables, the error names the column and omits its content."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:
         vp.SetUnion(weighting=vp.weightings.Weighted()).release(
@@ -104,7 +104,7 @@ def test_a_row_without_a_user_is_refused(spark, partitions):
 
 
 def test_wrong_columns_are_refused_at_once(spark):
-    """Before anything runs."""
+    """The error occurs before anything runs."""
     frame = framed(spark, pl.DataFrame({"who": [1.5], "what": ["tea"]}))
     with pytest.raises(ColumnError, match=r'no column "whom"\. .*Did you mean "who"'):
         read_engine(frame, user="whom", text="what")
@@ -119,7 +119,7 @@ def test_wrong_columns_are_refused_at_once(spark):
 
 
 def test_what_a_cluster_cannot_do_is_said(spark):
-    """By name, with what to do instead."""
+    """The errors name the operation and an alternative."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     items = read_engine(table, user="who", items="what", options=vp.ReadOptions(partitions=2))
     assert repr(items) == "SparkCorpus(kind='items', private)"
@@ -134,7 +134,7 @@ def test_what_a_cluster_cannot_do_is_said(spark):
 
 
 class Heavy(vp.weightings.Weighting):
-    """Carries a megabyte."""
+    """A weighting with a megabyte of data."""
 
     norm = 2
 
@@ -149,7 +149,7 @@ class Heavy(vp.weightings.Weighting):
 
 
 def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
-    """Spark would write it to disk, and the keys with it."""
+    """Spark would write the weighting to disk together with the keys."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     corpus = read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="half a megabyte"):
@@ -157,7 +157,10 @@ def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
 
 
 def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has_cores(spark):
-    """Both are set before numba and polars are imported; numba's own cache is not for writers that meet."""
+    """The cache and the number of threads are set before numba and polars are imported.
+
+    Numba's own cache is unsuitable for concurrent writers.
+    """
 
     def look(batches):
         from voxpop.engine.spark.worker import task
@@ -185,7 +188,7 @@ def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has
 
 
 def wait_until_let_go(state, seconds=60):
-    """A thread lets go of states soon after their holder is gone."""
+    """Wait until a thread has released a state whose holder was deleted."""
     end = time.monotonic() + seconds
     while state.storageLevel.useMemory:
         assert time.monotonic() < end, "the state is still kept"
@@ -193,7 +196,7 @@ def wait_until_let_go(state, seconds=60):
 
 
 def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
-    """Nothing stays persisted once corpus and release are gone."""
+    """No state remains persisted after the corpus and the release are deleted."""
     _, spread = read_both(talk)
     state = spread._state
     vp.papers.DPNE(max_length=2, limit=3).release(spread, BUDGET, seed=1)
@@ -204,7 +207,7 @@ def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
 
 
 def test_a_holder_that_is_collected_while_java_answers(spark, monkeypatch, caplog):
-    """The collector may run in any command, and may not break the connection of its thread."""
+    """The garbage collector may run during any command, and must not break the connection of its thread."""
     state = spark.range(3)
 
     def readinto(stream, buffer, there=socket.SocketIO.readinto):
@@ -226,5 +229,5 @@ def test_a_holder_that_is_collected_while_java_answers(spark, monkeypatch, caplo
     finally:
         gc.enable()
         monkeypatch.undo()
-    assert not caplog.records  # py4j reports a connection that broke, and tries again, mostly with success
+    assert not caplog.records  # py4j reports a broken connection and retries, usually with success
     wait_until_let_go(state)

@@ -1,4 +1,4 @@
-"""What goes wrong on clusters, each made to go wrong: one line that says what to do, and no stack of Java."""
+"""Common failures on clusters, each provoked: the error is one line with advice and without a Java stack trace."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ else:
 
 
 def told(case="", **variables):
-    """Return what a driver prints as its last lines, without PYSPARK_PYTHON and a PYTHONPATH unless they are given."""
+    """Return the last lines of a driver's output, without PYSPARK_PYTHON and PYTHONPATH unless they are given."""
     dropped = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "VIRTUAL_ENV")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     env |= {"SPARK_LOCAL_IP": "127.0.0.1", **variables}
@@ -74,14 +74,14 @@ def told(case="", **variables):
 
 @pytest.mark.slow
 def test_workers_run_the_python_of_the_driver_where_nobody_chose_one(java, tmp_path):
-    """In a virtual environment that is not on the PATH, too."""
+    """The rule also holds in a virtual environment that is not on the PATH."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
     assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
 
 
 @pytest.mark.slow
 def test_executors_without_voxpop(java, tmp_path):
-    """A Python without any packages."""
+    """The executors have a Python without any packages."""
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
@@ -92,7 +92,7 @@ def test_executors_without_voxpop(java, tmp_path):
 
 @pytest.mark.slow
 def test_executors_without_that_python(java):
-    """The path of the driver's machine may not be there."""
+    """The path of the driver's Python may not exist on executors."""
     assert told(PYSPARK_PYTHON="/nowhere/python")[-1].startswith(
         "InputError the executors cannot start /nowhere/python."
     )
@@ -100,7 +100,7 @@ def test_executors_without_that_python(java):
 
 @pytest.mark.slow
 def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(java):
-    """Both are told in one line that says to read into more partitions; and read so, the same table is released."""
+    """Both errors are one line that suggests more partitions; with more partitions, the same table is released."""
     died, too_large, in_parts = told("memory")[-3:]
     assert died.startswith("MemoryLimitError executors")
     assert "partitions=" in died
@@ -110,7 +110,7 @@ def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(jav
 
 
 def test_another_version_is_told(spark, monkeypatch):
-    """A release is one plan, made by one version of its rules."""
+    """A release follows one plan, made by one version of the rules."""
     monkeypatch.setattr("voxpop.engine.spark.reading.metadata.version", lambda name: "0.0.1")
     corpus = read_engine(
         framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})),
@@ -123,7 +123,7 @@ def test_another_version_is_told(spark, monkeypatch):
 
 
 def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
-    """Drawn, numbered by place, or from a function that says so."""
+    """The tables are random samples, row numbers, or results of functions declared as nondeterministic."""
     from pyspark.sql import functions as sql
 
     frame = framed(spark, pl.DataFrame({"who": [1, 2], "what": ["tea", "milk"]}))
@@ -157,7 +157,7 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
     ],
 )
 def test_what_spark_says_becomes_advice(text, kind, advice):
-    """In one line, without Spark's own words."""
+    """The advice is one line without Spark's own message."""
     found = translated(f"Job aborted due to stage failure: secret words\n\tat org.apache\n{text}\n\tat java.base")
     assert type(found) is kind
     assert advice in str(found)
@@ -166,7 +166,7 @@ def test_what_spark_says_becomes_advice(text, kind, advice):
 
 
 def test_what_nobody_knows_stays_what_it_is():
-    """And each advice is one line."""
+    """Each known advice is one line."""
     assert translated("java.lang.IllegalStateException: never seen") is None
     assert all("\n" not in advice for _, advice in KNOWN.values())
 
@@ -175,7 +175,7 @@ def test_what_nobody_knows_stays_what_it_is():
     ("says", "error"), [('openjdk version "11.0.2"', "is 11"), ('java version "1.8.0_1"', "is 8"), ("?", "not start")]
 )
 def test_a_java_that_is_too_old(monkeypatch, tmp_path, says, error):
-    """Spark's own words for it are a stack of Java's."""
+    """Spark itself reports such a version with a Java stack trace."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")

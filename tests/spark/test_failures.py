@@ -1,4 +1,4 @@
-"""Errors of executors: ours are raised on the driver, and nobody else's message gets out."""
+"""Errors of executors: the driver raises the library's own errors, and messages of other errors are withheld."""
 
 import pytest
 
@@ -10,7 +10,7 @@ PRIVATE = "the patient in room 7"
 
 
 def test_a_message_that_may_quote_is_withheld():
-    """Of an exception that is not ours only type and place are told."""
+    """For an exception that is not the library's own, only its type and location are reported."""
 
     @task
     def broken(batches):
@@ -25,7 +25,7 @@ def test_a_message_that_may_quote_is_withheld():
 
 
 def test_an_error_of_ours_is_passed_on():
-    """It was written not to quote."""
+    """The library's own messages never quote data."""
 
     @task
     def refusing(batches):
@@ -37,7 +37,7 @@ def test_an_error_of_ours_is_passed_on():
 
 
 def test_the_driver_finds_our_error_in_a_traceback():
-    """By its class; what nobody knows stays what it is."""
+    """The driver finds the error by its class; unknown errors remain unchanged."""
     text = 'Traceback\n  File "x.py", line 3\nvoxpop.errors.ColumnError: a list is needed.\n\tat org.apache.spark'
     found = translated(text)
     assert type(found) is ColumnError

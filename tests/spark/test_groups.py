@@ -1,4 +1,4 @@
-"""Order-dependent weightings in many partitions: users meet in groups, and every partition's group is public."""
+"""Order-dependent weightings in many partitions: users form groups, and the group of every partition is public."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ BUDGET = vp.Budget(4, 1e-8)
 
 
 def told(corpus):
-    """Return each user's tokens by the user's key."""
+    """Return each user's tokens, by user key."""
     words = corpus.vocabulary.to_pylist()
     spans = zip(corpus.user_start[:-1], corpus.user_start[1:], strict=True)
     documents = [[words[token] if token >= 0 else None for token in corpus.tokens[a:b]] for a, b in spans]
@@ -30,7 +30,7 @@ def told(corpus):
 @settings(max_examples=50)
 @given(written_users(), st.integers(1, 5), st.data())
 def test_a_group_holds_what_its_partitions_hold(users, count, data):
-    """Every user once, with its tokens in order, in one vocabulary without twins."""
+    """A group contains every user once, with tokens in order, and one vocabulary without duplicates."""
     keys = list(range(100, 100 + len(users)))
     places = [data.draw(st.integers(0, count - 1)) for _ in users]
     if not users:
@@ -50,12 +50,12 @@ def test_a_group_holds_what_its_partitions_hold(users, count, data):
 
 
 def test_no_partitions_are_no_group():
-    """Nothing comes of nothing."""
+    """An empty input gives an empty result."""
     assert list(gather([])) == []
 
 
 def test_the_number_of_partitions_changes_nothing_from_as_many_as_there_are_groups(read_both, talk):
-    """A partition's number decides on its group, and 2 and 6 partitions agree on everybody's."""
+    """The number of a partition determines its group, so 2 and 6 partitions give the same groups of users."""
     corpora = [read_both(talk, count)[1] for count in (GROUPS, 3 * GROUPS)]
     ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
@@ -67,7 +67,7 @@ def test_the_number_of_partitions_changes_nothing_from_as_many_as_there_are_grou
 
 
 def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
-    """In one group of seven partitions order-dependent weightings release what they release on this machine."""
+    """With one group of seven partitions, order-dependent weightings give the same release as the local engine."""
     monkeypatch.setattr("voxpop.engine.spark.corpus.GROUPS", 1)
     local, spread_out = read_both(talk, 7)
     ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4)
@@ -77,7 +77,7 @@ def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
 
 
 def grouped_weights(users, keys, home_of):
-    """Return the weights of words where users are read in six partitions and weigh in groups: on the real tasks."""
+    """Return the weights of words for users in six partitions that are weighed in groups, by the real tasks."""
     places = [key % 6 for key in keys]
     states = dict(zip(sorted(set(places)), states_of(users, keys, places), strict=True))
     homes = home_of({place: places.count(place) for place in states})
@@ -94,12 +94,12 @@ def grouped_weights(users, keys, home_of):
 
 
 def by_number(sizes):
-    """A partition's number says its group: what the engine does."""
+    """Return the group of each place by its number, as the engine does."""
     return {place: place % 2 for place in sizes}
 
 
 def by_size(sizes):
-    """The broken twin: groups of about the same size, which one user more exchanges."""
+    """Return the groups of the broken variant: their sizes are balanced, so one additional user can exchange them."""
     homes, loads = {}, [0, 0]
     for place in sorted(sizes, key=lambda each: (-sizes[each], each)):
         homes[place] = loads.index(min(loads))
@@ -108,7 +108,7 @@ def by_size(sizes):
 
 
 def farthest(home_of, times):
-    """Return how far one user moves the summed histogram, at most, of random collections."""
+    """Return the largest l2 distance by which one user moves the summed histogram, over random collections."""
     rng, worst = np.random.default_rng(3), 0.0
     for _ in range(times):
         count = int(rng.integers(3, 14))
@@ -121,17 +121,17 @@ def farthest(home_of, times):
 
 
 def test_one_user_moves_the_sum_of_all_groups_by_at_most_one():
-    """A random search over neighbours on the real tasks."""
+    """The test is a random search over neighbours on the real tasks."""
     assert 0.99 < farthest(by_number, 300) <= 1 + 1e-9
 
 
 def test_the_search_finds_groups_that_follow_the_data():
-    """Partitions that go where there is room are what the proof forbids."""
+    """The proof forbids an assignment of partitions that depends on their sizes."""
     assert farthest(by_size, 200) > 1.2
 
 
 def test_vocabularies_are_joined_by_bytes():
-    """The end of a document stays one."""
+    """Ends of documents are preserved."""
     parts = [corpus_of([[["b", "a"], ["a"]]], [1]), corpus_of([[["a", "c"]]], [2])]
     from voxpop.engine.spark.tasks import _arrays_of
 

@@ -1,4 +1,4 @@
-"""Rows handed over on one machine: once, when they are needed, through files that nobody else sees and nobody keeps."""
+"""Rows transferred to the local engine on one machine: once, on reading, through private temporary files."""
 
 import shutil
 import stat
@@ -31,13 +31,13 @@ CANARY = "glockenspielcanary"
     ],
 )
 def test_the_choice_follows_from_the_master_alone(master, here):
-    """Of one Java on this machine it is known that it is one; of a server of Connect it is not."""
+    """A local master means one Java process on this machine; for a Connect server, this is unknown."""
     assert is_here(SimpleNamespace(sparkContext=SimpleNamespace(master=master))) == here
     assert not is_here(SimpleNamespace())
 
 
 def test_who_names_partitions_gets_them(spark, talk, elsewhere):
-    """And so does every other session."""
+    """Explicit partitions, and sessions that are not local, give a distributed corpus."""
     assert isinstance(read_engine(framed(spark, talk), user="who", text="what"), SparkCorpus)
     assert isinstance(
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=2)), SparkCorpus
@@ -47,7 +47,7 @@ def test_who_names_partitions_gets_them(spark, talk, elsewhere):
 
 
 def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, talk, monkeypatch):
-    """What was read within one, and without, gives the same release."""
+    """Reading with a limit and reading without a limit give the same release."""
     frame, found = framed(spark, talk), []
     for factor, memory in ((handover.OF_ITS_BYTES, None), (1 << 60, None), (handover.OF_ITS_BYTES, "1GiB")):
         monkeypatch.setattr(handover, "OF_ITS_BYTES", factor)
@@ -58,7 +58,7 @@ def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, 
 
 
 def test_one_query_runs_when_the_table_is_read_and_none_for_releases(spark, talk, tmp_path):
-    """And no file is left."""
+    """No file remains."""
     frame = framed(spark, talk)
     ngrams = vp.NGrams(max_length=3, limit=4)
     jobs, _, corpus = counted(
@@ -77,7 +77,7 @@ def test_one_query_runs_when_the_table_is_read_and_none_for_releases(spark, talk
 
 
 def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_path, monkeypatch):
-    """While they are read; the session's settings are its own again by then."""
+    """The test inspects the files while they are read; the session's settings are restored by then."""
     seen, real = [], handover.file_batches
 
     def look(path, *arguments, **more):
@@ -95,7 +95,7 @@ def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_
 
 @pytest.mark.parametrize("seed", range(3))
 def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, talk, seed):
-    """Order-dependent rounds, and sequences drawn; as on executors in one partition."""
+    """Order-dependent rounds and sampled sequences give the results of executors in one partition."""
     rows = talk.with_columns(who=pl.format("user {}", "who"))
     mixed = framed(spark, rows.sample(fraction=1.0, shuffle=True, seed=seed)).repartition(seed + 1)
     corpora = [
@@ -127,7 +127,7 @@ def test_a_query_that_fails_is_told_in_one_line_and_leaves_nothing(spark, talk, 
 
 
 def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
-    """With spaces in its name: Java has another idea of where here is."""
+    """The folder name contains spaces. Java resolves relative paths differently."""
     (tmp_path / "my work").mkdir()
     monkeypatch.chdir(tmp_path)
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder="my work"))
@@ -136,14 +136,14 @@ def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_told(spark, talk, tmp_path):
-    """As for other tables."""
+    """The error equals that of other tables."""
     folder = tmp_path / "gone"
     with pytest.raises(InputError, match="exists and is yours"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
 
 
 def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
-    """As Spark holds them: its files would end in 2262, and have no column of nothing."""
+    """Values equal those in Spark, although its files would end in 2262 and could not contain a column of nulls."""
     rows = spark.range(300).selectExpr(
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
         "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",
@@ -163,14 +163,14 @@ def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
 
 
 def test_values_that_are_null_are_told(spark, capfd):
-    """To the operator, as of a table on this machine; executors keep it to themselves."""
+    """The operator receives the same message as for a local table; executors print no such message."""
     rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
     read_engine(rows, user="who", items="what", options=vp.ReadOptions(progress=True))
     assert 'values in "what" are null' in capfd.readouterr().err
 
 
 def test_a_folder_that_a_task_still_writes_into_is_removed_behind_it(tmp_path, monkeypatch, capfd):
-    """Tasks of a query that failed end a moment later; what cannot be removed is named."""
+    """Tasks of a failed query end a moment later; a folder that cannot be removed is named in a message."""
     late = [tmp_path / "rows" / str(number) for number in range(3)]
 
     def written_again(seconds):

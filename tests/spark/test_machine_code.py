@@ -1,4 +1,4 @@
-"""Machine code of kernels that workers keep: whole files that never change, in folders of this user alone."""
+"""The cache of compiled kernels on workers: complete files that never change, in folders of the current user only."""
 
 import json
 import os
@@ -30,31 +30,31 @@ read = sum(sum(kernel.stats.cache_hits.values()) for kernel in found)
 print(json.dumps([read, sum(len(kernel.signatures) for kernel in found)]))
 """
 COUNT = 4
-"""Kernels that compile fast; how a file is written does not depend on its content."""
+"""Kernels that compile fast; the method of writing a file does not depend on its content."""
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels are not compiled")
 
 
 def compiling(home, **more):
-    """Start a process that compiles the kernels, with its own folder for caches."""
+    """Start a process that compiles the kernels, with a separate folder for caches."""
     env = {**os.environ, "XDG_CACHE_HOME": str(home), **more}
     return subprocess.Popen([sys.executable, "-c", COMPILE], stdout=subprocess.PIPE, text=True, env=env)
 
 
 def ended(process):
-    """Return how many kernels a process read, and how many it had in the end."""
+    """Return the number of kernels that a process read from the cache, and the number it had at the end."""
     out, _ = process.communicate()
     assert process.returncode == 0
     return json.loads(out)
 
 
 def files_in(home):
-    """Return what is there, and the folder of kernels."""
+    """Return the folder of kernels and the contents of its files."""
     (folder,) = (home / "voxpop").iterdir()
     return folder, {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_machine_code_is_compiled_once_and_then_read(tmp_path):
-    """A later process reads them all and changes nothing."""
+    """A later process reads all files and changes none."""
     assert ended(compiling(tmp_path))[1] == COUNT
     folder, before = files_in(tmp_path)
     assert len(before) >= COUNT
@@ -64,7 +64,7 @@ def test_machine_code_is_compiled_once_and_then_read(tmp_path):
 
 
 def test_several_may_write_at_once(tmp_path):
-    """Each file whole; a later process reads them and changes nothing."""
+    """Each file is complete; a later process reads all files and changes none."""
     for process in [compiling(tmp_path) for _ in range(3)]:
         assert ended(process)[1] == COUNT
     folder, before = files_in(tmp_path)
@@ -75,7 +75,7 @@ def test_several_may_write_at_once(tmp_path):
 
 
 def test_damaged_machine_code_is_compiled_anew(tmp_path):
-    """Cut short, changed in one bit or no code at all: it is written again; nowhere to write means nothing is kept."""
+    """Files that are truncated, changed in one bit or not code are written again."""
     ended(compiling(tmp_path))
     _, files = files_in(tmp_path)
     assert len(files) >= 4
@@ -88,7 +88,7 @@ def test_damaged_machine_code_is_compiled_anew(tmp_path):
 
 
 def test_nowhere_to_write_means_a_folder_for_temporary_files_or_none(tmp_path):
-    """Executors have not always a home."""
+    """Executors do not always have a home folder."""
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
     elsewhere = {"TMPDIR": str(tmp_path / "tmp")}
@@ -100,7 +100,7 @@ def test_nowhere_to_write_means_a_folder_for_temporary_files_or_none(tmp_path):
 
 
 def test_folders_that_others_may_write_are_not_read(tmp_path):
-    """Nor those that are not there, nor links to others."""
+    """Missing folders and links to other folders are not read either."""
     assert not worker.is_ours(tmp_path / "none")
     tmp_path.chmod(0o777)
     assert not worker.is_ours(tmp_path)

@@ -1,4 +1,4 @@
-"""Noise once, by construction: how others fail in Spark, and that we do not (see docs/design/0005-spark.md)."""
+"""Noise is drawn once, by design: known failures on Spark that this engine avoids (see docs/design/0005-spark.md)."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ FALSE_ALARM = 1e-9
 
 
 def weights(spark):
-    """Return 2,000 items that are released with a chance of one half each, in several partitions."""
+    """Return 2,000 items in several partitions, each released with probability one half."""
     return spark.range(0, ITEMS, 1, 4).selectExpr("id AS name", "0L AS high", f"{1 << 20}L AS low")
 
 
@@ -31,7 +31,7 @@ def coins(secret):
 
 
 def redrawn(frame):
-    """The broken twin, as it was published: noise drawn in a filter that is evaluated again by every action."""
+    """Run the published broken variant: noise drawn in a filter that every action evaluates again."""
 
     def keep(batches):
         rng = np.random.default_rng()
@@ -43,7 +43,7 @@ def redrawn(frame):
 
 
 def captured(frame):
-    """The broken twin with a generator in its closure: every partition draws the same."""
+    """Run a broken variant with a generator in its closure: every partition draws the same noise."""
     rng = np.random.default_rng(0)
 
     def keep(batches):
@@ -59,7 +59,7 @@ def names_of(frame):
 
 
 def is_half_and_half(mask):
-    """Say whether coins look fair, and those of four partitions unlike each other, up to the false alarm."""
+    """Return whether decisions look fair, and differ between the four partitions, up to the false-alarm probability."""
     parts = mask.reshape(4, -1)
     bound = np.sqrt(ITEMS / 4 * np.log(2 * 10 / FALSE_ALARM) / 2)  # Hoeffding for one part and for pairs of parts
     same = [np.sum(parts[i] == parts[j]) for i in range(4) for j in range(i)]
@@ -67,7 +67,7 @@ def is_half_and_half(mask):
 
 
 def test_a_second_action_sees_the_same_noise(spark):
-    """Two actions on the twin are two releases; ours is one."""
+    """Two actions on the broken variant are two releases; two actions on this engine are one."""
     twin = redrawn(weights(spark))
     assert names_of(twin) != names_of(twin)
     histogram, secret = SparkHistogram(weights(spark), words=False), Secret.fresh()
@@ -83,7 +83,7 @@ def test_a_second_action_sees_the_same_noise(spark):
 
 
 def test_lost_blocks_bring_the_same_noise(spark):
-    """Persisting does not save the twin once its blocks are gone."""
+    """Persisting does not help the broken variant after its blocks are lost."""
     twin = redrawn(weights(spark)).persist()
     before = names_of(twin)
     assert names_of(twin) == before
@@ -97,7 +97,7 @@ def test_lost_blocks_bring_the_same_noise(spark):
 
 
 def test_partitions_do_not_share_noise(spark):
-    """A generator in a closure draws the same in all of them (false alarm below 1e-8)."""
+    """A generator in a closure draws the same noise in all partitions (false alarm below 1e-8)."""
     twin = np.isin(np.arange(ITEMS), names_of(captured(weights(spark))))
     assert (twin.reshape(4, -1) == twin[: ITEMS // 4]).all()
     assert not is_half_and_half(twin)
@@ -134,9 +134,9 @@ print(len(before) > 3, bool(lost), same, failed > 0)
 
 
 def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
-    """What is kept between lengths is gone, and then the files in which rows were placed: Spark fails to fetch them.
+    """The test deletes the persisted states between lengths, and then the shuffle files, which Spark fails to fetch.
 
-    In a session of its own, since Spark takes the executor of a local one for lost from then on.
+    The session is separate, because Spark treats the executor of a local session as lost from then on.
     """
     env = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run([sys.executable, "-c", LOST, tmp_path], capture_output=True, text=True, env=env, timeout=300)
@@ -145,7 +145,7 @@ def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
 
 
 def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeypatch):
-    """Nothing is kept between lengths: each action goes back to the source."""
+    """No state is kept between lengths, so each action recomputes from the source."""
     local, spread = read_both(talk)
     ngrams = vp.papers.DPNE(max_length=3, limit=4)
     kept = ngrams.release(spread, BUDGET, seed=5)
@@ -156,7 +156,7 @@ def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeyp
 
 
 class DiesAtFirst(vp.weightings.Weighting):
-    """Shares evenly, and takes its worker down on the first attempt of every task."""
+    """A weighting with even shares that ends its worker process on the first attempt of every task."""
 
     norm = 2
 
@@ -173,14 +173,14 @@ class DiesAtFirst(vp.weightings.Weighting):
 
 
 class Even(DiesAtFirst):
-    """The same without dying."""
+    """The same weighting without the failure."""
 
     def share(self, weights, cutoff):
         return np.full(len(weights), 1 / np.sqrt(len(weights)))
 
 
 def dying_tokenizer(texts):
-    """Cut at spaces; die on the first attempt."""
+    """Split at spaces; end the process on the first attempt."""
     from pyspark import TaskContext
 
     if TaskContext.get().attemptNumber() == 0:
@@ -189,7 +189,7 @@ def dying_tokenizer(texts):
 
 
 def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, talk):
-    """While reading and while weighing, each task's first worker is gone."""
+    """While reading and while weighing, the first worker of each task dies."""
     small = talk.filter(pl.col("who") < 200)
     corpus = vp.read(
         framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer, options=vp.ReadOptions(partitions=2)
@@ -205,7 +205,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, tal
 
 @pytest.mark.parametrize("setting", ["spark.sql.adaptive.enabled"])
 def test_how_spark_plans_changes_nothing(spark, read_both, talk, setting):
-    """With and without plans that adapt to sizes."""
+    """The test covers plans with and without adaptive execution."""
     ngrams = vp.papers.DPNE(max_length=2, limit=4)
     before = spark.conf.get(setting)
     releases = []

@@ -1,4 +1,4 @@
-"""Nothing on Spark depends on where rows lie: not the order of users, not that of a user's documents."""
+"""No result on Spark depends on row positions: neither the order of users nor the order of a user's documents."""
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ def l2_shares(limit, cutoff):
 
 
 def collected(histogram):
-    """Return the weights of a histogram of words, which only a test may collect."""
+    """Return the weights of a histogram of words, which only tests may collect."""
     found = _summed(histogram._weights).toArrow()
     sums = (np.asarray(found["high"]) << 31) + np.asarray(found["low"])
     return dict(zip((name.decode() for name in found["name"].to_pylist()), sums.tolist(), strict=True))
@@ -42,7 +42,7 @@ def written(folder, parts):
 
 @pytest.fixture
 def in_files(spark):
-    """Return a function that reads a folder on Spark, one file to a task, into some partitions."""
+    """Return a function that reads a folder on Spark, with one file per task, into the given number of partitions."""
 
     def read(folder, partitions, **columns):
         spark.conf.set("spark.sql.files.openCostInBytes", 1 << 30)
@@ -54,7 +54,7 @@ def in_files(spark):
 
 
 def visits(rng, users, prefix):
-    """Return several rows of each user: a document of a few pages each."""
+    """Return several rows of each user, each a document of a few pages."""
     who = np.repeat(np.arange(users), 3)
     texts = [" ".join(f"{prefix}{page}" for page in rng.integers(0, 9, 4)) for _ in who]
     return pl.DataFrame({"who": who, "what": texts})
@@ -62,9 +62,9 @@ def visits(rng, users, prefix):
 
 @pytest.fixture
 def two_files():
-    """Return two files in which every user has documents, and rows of one more user that make the smaller the larger.
+    """Return two files with documents of every user, and rows of an additional user that make the smaller file larger.
 
-    Spark reads the larger first.
+    Spark reads the larger file first.
     """
     rng = np.random.default_rng(4)
     extra = pl.DataFrame({"who": [10**6] * 9, "what": [f"{rng.bytes(6000).hex()}" for _ in range(9)]})
@@ -72,7 +72,7 @@ def two_files():
 
 
 def tree_of(corpus):
-    """Return the counts of a release of sequences with hardly any noise."""
+    """Return the counts of a release of sequences with very little noise."""
     alphabet = [f"{prefix}{page}" for prefix in "ab" for page in range(9)]
     tree = vp.Sequences(max_length=6, max_gram=3, alphabet=alphabet).release(corpus, vp.Budget(200), seed=3).tree
     return tree.counts.tolist(), tree.parents.tolist()
@@ -80,7 +80,7 @@ def tree_of(corpus):
 
 @pytest.mark.parametrize("partitions", [2, None])
 def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, partitions):
-    """By places of rows it did: a file that grew came first, and everybody's documents changed places."""
+    """When order followed row positions, a file that grew came first, and documents of all users were reordered."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")
@@ -89,7 +89,7 @@ def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_file
 
 @pytest.mark.parametrize("partitions", [3, None])
 def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, partitions):
-    """What is drawn and joined is that of this machine for the rows sorted."""
+    """Sampled and joined sequences equal those of the local engine for the sorted rows."""
     rows = pl.concat(two_files[:2])
     spread = in_files(
         written(tmp_path / "rows", [rows.sample(fraction=1.0, shuffle=True, seed=1)]), partitions, text="what"
@@ -99,7 +99,7 @@ def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp
 
 
 def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files):
-    """Number for number: l2-descent in two partitions, users who hold too much, sequences. So does any order."""
+    """Weights of l2-descent in two partitions, with users above the limit, and sequences are equal for any order."""
     one, other, _ = two_files
     both = pl.concat([one, other])
     secret, found = Secret.from_seed(2), []
@@ -112,7 +112,7 @@ def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files
 
 
 def test_weights_in_one_partition_are_those_of_both_local_engines(in_files, tmp_path):
-    """With one row per user the numbers agree to the last bit."""
+    """With one row per user, the weights are equal in every bit."""
     rng = np.random.default_rng(6)
     held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
     rows = pl.DataFrame({"who": np.arange(3000) * 7, "what": held})
@@ -121,7 +121,7 @@ def test_weights_in_one_partition_are_those_of_both_local_engines(in_files, tmp_
 
 @pytest.mark.slow
 def test_weights_of_a_million_users_are_those_of_both_local_engines(in_files, tmp_path):
-    """2^20 users: 33 bits of their hashes leave 32 pairs of them in another order than 43 do."""
+    """For 2^20 users, 33 bits of their hashes leave 32 pairs of users in another order than 43 bits do."""
     rng = np.random.default_rng(7)
     users = 1 << 20
     items = rng.integers(0, 40, (users, 4))
@@ -132,7 +132,7 @@ def test_weights_of_a_million_users_are_those_of_both_local_engines(in_files, tm
 
 
 def same_on_three_paths(in_files, tmp_path, rows):
-    """Weigh in memory, within a limit and on Spark in one partition, items far from any cutoff."""
+    """Compare weights in memory, within a limit and on Spark in one partition, for items far from any cutoff."""
     secret, shares = Secret.from_seed(1), l2_shares(4, 2.0**17)
     here = read_engine(rows, user="who", items="what")
     expected = local(here.weigh(shares, 4, secret, PASS))

@@ -1,4 +1,4 @@
-"""A session as people start it: nothing set, and as few jobs and tasks as there have to be."""
+"""A session with default settings runs the minimum number of jobs and tasks."""
 
 from itertools import count
 from typing import ClassVar
@@ -17,7 +17,10 @@ _NUMBERS = count()
 
 
 def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark, elsewhere):
-    """A row more may not change it: what a user moves in an order-dependent weighting depends on who is beside it."""
+    """One additional row must not change the number of places.
+
+    In an order-dependent weighting, the effect of a user depends on the other users in the same place.
+    """
     one = pl.DataFrame({"who": [1], "what": ["tea"]})
     many = pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000})
     assert cores(spark) == 2
@@ -36,19 +39,19 @@ def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_settin
 
 
 class Growing:
-    """A session whose executors come and go with the work."""
+    """A session whose number of executors depends on the work."""
 
     conf: ClassVar = {"spark.dynamicAllocation.enabled": "true", "spark.sql.shuffle.partitions": "70"}
 
 
 def test_where_executors_follow_the_work_the_number_is_what_was_set():
-    """Their number would follow the data."""
+    """Otherwise, the number of places would depend on the data."""
     assert cores(Growing()) == 70
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, True, 2**21])
 def test_partitions_are_whole_numbers_of_a_frame_of_spark(spark, wrong):
-    """And mean nothing for a table on this machine."""
+    """Partitions have no meaning for a local table."""
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     with pytest.raises(InputError, match="whole number"):
         read_engine(framed(spark, table), user="who", text="what", options=vp.ReadOptions(partitions=wrong))
@@ -57,7 +60,7 @@ def test_partitions_are_whole_numbers_of_a_frame_of_spark(spark, wrong):
 
 
 def counted(spark, work):
-    """Return how many jobs some work runs, the tasks of each stage that ran, rising, and what came of it."""
+    """Return the number of jobs, the sorted numbers of tasks of the stages that ran, and the result."""
     context = spark.sparkContext
     group = f"counted {next(_NUMBERS)}"
     context.setJobGroup(group, "a release")
@@ -71,7 +74,7 @@ def counted(spark, work):
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_no_round_has_more_tasks_than_places(spark, partitions):
-    """In one place too, where Spark would lay out anew what is not placed by a column."""
+    """The test includes one place, where Spark would repartition rows that are not placed by a column."""
     table = pl.DataFrame({"who": [n % 300 for n in range(900)], "what": [f"w{n % 7}" for n in range(900)]})
     corpus = read_engine(framed(spark, table), user="who", items="what", options=vp.ReadOptions(partitions=partitions))
     _, ran, release = counted(spark, lambda: vp.SetUnion(limit=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
@@ -80,7 +83,7 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
 
 
 def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spark, talk):
-    """Votes, and measurements in the same pass as what is kept; one job more reads, or weighs what was set aside."""
+    """Jobs are votes, and measurements together with kept grams; one more job reads, or weighs deferred candidates."""
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
     ngrams = vp.papers.DPNE(max_length=3, limit=4)
     jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
@@ -92,7 +95,7 @@ def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spa
 
 
 def test_the_sessions_own_setting_comes_back(spark):
-    """After several at once, and after an error."""
+    """The setting returns after several uses at once, and after an error."""
     with as_written(spark), as_written(spark):
         assert spark.conf.get(ADAPTIVE) == "false"
     assert spark.conf.get(ADAPTIVE) == "true"
@@ -107,7 +110,7 @@ def test_the_sessions_own_setting_comes_back(spark):
 
 
 def test_workers_leave_what_stays_out_of_collections(spark):
-    """Spark collects after each task: with all of numba in it that took longer than most tasks."""
+    """Spark runs the collector after each task: with all objects of numba, this took longer than most tasks."""
 
     def look(batches):
         import gc
@@ -145,7 +148,7 @@ class Arriving:
 
 
 def test_executors_are_waited_for_until_no_more_come(monkeypatch):
-    """With fewer partitions than cores, cores would be idle, and the release would be another one."""
+    """With fewer partitions than cores, cores would be idle, and the release would be different."""
     context = Arriving(monkeypatch)
     _wait_for_executors(context)
     assert context.defaultParallelism == 8

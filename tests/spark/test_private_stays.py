@@ -1,4 +1,4 @@
-"""What reaches the driver, logs and disks: the released set, and neither keys nor private words in any log."""
+"""Private data stays on executors: the driver gets the released set, and no log contains keys or private words."""
 
 import base64
 from pathlib import Path
@@ -16,9 +16,9 @@ CANARY = "xylophonecanary"
 
 
 def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_both, talk):
-    """Words that were released; then levels and measurements, which are noisy; not one weight.
+    """The driver gets released words, and then levels and measurements, which are noisy, but no weights.
 
-    And whether the pools of adaptive rounds fit into one task.
+    The driver also gets whether the pools of adaptive rounds fit into one task.
     """
     _, spread = read_both(talk)
     release = vp.NGrams(max_length=3, limit=4).release(spread, BUDGET, seed=2)
@@ -38,7 +38,7 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
 
 
 def test_noisy_measurements_cover_grams_that_nobody_holds(collected, spark):
-    """Which grams have support is not told: every rank comes with a noisy weight."""
+    """The result does not reveal the support: every rank has a noisy weight."""
     from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.decisions import CellNoise
 
@@ -49,7 +49,7 @@ def test_noisy_measurements_cover_grams_that_nobody_holds(collected, spark):
 
 
 def test_the_driver_gets_released_counts_of_sequences_only(collected, read_both, talk):
-    """Rows of the tree, as they are released."""
+    """The driver gets the rows of the released tree."""
     _, spread = read_both(talk)
     alphabet = ["thank", "you", "very", "much"]
     model = vp.Sequences(max_length=4, max_gram=2, alphabet=alphabet).release(spread, vp.Budget(4), seed=3)
@@ -59,9 +59,10 @@ def test_the_driver_gets_released_counts_of_sequences_only(collected, read_both,
 
 @pytest.mark.parametrize("mechanism", [vp.NGrams(max_length=3, limit=4), vp.SetUnion(limit=3)], ids=["grams", "items"])
 def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, monkeypatch, capfd, mechanism):
-    """All files of the session, its events and its output: no key in any spelling; no private word in events or output.
+    """No file, event or output of the session contains a key in any spelling.
 
-    Executors may keep private words in blocks and shuffles, which hold what the source holds; keys nowhere.
+    Events and output contain no private word. Executors may store private words in blocks and shuffles, which contain
+    the source data, but they store no keys.
     """
     keys, restrict = [], Secret.restrict
 
@@ -107,7 +108,7 @@ def quoting_tokenizer(texts):
     ],
 )
 def test_errors_of_executors_quote_nothing(spark, capfd, arguments, values, error, message):
-    """They become our own errors on the driver, and Spark's log quotes nothing either."""
+    """The driver raises errors of this library, and Spark's log quotes no data either."""
     spread = vp.read(
         framed(spark, pl.DataFrame({"who": [1], "what": values})),
         user="who",

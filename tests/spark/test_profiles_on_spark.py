@@ -1,4 +1,4 @@
-"""Profiles on Spark: the same values, counts and cover as on this machine, in memory and within a limit."""
+"""Profiles on Spark have the same values, counts and cover as local profiles, in memory and within a limit."""
 
 import polars as pl
 import pytest
@@ -17,7 +17,7 @@ ROWS = {
 
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
 def test_a_profile_is_the_same(spark, partitions):
-    """Joint values, words, counts and cover; columns are chosen by the types of the DataFrame."""
+    """Joint values, words, counts and cover are equal; the types of the DataFrame determine the columns."""
     local = pl.DataFrame(ROWS)
     frame = spark.createDataFrame(local.rows(), schema=local.columns)
     chosen = {"user": "who", "text": ["note"], "joint": [("city", "year")]}

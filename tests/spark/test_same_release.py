@@ -1,4 +1,4 @@
-"""The same secret gives the same release on both engines, whatever the number of partitions."""
+"""The same secret gives the same release on both engines, for any number of partitions."""
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))
 
 
 def collected(histogram):
-    """Return the weights of a histogram, which only a test may collect."""
+    """Return the weights of a histogram, which only tests may collect."""
     found = {}
     for row in _summed(histogram._weights).collect():
         name = bytes(row["name"]).decode() if histogram._words else row["name"]
@@ -27,7 +27,7 @@ def collected(histogram):
 
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
-    """Exact weights of words and of pairs, above the limit and with several rows per user."""
+    """Exact weights of words and of pairs are equal, above the limit and with several rows per user."""
     local, spread = read_both(talk, partitions)
     secret, levels, walk = Secret.from_seed(5), local.length_walk(), spread.length_walk()
     one, other = levels.weigh(SHARES, 3, secret, "length 1"), walk.weigh(SHARES, 3, secret, "length 1")
@@ -36,7 +36,7 @@ def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
 
 
 def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, talk):
-    """DPNE, with phrases that nobody wrote among the released ones, on 1 and 9 partitions; users hold too much."""
+    """DPNE runs on 1 and 9 partitions; users exceed the limit, and released phrases include some that no user wrote."""
     ngrams = vp.papers.DPNE(max_length=4, limit=4, eta=0.4)
     releases = [ngrams.release(read_both(talk, count)[1], BUDGET, seed=3) for count in (1, 9)]
     local = ngrams.release(read_both(talk)[0], BUDGET, seed=3)
@@ -48,7 +48,7 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
 
 @pytest.mark.parametrize("cell", [{"ratio": 1.2}, {"pruning": "single"}])
 def test_published_and_single_side_phrases_are_the_same(read_both, talk, cell):
-    """The same candidates, budgets and unsupported phrases."""
+    """Candidates, budgets and unsupported phrases are equal."""
     local, spread = read_both(talk)
     ngrams = vp.papers.DPNE(max_length=4, limit=3, eta=0.3, **cell)
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)
@@ -56,7 +56,7 @@ def test_published_and_single_side_phrases_are_the_same(read_both, talk, cell):
 
 @pytest.mark.parametrize("weighting", [each for each in WEIGHTINGS.values() if not each.sequential])
 def test_set_union_is_the_same(read_both, talk, weighting):
-    """Weightings that ignore other users, in any partitions."""
+    """The weightings ignore other users, so the partitions have no effect."""
     local, spread = read_both(talk)
     union = vp.SetUnion(limit=3, weighting=weighting)
     one, other = (union.release(corpus, BUDGET, seed=2) for corpus in (local, spread))
@@ -65,7 +65,7 @@ def test_set_union_is_the_same(read_both, talk, weighting):
 
 
 def test_one_item_each_is_selected_alike(read_both):
-    """The optimal rule, on items that are numbers."""
+    """The optimal rule selects from items that are numbers."""
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
@@ -76,7 +76,7 @@ def test_one_item_each_is_selected_alike(read_both):
 
 
 def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
-    """Users weigh in the same order; in which order their documents stand changes no release."""
+    """Users are weighed in the same order; the order of their documents does not affect the release."""
     local, spread = read_both(talk, 1)
     ngrams = vp.NGrams(max_length=3, limit=4)
     assert ngrams.release(local, BUDGET, seed=6).grams.equals(ngrams.release(spread, BUDGET, seed=6).grams)
@@ -85,7 +85,7 @@ def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
 
 
 def test_descent_in_several_partitions_loses_little(read_both, talk):
-    """Each partition wastes some weight on items that others have won; what is released differs by a few items."""
+    """Each partition wastes some weight on items that have enough weight elsewhere: releases differ by a few items."""
     local, spread = read_both(talk, 6)
     union = vp.SetUnion(limit=4, weighting=vp.weightings.PolicyGaussian())
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
@@ -93,7 +93,7 @@ def test_descent_in_several_partitions_loses_little(read_both, talk):
 
 
 def test_contexts_are_the_same(read_both, talk):
-    """One sequence of each user, what follows which contexts: on this machine of the rows in the order of contents."""
+    """One sequence of each user and its contexts equal those of the local engine for rows ordered by content."""
     _, spread = read_both(talk)
     local = read_engine(talk.sort("who", "what"), user="who", text="what")
     alphabet = ["thank", "you", "very", "much", "see", "soon", "how", "are"]
@@ -106,7 +106,7 @@ def test_contexts_are_the_same(read_both, talk):
 
 
 def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
-    """Noise is drawn block by block of contexts."""
+    """Noise is drawn in blocks of contexts."""
     monkeypatch.setattr("voxpop.engine.spark.tree_walk.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
     pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(3000)]
@@ -119,7 +119,7 @@ def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
 
 
 def test_users_named_by_strings_draw_alike(read_both, talk):
-    """Their keys are the hashes of their bytes on both engines; also names that differ by a trailing zero."""
+    """User keys are hashes of the same bytes on both engines, also for names that differ by a trailing zero."""
     named = talk.with_columns(who=pl.format("Ünï {}", pl.col("who")))
     local, spread = read_both(named)
     union = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted())
@@ -131,7 +131,7 @@ def test_users_named_by_strings_draw_alike(read_both, talk):
 @pytest.mark.data
 @pytest.mark.slow
 def test_real_visits_are_the_same(spark, data_dir):
-    """MSNBC to length 6, weighted: the same set as on this machine."""
+    """MSNBC to length 6, weighted, gives the same set as the local engine."""
     ngrams = vp.papers.DPNE(max_length=6, limit=10)
     path = str(data_dir / "msnbc.parquet")
     local = read_engine(path, user="user", sequence="sequence")

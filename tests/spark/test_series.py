@@ -12,7 +12,7 @@ BUDGET, NIGHTS = vp.Budget(3, 1e-6), 3
 
 
 def table(night):
-    """Return the rows of a night: 900 users, of whom some come late; words of many and of few."""
+    """Return the rows of a night: 900 users, some of whom join later, and words of many or of few users."""
     pairs = [
         (f"u{user}", f"w{(user * 7 + each * each) % (3 + 2 * night)}")
         for user in range(900)
@@ -35,7 +35,7 @@ def read(spark, where, night, tmp_path, partitions=1):
 
 
 def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
-    """In memory, within a limit and on Spark: new items, scores, pools and budgets; the second night has no run."""
+    """New items, scores, pools and budgets are equal in memory, within a limit and on Spark; night 2 has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
         series = vp.SetUnion(limit=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
@@ -55,7 +55,10 @@ def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
 
 
 def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
-    """In two groups, stopped after payments: completed from its files, whatever the rows; an older state is refused."""
+    """A night in two groups stops after payments and is completed from its files for any rows.
+
+    An older state is refused.
+    """
     account = vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(8, 1e-5), create=True)
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
     with monkeypatch.context() as patched:
@@ -80,7 +83,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
 
 
 def test_series_that_cannot_go_to_spark(spark, tmp_path):
-    """One that began on this machine, and one with a key: refused before the night begins."""
+    """A series that began on the local engine and a series with a key are refused before the night begins."""
     here = vp.SetUnion().series(tmp_path / "here", BUDGET, nights=NIGHTS)
     here.run(read(spark, "memory", 1, tmp_path))
     with pytest.raises(InputError, match="is on this machine"):

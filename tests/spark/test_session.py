@@ -1,4 +1,4 @@
-"""Java, masters and files."""
+"""The location of Java."""
 
 import shutil
 
@@ -9,7 +9,7 @@ from voxpop.errors import InputError
 
 
 def test_java_is_found_by_java_home_then_by_the_path(monkeypatch, tmp_path):
-    """And its absence is told with what to do."""
+    """If Java is missing, the error gives advice."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.touch()

@@ -1,4 +1,4 @@
-"""The tasks of the Spark engine in this process: the same histograms wherever users are placed, and sensitivity 1."""
+"""Tasks of the Spark engine, run in this process: equal histograms for any placement of users, and sensitivity 1."""
 
 from dataclasses import replace
 from importlib import metadata
@@ -39,7 +39,10 @@ def shares_of(weighting_rule, limit, cutoff=2.0):
 )
 @settings(max_examples=120)
 def test_histograms_are_those_of_the_local_engine_bit_by_bit(users, data, weighting_rule, limit, single):
-    """Votes and measurements at lengths 1 to 4; anywhere if weights are additive, in one place if not."""
+    """Votes and measurements agree at lengths 1 to 4.
+
+    Users may have any places if weights are additive; otherwise all users are in one place.
+    """
     keys = list(range(7, 7 + len(users)))
     most = 0 if weighting_rule.sequential else 3
     places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
@@ -81,7 +84,7 @@ def weights_of(users, keys, places, shares, limit):
 
 
 def farthest(rng, shares, limit, place_of):
-    """Return how far one user moves the summed histogram of a random collection."""
+    """Return the l2 distance by which one user moves the summed histogram of a random collection."""
     count = int(rng.integers(2, 9))
     words = "abcdef"
     users = [[[words[i] for i in rng.integers(0, 6, rng.integers(1, 6))] for _ in range(3)] for _ in range(count)]
@@ -95,7 +98,7 @@ def farthest(rng, shares, limit, place_of):
 
 
 def split_rows(rows):
-    """Return users, keys and places; a user whose documents were dealt out becomes a user in each place."""
+    """Return users, keys and places; a user whose documents are distributed becomes a user in each place."""
     users, keys, places = [], [], []
     for documents, key, where in rows:
         for place in sorted({*where}):
@@ -106,18 +109,18 @@ def split_rows(rows):
 
 
 def by_user(rng, key):
-    """Place a user by its key: what the engine does."""
+    """Return the places of a user's documents by the user's key, as the engine does."""
     return [key % 3] * 3
 
 
 def by_row(rng, key):
-    """The broken twin: rows are dealt out whoever they are from, so a user weighs in every place."""
+    """Return the places of the broken variant: documents have random places, so a user is weighed in every place."""
     return rng.integers(0, 3, 3).tolist()
 
 
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule):
-    """A random search over neighbours on the real tasks; its worst case comes close to 1."""
+    """The test is a random search over neighbours on the real tasks; the worst case is close to 1."""
     rng = np.random.default_rng(3)
     worst = max(farthest(rng, shares_of(weighting_rule, 4), 4, by_user) for _ in range(300))
     assert 0.99 < worst <= 1 + 1e-9
@@ -125,20 +128,20 @@ def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule)
 
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_the_search_finds_users_split_over_partitions(weighting_rule):
-    """Placing rows instead of users is what the proof forbids."""
+    """The proof forbids placing rows instead of users."""
     rng = np.random.default_rng(3)
     assert max(farthest(rng, shares_of(weighting_rule, 4), 4, by_row) for _ in range(100)) > 1.3
 
 
 @given(st.lists(st.integers(0, 2**61), min_size=1, max_size=400))
 def test_sums_of_many_partitions_do_not_overflow(weights):
-    """Each partition may weigh an item up to 2^61; sums are exact below that and cut off there."""
+    """Each partition may give an item a weight up to 2^61; sums are exact below 2^61 and limited to it."""
     parts = [frames.weight_rows(np.array([5]), np.array([weight])) for weight in weights]
     assert summed(parts, words=False) == {5: min(sum(weights), tasks.MOST_WEIGHT)}
 
 
 def test_coins_fall_alike_in_every_batch_and_order():
-    """Splitting, shuffling and repeating rows changes nothing; names without weight keep the grade they came with."""
+    """Splitting, shuffling and repeating rows has no effect; names without weight keep their original level."""
     rule = ThresholdRule("gaussian", 1.0, 2 << 20, 2.0**-20)
     coins = ReleaseDecisions(rule, Secret.from_seed(2), "noise/x").restricted()
     rng = np.random.default_rng(1)
@@ -181,7 +184,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
 
 
 def test_a_partition_without_users_answers_nothing():
-    """Every task takes an empty partition."""
+    """Every task accepts an empty partition."""
     secret = Secret.from_seed(1)
     weighing = restricted_weighing(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     since = tasks.Since(1, 0)
@@ -195,7 +198,7 @@ def test_a_partition_without_users_answers_nothing():
 
 
 def test_what_is_left_gets_smaller():
-    """Users who hold nothing any more, and all but one of the positions between grams, are forgotten."""
+    """Users who no longer hold anything are removed, and so are all but one of the positions between grams."""
     users = [[list("abc")], [list("xyz")], [list("aaxxxxxab")]]
     levels = PlacedLevels(states_of(users, [1, 2, 3], [0, 0, 0]))
     levels.weigh(shares_of(Weighted(), 9), 9, Secret.from_seed(1), "x")
@@ -209,7 +212,7 @@ def test_what_is_left_gets_smaller():
 
 
 def test_public_arrays_come_beside_the_first_row():
-    """They are unpacked once, and pieces may come in any order."""
+    """Public arrays are unpacked once, and pieces may have any order."""
     state = states_of([[["a"] * 600_000]], [1], [0])[0]
     state = [state[0].slice(number, 1) for number in range(state[0].num_rows)]
     assert len(state) > 5

@@ -1,4 +1,4 @@
-"""Rows without a user on Spark: left out before users are placed, and counted."""
+"""Rows without a user on Spark are omitted before users are placed, and counted."""
 
 import polars as pl
 import pytest
@@ -13,7 +13,7 @@ ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
 
 @pytest.mark.parametrize("partitions", [None, 2])
 def test_rows_without_a_user_are_left_out(spark, partitions, capsys):
-    """By the executors and in rows handed over; their number is shown."""
+    """Executors omit such rows, and so does the local engine for transferred rows; a message states their number."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
     options = vp.ReadOptions(partitions=partitions, missing_users="drop", exact=True)
     engine = read_engine(frame, user="who", items="what", options=options)
@@ -23,7 +23,7 @@ def test_rows_without_a_user_are_left_out(spark, partitions, capsys):
 
 
 class Identity:
-    """No noise."""
+    """A measurement without noise."""
 
     def __call__(self, weights, names):
         return weights
@@ -37,7 +37,7 @@ IDENTITY = Identity()
 
 @pytest.mark.parametrize("partitions", [None, 2])
 def test_without_the_option_they_are_refused(spark, partitions):
-    """On both paths, at the latest when users are counted."""
+    """Both paths raise an error, at the latest when users are counted."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
 
     def counted():

@@ -1,1 +1,1 @@
-"""What tests share: small collections, strategies, contracts, servers."""
+"""Code that several folders of tests share: small collections, strategies, contracts and servers."""

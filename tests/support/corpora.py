@@ -11,7 +11,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 
 
 def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> vp.Corpus:
-    """Return a corpus of users, each a list of documents of tokens, with the keys given or 0, 1, 2, ..."""
+    """Return a corpus of users, each a list of documents of tokens, with the given keys (by default 0, 1, 2, ...)."""
     words = sorted({word for user in users for document in user for word in document})
     rank = {word: number for number, word in enumerate(words)}
     positions = [[rank[word] for word in document] + [-1] for user in users for document in user]
@@ -23,6 +23,6 @@ def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> 
 
 
 def by_key(corpus: LocalCorpus) -> list[tuple[int, list[int]]]:
-    """Return the key and the tokens of each user, in the order of keys."""
+    """Return the key and the tokens of each user, sorted by key."""
     parts = np.split(np.asarray(corpus.tokens), corpus.user_start[1:-1])
     return sorted(zip(corpus.user_key.tolist(), (part.tolist() for part in parts), strict=True))

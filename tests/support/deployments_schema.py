@@ -1,12 +1,13 @@
-"""Fields, kinds and values that the deployments registry permits, in the form of a JSON schema.
+"""Fields, types and values that the deployments registry permits, as a JSON schema.
 
-They are those of schemas/deployments-schema.yaml in github.com/opendp/deployments-registry-data at commit 057e5d81, the
-newest that was available, without its explanations. The registry checks records with the same validator.
+The schema contains the rules of schemas/deployments-schema.yaml in github.com/opendp/deployments-registry-data at
+commit 057e5d81, the newest available commit, without its explanations. The registry checks records with the same
+validator.
 """
 
 
 def record(required: str = "", optional: str = "", **properties: object) -> dict[str, object]:
-    """Return the schema of an object: names of texts, and the schemas of other fields. Other names are not allowed."""
+    """Return the schema of an object: names of string fields, and schemas of other fields; no others are allowed."""
     texts = {name: {"type": "string"} for name in f"{required} {optional}".split()}
     fields = {name.rstrip("_"): schema for name, schema in properties.items()}
     needed = [*required.split(), *(name for name in fields if f"{name}_" in properties)]
@@ -19,7 +20,7 @@ def one_of(*values: object) -> dict[str, object]:
 
 
 def several(items: dict[str, object]) -> dict[str, object]:
-    """Return the schema of a list that is not empty."""
+    """Return the schema of a non-empty list."""
     return {"type": "array", "items": items, "minItems": 1}
 
 

@@ -1,4 +1,4 @@
-"""What every engine must show: each mechanism, and the same release from each engine."""
+"""The contract of all engines: every engine runs each mechanism, and all engines return the same release."""
 
 import random
 
@@ -38,7 +38,7 @@ HITTERS = {"characters": vp.HeavyHitters(max_length=9), "tokens": vp.HeavyHitter
 
 
 def crowd(users: int = 240) -> pl.DataFrame:
-    """Return rows of users who say much the same, in several documents each, out of order, some of them empty."""
+    """Return rows of users with similar texts, in several documents per user, unordered; some documents are empty."""
     rng = random.Random(7)
     rows = []
     for _ in range(3):
@@ -46,18 +46,18 @@ def crowd(users: int = 240) -> pl.DataFrame:
             start = rng.randrange(7)
             text = " ".join([*WORDS[start : start + 4], f"own{user}"] if user % 11 else [])
             rows.append((user * 1_000_003, text))
-    # A user's documents in the order of their contents, as Spark has them; users out of order all the same.
+    # The documents of each user are sorted by content, as Spark sorts them; the users remain unordered.
     table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
     return table.with_columns(pl.col("what").sort().over("who"))
 
 
 def items_of(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the words of a table, one row each."""
+    """Return the words of a table, one word per row."""
     return table.with_columns(pl.col("what").str.split(" ")).explode("what").filter(pl.col("what") != "")
 
 
 def naive_of(corpus: LocalCorpus) -> NaiveEngine:
-    """Return what a corpus holds, in dicts."""
+    """Return the contents of a corpus as dictionaries, for the reference implementation."""
     words = corpus.vocabulary.to_pylist()
     users = {}
     for place, key in enumerate(corpus.user_key.tolist()):
@@ -72,7 +72,7 @@ def naive_of(corpus: LocalCorpus) -> NaiveEngine:
 
 
 def shown(released) -> object:
-    """Return all that two releases must agree in."""
+    """Return everything that must be equal in two releases."""
     if isinstance(released, vp.SequenceModel):
         tree = released.tree
         read = tree.before
@@ -81,10 +81,10 @@ def shown(released) -> object:
 
 
 def release_of(grams) -> vp.Release:
-    """Return a release of grams that no mechanism made."""
+    """Return a release of grams that no mechanism produced."""
     ordered = sorted(sorted(map(list, grams)), key=len)
     return vp.Release(table_of_lists(ordered), StoredPlan({}), vp.Guarantee(1, 1e-8))
 
 
 LISTED = release_of([("good",), ("nobody",), ("thank", "you"), ("you", "soon"), ("see", "soon", "good"), ("very",)])
-"""Grams that many hold, that nobody holds, and some without their parts."""
+"""Grams that many users hold, grams that no user holds, and grams without their parts."""

@@ -1,4 +1,4 @@
-"""How long a search or an audit runs: at full length in `make trust` (VOXPOP_FULL=1), and shorter elsewhere."""
+"""The length of a search or an audit: full in `make trust` (VOXPOP_FULL=1), and shorter elsewhere."""
 
 import os
 
@@ -6,5 +6,5 @@ FULL = "VOXPOP_FULL" in os.environ
 
 
 def at_length(full: int, shorter: int) -> int:
-    """Return one of two lengths; a shorter run asserts the same."""
+    """Return the full or the shorter length; a shorter run makes the same assertions."""
     return full if FULL else shorter

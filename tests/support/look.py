@@ -1,4 +1,4 @@
-"""Reading a corpus as its engine, and looking into it."""
+"""Helpers that read a corpus as its engine and return its contents."""
 
 from itertools import pairwise
 from typing import Any

@@ -1,4 +1,4 @@
-"""Posts of any size, written a piece at a time: python -m memory_input FILE BYTES LETTERS."""
+"""Write posts of a given total size piece by piece: python -m memory_input FILE BYTES LETTERS."""
 
 import sys
 from pathlib import Path
@@ -14,9 +14,9 @@ MOST = 2_000_000
 
 
 def write_posts(path: Path, size: int, letters: int = 1, seed: int = 0) -> None:
-    """Write about so many bytes: words with a popularity of one over their rank, users in no order.
+    """Write about `size` bytes: words with popularity proportional to 1 / rank, and users in random order.
 
-    Words have at least so many letters.
+    Each word has at least `letters` letters.
     """
     rng = np.random.default_rng(seed)
     every = pa.array([f"w{rank:0{letters - 1}x}" for rank in range(MOST + 1)], pa.large_string())

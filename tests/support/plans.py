@@ -1,11 +1,11 @@
-"""Plans that run any function, for tests of ledgers and seals."""
+"""Plans that run an arbitrary function, for tests of ledgers and seals."""
 
 import voxpop as vp
 from voxpop.privacy.planned import Planned, sealed
 
 
 class AnyPlan(Planned):
-    """A plan whose mechanism is a function of the data and whose budget is its guarantee."""
+    """A plan whose mechanism is a function of the data and whose guarantee equals its budget."""
 
     def _guaranteed(self):
         return vp.Guarantee(self.budget.epsilon, self.budget.delta)

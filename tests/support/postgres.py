@@ -1,4 +1,4 @@
-"""A PostgreSQL of our own: started in a new folder, on a socket there, for as long as tests last."""
+"""A PostgreSQL server for the tests, started in a new folder and reached through a socket in that folder."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def binaries() -> Path | None:
-    """Return the folder of the server's programs, or None where it is not installed."""
+    """Return the folder of the server's programs, or None if PostgreSQL is not installed."""
     found = shutil.which("postgres")
     places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     return places[-1] if places else None
@@ -18,10 +18,10 @@ def binaries() -> Path | None:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Yield the address of a fresh server; it is stopped and removed in the end."""
+    """Yield the address of a new server; stop the server and remove its folder at the end."""
     programs = binaries()
     assert programs is not None
-    # The server refuses to run as root, so root hands it over to the user that its package made.
+    # The server refuses to run as root, so root starts it as the user that its package created.
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     folder = Path(tempfile.mkdtemp(prefix="voxpop-postgres-"))
     if as_user:

@@ -1,4 +1,4 @@
-"""Every form of every source of the registry, made from rows; and what the rows of one user must not change."""
+"""Every form of every source of the registry, made from rows, and a check that one user's rows affect no other user."""
 
 import io
 import json
@@ -32,8 +32,8 @@ class Form(NamedTuple):
 
     Attributes:
         make: returns the source, from rows and a folder.
-        declared: whether it declares types, so that only whole numbers fit.
-        holds: returns whether a form can hold a value at all.
+        declared: whether the source declares types, so that it accepts only integers.
+        holds: returns whether a form can contain a value at all.
     """
 
     make: Callable[[list[Row], Path], Any]
@@ -42,7 +42,7 @@ class Form(NamedTuple):
 
 
 class Streamed:
-    """An object of which nothing is known but an interface of Arrow."""
+    """An object that exposes only one Arrow interface."""
 
     def __init__(self, held: Any, name: str) -> None:
         setattr(self, name, getattr(held, name))
@@ -65,7 +65,7 @@ def dictionaries(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def parquet(rows: list[Row], folder: Path) -> Path:
-    """Write two files of Parquet into a folder."""
+    """Write two Parquet files into a folder."""
     (folder / "parquet").mkdir(exist_ok=True)
     whole = pl.DataFrame(table(rows))
     for number, part in enumerate((whole[: len(rows) // 2], whole[len(rows) // 2 :])):
@@ -93,13 +93,13 @@ def json_array(rows: list[Row], folder: Path) -> Path:
 
 
 def feather(rows: list[Row], folder: Path) -> Path:
-    """Write a file of Arrow."""
+    """Write an Arrow file."""
     pyarrow.feather.write_feather(table(rows), folder / "rows.feather")
     return folder / "rows.feather"
 
 
 def folders(rows: list[Row], folder: Path) -> Path:
-    """Write CSV below folders that name a column, as Hive, Spark and Dask do."""
+    """Write CSV in folders whose names contain the values of a column, as Hive, Spark and Dask do."""
     root = folder / f"hive {len(list(folder.iterdir()))}"
     for who, what, at in rows:
         name = "__HIVE_DEFAULT_PARTITION__" if what is None else quote(what, safe="")
@@ -116,26 +116,26 @@ Record = make_dataclass("Record", NAMES)
 
 
 def sqlite_rows(rows: list[Row], folder: Path) -> list[sqlite3.Row]:
-    """Return rows that know their names."""
+    """Return rows that include their column names."""
     opened = connection(rows, folder)
     opened.row_factory = sqlite3.Row
     return opened.execute("select * from rows").fetchall()
 
 
 def dataset(rows: list[Row], folder: Path) -> Any:
-    """Return a dataset of files of Parquet."""
+    """Return a dataset of Parquet files."""
     return pyarrow.dataset.dataset(parquet(rows, folder))
 
 
 def structured(rows: list[Row], kind: str) -> Any:
-    """Return a structured array of numpy."""
+    """Return a structured numpy array."""
     made = np.empty(len(rows), [(name, kind) for name in NAMES])
     made[:] = rows
     return made
 
 
 def connection(rows: list[Row], _: Path) -> sqlite3.Connection:
-    """Return a database whose values are of Python's own types, decimals among them."""
+    """Return a database whose values have Python's own types; decimals are stored as marked strings."""
     opened = sqlite3.connect(":memory:")
     opened.execute("create table rows (who, what, at)")
     marked = [tuple(f"d{each}" if isinstance(each, Decimal) else each for each in row) for row in rows]
@@ -144,7 +144,7 @@ def connection(rows: list[Row], _: Path) -> sqlite3.Connection:
 
 
 class Cursor:
-    """A cursor of Python's DB-API that returns some values as decimals, as drivers do for NUMERIC."""
+    """A DB-API cursor that returns some values as decimals, as drivers do for NUMERIC."""
 
     description = tuple((name, None, None, None, None, None, None) for name in NAMES)
 
@@ -157,13 +157,13 @@ class Cursor:
 
 
 def plain(value: Any) -> bool:
-    """Return whether SQLite holds a value by itself."""
-    whole = type(value) is int and abs(value) < 2**63  # it has no truth values
+    """Return whether SQLite can store a value without conversion."""
+    whole = type(value) is int and abs(value) < 2**63  # SQLite has no booleans
     return value is None or isinstance(value, str | float) or whole
 
 
 def in_json(value: Any) -> bool:
-    """Return whether JSON holds a value by itself."""
+    """Return whether JSON can represent a value without conversion."""
     return not isinstance(value, Decimal)
 
 
@@ -202,7 +202,7 @@ FORMS: dict[str, dict[str, Form]] = {
         "int64": Form(lambda rows, _: structured(rows, "i8"), declared=True),
         "objects": Form(lambda rows, _: structured(rows, "O")),
     },
-    "dataset": {},  # `datasets` is installed by `make exports` only; tests/doors/test_tables.py reads its data sets
+    "dataset": {},  # only `make exports` installs `datasets`; tests/doors/test_tables.py reads its data sets
     "cursor": {"of decimals": Form(lambda rows, _: Cursor(rows))},
     "stream": {
         "reader": Form(lambda rows, _: table(rows).to_reader(), declared=True),
@@ -224,7 +224,7 @@ FORMS: dict[str, dict[str, Form]] = {
         "of tables": Form(lambda rows, _: iter([as_columns(rows)] and [table(rows)]), declared=True),
     },
 }
-"""By the name of the source in the registry, then by form."""
+"""The forms, by the name of the source in the registry and the name of the form."""
 READINGS: dict[str, dict[str, str]] = {
     "items": {"items": "what"},
     "events": {"sequence": "what", "order": "at"},
@@ -233,16 +233,16 @@ READINGS: dict[str, dict[str, str]] = {
 
 
 def all_forms() -> Iterable[tuple[str, Form]]:
-    """Return all forms with a name."""
+    """Return all forms with their names."""
     return [(f"{source}, {name}", form) for source, forms in FORMS.items() for name, form in forms.items()]
 
 
 def seen_by_others(engine: Any, owner: Any) -> dict[str, Any]:
-    """Return the schema of items, and the documents of each user but one.
+    """Return the schema of the items, and the documents of all users except one.
 
     Args:
         engine: the private data.
-        owner: the key of the user that is left out; None for nobody.
+        owner: the key of the omitted user; None omits no user.
     """
     words = engine.vocabulary.to_pylist()
     spans = pairwise(engine.user_start.tolist())
@@ -259,16 +259,16 @@ def seen_by_others(engine: Any, owner: Any) -> dict[str, Any]:
 def check_one_user(
     read: Callable[..., Any], make: Callable[[list[Row]], Any], rows: list[Row], own: list[Row], columns: dict[str, str]
 ) -> None:
-    """Check that the rows of one user change nothing about the others, wherever they stand.
+    """Check that the rows of one user do not affect the data of other users, at any position in the source.
 
-    A value that does not fit is an error, which is allowed: nothing is released then.
+    A value of an unsuitable type may raise an error: nothing is released in that case.
 
     Args:
-        read: `read_engine`, or one with further options.
+        read: `read_engine`, or a variant with further options.
         make: returns a source of rows.
-        rows: the rows of all others.
-        own: those of one user, whom no other row names.
-        columns: what is read.
+        rows: the rows of all other users.
+        own: the rows of one user, whom no other row names.
+        columns: the columns to read.
     """
     alone = seen_by_others(read(make(rows), user="who", **columns), None)
     try:

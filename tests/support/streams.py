@@ -9,7 +9,7 @@ import voxpop as vp
 
 
 def rows_of(people):
-    """Return the corpus of a night: a list of words for each user key."""
+    """Return the corpus of one night from a list of words for each user key."""
     pairs = [(user, word) for user, words in people.items() for word in words]
     table = pl.DataFrame(pairs, schema={"who": pl.Int64, "what": pl.String}, orient="row")
     return vp.read(table, user="who", items="what")._engine
@@ -19,7 +19,7 @@ WORDS = [f"w{number}" for number in range(9)]
 
 
 def some_plan(rng, nights, pool, tried):
-    """Return a plan whose thresholds are low and whose cutoffs are near, so that everything happens in few nights."""
+    """Return a plan with low thresholds and near cutoffs, so that every case occurs within a few nights."""
     plan = vp.SetUnion(limit=pool).plan_series(vp.Budget(3, 1e-3), nights)
     total = np.sqrt(np.cumsum(np.square(plan.spreads)))
     return replace(

@@ -1,4 +1,4 @@
-"""The three paths on which users weigh: in memory, within a limit, and in the tasks of Spark run in this process."""
+"""The three ways to weigh users: in memory, within a memory limit, and in Spark tasks that run in this process."""
 
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ BITS = 40
 
 
 class FewBits:
-    """Draws whose hashes agree in all but a few bits, which real ones do once in many millions of users."""
+    """Draws whose hashes agree in all but a few bits. Real hashes do so once in many millions of users."""
 
     def __init__(self, hashes):
         self.hashes = hashes
@@ -32,12 +32,12 @@ class FewBits:
 
 
 def tiny(room):
-    """Return a limit that nobody could ask for."""
+    """Return a limit lower than any that a caller can request."""
     return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
 
 
 def users_of(keys, sizes):
-    """Return a corpus in which the user at place p holds the word of p, as often as its size says."""
+    """Return a corpus in which the user at position p holds the word of p, repeated according to its size."""
     words = [f"w{place:03}" for place in range(len(keys))]
     return corpus_of([[[word] * size] for word, size in zip(words, sizes, strict=True)], keys)
 
@@ -47,13 +47,13 @@ def in_memory(corpus, secret):
 
 
 def within_limit(corpus, secret):
-    """Sort on disk, in a sorter that holds a few records; a user comes in blocks of a few positions."""
+    """Sort on disk with a sorter that holds few records; each user arrives in blocks of a few positions."""
     users = corpus.tokens, corpus.user_start, corpus.user_key
     return places_of(*in_weighing_order(*users, tiny(1 << 12), secret, ALL_LENGTHS), corpus)
 
 
 def on_spark(corpus, secret):
-    """Run the task that lays users out; it writes for every position the rank of its word."""
+    """Run the task that orders the users; for every position, it writes the rank of its word."""
     state = pieces(tasks._arrays_of(corpus))
     rows = [laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
     kept = dict(chain.from_iterable(row.items() for row in rows))
@@ -65,7 +65,7 @@ def sent(corpus):
 
 
 def places_of(tokens, user_start, user_key, corpus):
-    """Return whose the users are that were laid out, after checking that each of them is whole and alone."""
+    """Return the original positions of the ordered users, after checking that each user is complete and separate."""
     order = tokens[user_start[:-1]].tolist()
     assert user_key.tolist() == corpus.user_key[order].tolist()
     assert [np.asarray(part).tolist() for part in np.split(tokens, user_start[1:-1])] == [
@@ -83,7 +83,7 @@ def weights_of(histogram):
 
 
 def distance(one, other):
-    """Return how far two histograms lie apart in l2, in units of weight."""
+    """Return the l2 distance of two histograms, in units of weight."""
     return sum(((one.get(word, 0) - other.get(word, 0)) / 2**BITS) ** 2 for word in {*one, *other}) ** 0.5
 
 

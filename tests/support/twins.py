@@ -1,4 +1,4 @@
-"""Plans that lie: what a broken twin or a search runs, and no user can."""
+"""Plans with false guarantees, for deliberately broken variants and searches. Library users cannot create them."""
 
 from dataclasses import replace
 
@@ -6,10 +6,10 @@ from voxpop.privacy.planned import sealed
 
 
 def passed_off(plan, **changes):
-    """Return a plan with other numbers, as if they had been held against its budget."""
+    """Return a plan with changed values, as if these values had been checked against its budget."""
     return sealed(replace(plan, **changes), 0.0)
 
 
 def with_rounds(plan, **changes):
-    """Return a plan whose adaptive rounds have other numbers, as if they had been held against its budget."""
+    """Return a plan whose adaptive rounds have changed values, as if these had been checked against its budget."""
     return passed_off(plan, planned=replace(plan.planned, **changes))
