@@ -1,1 +1,1 @@
-"""Every table and figure, and speed against peers: one command each."""
+"""Tables and figures of the papers, comparisons, and speed against other libraries: one command for each result."""

@@ -1,6 +1,6 @@
 """Run all benchmarks with old results, oldest first. A repeated command continues an interrupted run.
 
-Benchmarks that measure time run first, one at a time; two others run at a time. What they print is in `out/benchmarks`.
+Benchmarks that measure time run first, one at a time. The others run two at a time. Logs are in `out/benchmarks`.
 
     python -m benchmarks.all                 # `make bench-all`
     python -m benchmarks.all NAME ...        # benchmarks whose name contains one of these
@@ -127,7 +127,7 @@ def main() -> int:
 
 
 def _run_all(waiting: list[Benchmark]) -> Iterator[tuple[float, str]]:
-    """Yield the result of each `timed_run`, those that run alone first."""
+    """Yield the result of each `timed_run`; benchmarks that measure time are first."""
     alone = [each for each in waiting if each.alone]
     yield from map(timed_run, alone)
     with ThreadPoolExecutor(AT_A_TIME) as threads:
@@ -140,14 +140,14 @@ def hours(waiting: list[Benchmark]) -> float:
 
 
 def timed_run(benchmark: Benchmark) -> tuple[float, str]:
-    """Return the minutes of `run`, and what it returns."""
+    """Return the minutes of `run`, and its result."""
     begun = time.monotonic()
     why = run(benchmark)
     return (time.monotonic() - begun) / 60, why
 
 
 def run(benchmark: Benchmark) -> str:
-    """Run the commands of a benchmark; return the reason of a failure, empty after a success."""
+    """Run the commands of a benchmark; return the reason for a failure, empty after a success."""
     python = ROOT / benchmark.environment / "bin" / "python"
     if not python.exists():
         return f"not run: {benchmark.environment} is not here; see the Makefile"

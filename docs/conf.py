@@ -31,9 +31,9 @@ exclude_patterns = ["_static", "**/.ipynb_checkpoints"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 nb_merge_streams = True
-nb_execution_mode = "off"  # a test runs the notebook where the data are; the site shows what it printed
+nb_execution_mode = "off"  # a test runs the notebook where the data exist; the site shows the saved outputs
 
-# A link that leads nowhere is a fault of the page. Types of other libraries and inner names have no page here.
+# A link without a target is an error of the page. Types of other libraries and private names have no page here.
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!voxpop\.\w+$).*")]
 
@@ -68,7 +68,7 @@ html_theme_options = {
 
 
 class ConsoleLexer(RegexLexer):
-    """Commands after `$ `, going on after a backslash; everything else is what they print, brackets and all."""
+    """Commands after `$ `, continued after a backslash; all other text is their output, including brackets."""
 
     name = "Voxpop console"
     tokens = {  # noqa: RUF012
@@ -96,7 +96,7 @@ def with_links(app, what, name, obj, options, lines) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the generated reference, and a lexer that does not take output for a prompt."""
+    """Connect the generated reference, and a lexer that does not mistake output for a prompt."""
     app.connect("autodoc-process-docstring", without_tables)
     app.connect("autodoc-process-docstring", with_links)
     app.add_lexer("console", ConsoleLexer)

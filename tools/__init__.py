@@ -1,1 +1,1 @@
-"""What maintainers run: licences, audit of dependencies, reproducible wheels."""
+"""Commands for maintainers: licences, audit of dependencies, reproducible wheels."""

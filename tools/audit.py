@@ -1,7 +1,7 @@
-"""Known faults of the locked dependencies, by pip-audit.
+"""Known vulnerabilities of the locked dependencies, by pip-audit.
 
-Exit code 0: none known. 1: some. 3: nobody who would know could be asked; a mirror may answer without knowing any
-advisory, so a version with a known fault is asked about first.
+Exit code 0: none is known. 1: some are known. 3: the advisory service gave no complete answer. A mirror may answer
+without any advisories, so the audit first checks a version with a known vulnerability.
 """
 
 import json
@@ -18,7 +18,7 @@ NONE, SOME, UNREACHED = 0, 1, 3
 
 
 def main() -> int:
-    """Ask, and say what came."""
+    """Audit the locked dependencies, print the result and return the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         control = Path(folder, "control.txt")
         control.write_text(f"{CONTROL}\n")
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def answers(requirements: Path, *options: str) -> list[dict[str, Any]] | None:
-    """Return what pip-audit says of each package, None where it could not ask."""
+    """Return the answer of pip-audit for each package, None if it got no answer."""
     call = [sys.executable, "-m", "pip_audit", "--requirement", str(requirements), "--disable-pip", *options]
     done = subprocess.run([*call, "--format", "json", "--timeout", "20"], capture_output=True, text=True)
     try:

@@ -1,8 +1,8 @@
-"""What a package index shows: README.md for readers without a checkout, and the addresses of the project.
+"""The description on a package index: README.md for readers without a checkout, and the addresses of the project.
 
-The address of the repository stands once, as `repository` in `[tool.voxpop]` of pyproject.toml. Where it is empty, no
-address is named: links become their own words and pictures are left out, so that nobody is sent to a page that is not
-there. `hatch_build.py` calls this whenever a wheel or an sdist is built.
+The address of the repository is set once, as `repository` in `[tool.voxpop]` of pyproject.toml. If it is empty, no
+address is published: links become plain text and pictures are left out, so that no link leads to a missing page.
+`hatch_build.py` calls this module whenever a wheel or an sdist is built.
 """
 
 import re
@@ -17,7 +17,7 @@ PAGES = {"Documentation": "docs/index.md", "Changelog": "CHANGELOG.md", "Securit
 
 
 def address_of(pyproject: Mapping[str, Any]) -> str:
-    """Return the address of the repository without a slash at its end; empty where there is none yet."""
+    """Return the address of the repository without a slash at its end; empty if it is not set."""
     address: str = pyproject["tool"]["voxpop"]["repository"]
     return address.rstrip("/")
 
@@ -30,11 +30,11 @@ def urls(address: str) -> dict[str, str]:
 
 
 def described(text: str, address: str) -> str:
-    """Return a page without links that only a checkout has.
+    """Return a page without links that only work in a checkout.
 
     Args:
-        text: of README.md.
-        address: of the repository, or empty.
+        text: text of README.md.
+        address: address of the repository, or empty.
     """
     if not address:
         return LINK.sub(r"\1", PICTURE.sub("", LINKED_PICTURE.sub("", text)))

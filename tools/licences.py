@@ -1,4 +1,4 @@
-"""The licences of all that voxpop installs: python -m tools.licences writes docs/licences.md, --check compares."""
+"""Licences of all packages that voxpop installs: python -m tools.licences writes docs/licences.md, --check compares."""
 
 import re
 import sys
@@ -43,7 +43,7 @@ def required() -> dict[str, str]:
 
 
 def licence_of(package: Distribution) -> str:
-    """Return what a package states: the expression, else its classifiers, else the first line of its text."""
+    """Return the licence of a package: the expression, else its classifiers, else the first line of its text."""
     stated = package.metadata.get("License-Expression")
     kinds = [each.split(" :: ")[-1] for each in package.metadata.get_all("Classifier", []) if "License ::" in each]
     text = (package.metadata.get("License") or "not stated").strip().splitlines()[0]
@@ -51,7 +51,7 @@ def licence_of(package: Distribution) -> str:
 
 
 def main() -> int:
-    """Write the page, or say what is wrong with it."""
+    """Write or check the page, print errors and return the exit code."""
     licences = required()
     wrong = [name for name, said in licences.items() if FORBIDDEN.search(said) or not ALLOWED.search(said)]
     if wrong:

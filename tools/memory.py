@@ -1,9 +1,8 @@
-"""Read and extract an input ten times larger than the bound, and say what memory it took: python -m tools.memory.
+"""Read and extract an input ten times larger than the bound, and print the memory used: python -m tools.memory.
 
-The input is made once, in out/, and is what tests/support/memory_input.py writes: words of fifteen letters, such as
-keys have, since time goes by words and the bound by bytes. N-grams run at epsilon 0.5: the distinct phrases
-that may be released are numbered in memory, a million of them at this bound, and twelve are tried for each
-released word.
+tests/support/memory_input.py writes the input once, in out/. Its words have fifteen letters, like keys, since time
+depends on the number of words and the bound on bytes. N-grams run at epsilon 0.5: the distinct phrases that may be
+released are numbered in memory, a million of them at this bound, and twelve are tried for each released word.
 """
 
 import re
@@ -18,25 +17,25 @@ INPUT = ROOT / "out" / "memory.parquet"
 
 
 def main() -> int:
-    """Measure and compare."""
+    """Measure the peak memory; return 0 if it is within the bound, else 1."""
     times, peak = measured()
     print(f"input {times:.1f} times the bound; peak {peak} MiB of {BOUND >> 20}")
     return 0 if peak << 20 <= BOUND else 1
 
 
 def measured() -> tuple[float, int]:
-    """Make the input if need be and run in a process of its own.
+    """Write the input if it does not exist, and run in a separate process.
 
     Returns:
-        How many times larger than the bound the input is, and the peak in MiB.
+        The size of the input divided by the bound, and the peak in MiB.
 
     Raises:
-        CalledProcessError: where making or running fails.
+        CalledProcessError: If writing the input or running fails.
     """
     if not INPUT.exists():
         INPUT.parent.mkdir(exist_ok=True)
         size = 10 * BOUND + BOUND // 3  # in memory; the file is a little smaller
-        part = INPUT.with_suffix(".part")  # one that was interrupted is not taken for all of it
+        part = INPUT.with_suffix(".part")  # an interrupted file is not used as the input
         call = [sys.executable, str(ROOT / "tests" / "support" / "memory_input.py"), str(part), str(size), "15"]
         subprocess.run(call, check=True)
         part.rename(INPUT)
@@ -51,7 +50,7 @@ def measured() -> tuple[float, int]:
 
 
 def run() -> None:
-    """Read and release, saying after each how long it took and the peak so far."""
+    """Read and release; print the seconds and the peak so far after each step."""
     import voxpop as vp
 
     begun = time.perf_counter()
@@ -67,7 +66,7 @@ def _say(what: str, begun: float) -> None:
 
 
 def megabytes_of(field: str) -> int:
-    """Return MiB of this process, by Linux: VmHWM is its peak so far, RssFile the mapped files now in memory."""
+    """Return a memory field of Linux in MiB: VmHWM is the peak of the process so far, RssFile mapped files."""
     said = re.search(rf"^{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert said is not None
     return int(said[1]) >> 10

@@ -1,4 +1,4 @@
-"""Build the wheel twice, from copies in two places, and compare the bytes: python -m tools.wheel."""
+"""Build the wheel twice, from copies in two folders, and compare the bytes: python -m tools.wheel."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ def built(folder: Path) -> Path:
 
 
 def main() -> int:
-    """Say whether both are the same, and keep one in dist/."""
+    """Return 0 if both wheels are the same, else 1; copy one to dist/."""
     with tempfile.TemporaryDirectory() as here:
         first, second = built(Path(here, "one")), built(Path(here, "another", "place"))
         digests = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in (first, second)]

@@ -1,10 +1,10 @@
-"""Try the wheel as strangers install it: python -m tools.wheels_tried [FOLDER] [--publish].
+"""Test the wheel as users install it: python -m tools.wheels_tried [FOLDER] [--publish].
 
-Builds sdist and wheel, checks their descriptions with twine, and installs the wheel into clean environments: for each
-Python of `PYTHONS` that this machine has, once with the newest dependencies that the wheel allows and once with the
-oldest. In each environment somebody releases from a CSV file at the command line, and from Python; then every extra
-must resolve. Prints a table; the exit code is 1 where anything failed. With --publish it also fails where the address
-of the repository is not set.
+The program builds sdist and wheel, checks their descriptions with twine, and installs the wheel into clean
+environments: for each Python of `PYTHONS` on this machine, once with the newest dependencies that the wheel allows and
+once with the oldest. In each environment it releases from a CSV file at the command line, and from Python; then every
+extra must resolve. It prints a table; the exit code is 1 if anything failed. With --publish it also fails if the
+address of the repository is not set.
 """
 
 import os
@@ -43,7 +43,7 @@ vp.exports.write(words, "words.txt")
 
 
 def main() -> int:
-    """Build, check and try; print a row for each environment."""
+    """Build, check and test the wheel; print a row for each environment."""
     named = [each for each in sys.argv[1:] if each != "--publish"]
     folder = Path(named[0]).resolve() if named else Path(tempfile.mkdtemp(prefix="voxpop-wheels-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def built(folder: Path) -> Path:
-    """Return the wheel, built from the sdist as an index would have it."""
+    """Return the wheel, built from the sdist as for an index."""
     dist = folder / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "build", "--outdir", dist, ROOT], check=True, stdout=subprocess.DEVNULL)
@@ -69,7 +69,7 @@ def built(folder: Path) -> Path:
 
 
 def described_badly(wheel: Path) -> int:
-    """Return how much is wrong with the description that an index would show: twine, and links that lead nowhere."""
+    """Return the number of errors in the description for an index: a failure of twine, and relative links."""
     failed = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *wheel.parent.iterdir()], check=False)
     relative = relative_links(description(wheel))
     for link in relative:
@@ -83,19 +83,19 @@ def description(wheel: Path) -> str:
 
 
 def metadata(wheel: Path) -> str:
-    """Return what a wheel says of itself."""
+    """Return the metadata of a wheel."""
     with ZipFile(wheel) as archive:
         name = next(each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
         return archive.read(name).decode()
 
 
 def relative_links(text: str) -> list[str]:
-    """Return the targets of links and pictures that only a checkout has."""
+    """Return the targets of links and pictures that exist only in a checkout."""
     return re.findall(r"\]\(((?!https?:|mailto:|#)[^)]*)\)", text)
 
 
 def has_no_address(wheel: Path) -> bool:
-    """Say whether the wheel names no address of the project."""
+    """Return whether the wheel contains no address of the project, and print a message if so."""
     if "\nProject-URL: Homepage, https://" in metadata(wheel).partition("\n\n")[0]:
         return False
     print("pyproject.toml names no address of the repository: see docs/releasing.md")
@@ -103,10 +103,10 @@ def has_no_address(wheel: Path) -> bool:
 
 
 def pythons() -> Iterator[str]:
-    """Yield the Pythons that can be had here, without asking anybody for one."""
+    """Yield the Pythons that are installed here, without a download."""
     for version in PYTHONS:
         found = uv("python", "find", "--no-python-downloads", version)
-        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # which are on nobody's PATH
+        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # these are not on the PATH
         if found.returncode == 0:
             yield found.stdout.strip()
         elif kept:
@@ -114,7 +114,7 @@ def pythons() -> Iterator[str]:
 
 
 def row(folder: Path, wheel: Path, python: str, which: str) -> bool:
-    """Try one environment and print what happened."""
+    """Test one environment and print its row; return whether it passed."""
     begun = time.perf_counter()
     version = subprocess.run(
         [python, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"],
@@ -136,7 +136,7 @@ def row(folder: Path, wheel: Path, python: str, which: str) -> bool:
 
 
 def install(place: Path, wheel: Path, python: str, which: str) -> str:
-    """Install the wheel with the newest or the oldest dependencies; return what went wrong."""
+    """Install the wheel with the newest or the oldest dependencies; return the error, empty after a success."""
     uv("venv", "--python", python, str(place / "env"))
     needs = place / "needs.txt"
     needs.write_text("\n".join(project()["dependencies"]))
@@ -146,7 +146,7 @@ def install(place: Path, wheel: Path, python: str, which: str) -> str:
 
 
 def used(place: Path) -> str:
-    """Release from the command line and from Python; return what went wrong."""
+    """Release from the command line and from Python; return the error, empty after a success."""
     rows = "".join(f"{who},{('tea', 'milk', 'oats')[who % 3]}\n" for who in range(ROWS))
     (place / "small.csv").write_text(f"who,what\n{rows}")
     (place / "script.py").write_text(SCRIPT)
@@ -175,7 +175,7 @@ def known(place: Path, package: str) -> str:
 
 
 def resolves(folder: Path, wheel: Path, extra: str) -> bool:
-    """Say whether an extra can be installed, without doing so."""
+    """Return whether an extra can be installed, without installing it."""
     here = next(folder.glob("*-newest"))
     done = uv("pip", "install", "--dry-run", "--python", str(here / "env"), f"voxpop[{extra}] @ {wheel.as_uri()}")
     print(f"extra {extra}: {'resolves' if done.returncode == 0 else done.stderr.strip().splitlines()[-1]}", flush=True)
@@ -188,14 +188,14 @@ def extras() -> list[str]:
 
 
 def project() -> dict[str, dict[str, list[str]]]:
-    """Return what pyproject.toml says of the project."""
+    """Return the table `project` of pyproject.toml."""
     found: dict[str, dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return found
 
 
 def uv(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Call uv, with the certificates that this machine trusts, and return what it said."""
-    # What older and what newer ones are told by.
+    """Call uv with the certificates that this machine trusts, and return its result."""
+    # UV_NATIVE_TLS is for older versions of uv, UV_SYSTEM_CERTS for newer ones.
     trusting = {**os.environ, "UV_NATIVE_TLS": "true", "UV_SYSTEM_CERTS": "true"}
     call = [sys.executable, "-m", "uv", *arguments]
     return subprocess.run(call, env=trusting, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """Algorithms by other authors, for comparisons only. They read private data, and their noise is drawn in doubles.
 
-| file | holds |
+| file | contents |
 |---|---|
 | `all_grams.py` | set union over grams of all lengths, without pruning (DPNE's three baselines) |
 | `gram_draws.py` | sequences drawn from the published gram model (CAC12) |
@@ -11,7 +11,7 @@
 | `renyi.py` | selection by Rényi divergence at one order (2026), reconstructed |
 | `priv_tree.py` | sequences by PrivTree's splits of contexts (Zhang, Xiao, Xie, 2016), from memory |
 | `hitting.py` | k-hitting sets (Dick, Joseph, Raman, 2026), from summaries |
-| `held.py` | who holds what, and missing mass |
+| `held.py` | pairs of user and item, and missing mass |
 | `noise.py` | noise of the baselines, drawn in doubles |
 """
 

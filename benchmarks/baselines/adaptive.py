@@ -1,21 +1,21 @@
-"""MAD and MAD2R, reconstructed: weight beyond the threshold is sent back to users, who spread it over their items.
+"""MAD and MAD2R, reconstructed: users get back the weight above a limit and spread it over their items.
 
 Source: Chen, Cohen-Addad, Epasto, Zadimoghaddam, "Scalable Private Partition Selection via Adaptive Weighting" (ICML
-2025). We did not have the paper's text or code: the stages and parameters are as described elsewhere (d_max 50, beta
-2, C_lb 1, C_ub 3, b_min 0.5, b_max 2, a tenth of epsilon for the first round), what lies between is ours. So nothing
-here is a statement about the paper; compare with care.
+2025). We did not have the paper's text or code. The stages and parameters are as described elsewhere (d_max 50, beta
+2, C_lb 1, C_ub 3, b_min 0.5, b_max 2, a tenth of epsilon for the first round); we reconstructed the remaining steps. So
+nothing here is a statement about the paper; compare with care.
 
-*MAD.* Users of at most d_max items take part. Each starts with 1 / n of its n items; what an item has above tau = rho
-+ beta sigma goes back to those who gave it, in proportion; each user adds 1 / d_max of what it got back to each of
-its items; at last everybody adds 1 / sqrt(n) - 1 / n. Users of more items give 1 / sqrt(n). With even shares the
-extra user moves the weights by at most sqrt(1 + s (1 - s) / d_max) in l2, where s is the share of it that is sent
-back: above 1, though little (1.0025 for d_max 50). `tests/comparisons/test_mad.py` finds it on this code;
-`even_sensitivity` says where it comes from.
+*MAD.* Users with at most d_max items take part. Each user starts with 1 / n for each of its n items. The weight of an
+item above tau = rho + beta sigma returns to the users who gave it, in proportion. Each user adds 1 / d_max of the
+returned weight to each of its items. At the end, every user adds 1 / sqrt(n) - 1 / n. Users with more items give 1 /
+sqrt(n). With even shares, an added user moves the weights by at most sqrt(1 + s (1 - s) / d_max) in l2, where s is the
+share of its weight that is returned: slightly above 1 (1.0025 for d_max 50). `tests/comparisons/test_mad.py` finds this
+distance for this code; `even_sensitivity` derives it.
 
-*MAD2R.* A first round of MAD; then what it released, and what will hardly be released (noisy weight + C_ub sigma
-below the next threshold), is left out; an item that is sure already (noisy weight - C_lb sigma above the threshold)
-gets less, at least b_min of an even share, and the others share what that saves, at most b_max of an even share each.
-Uneven shares move further: see `BIASED_SENSITIVITY`.
+*MAD2R.* The first round is MAD. The second round leaves out the released items, and the items that are unlikely to be
+released (noisy weight + C_ub sigma below the next threshold). An item whose release is already safe (noisy weight -
+C_lb sigma above the threshold) gets less, at least b_min of an even share. The other items share the saved weight, at
+most b_max of an even share each. Uneven shares move the weights further: see `BIASED_SENSITIVITY`.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from voxpop.privacy.calibrate import Scale
 from voxpop.privacy.secret import Secret
 
 FIRST: Final = 0.1
-"""The first round's share of MAD2R."""
+"""The share of the budget that the first round of MAD2R gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class AdaptiveNumbers:
     """The parameters of MAD and MAD2R, as published.
 
     Attributes:
-        most: d_max, most items of a user who takes part in sending weight back.
-        beta: tau lies this many sigma above the threshold.
+        most: d_max, most items of a user who takes part in the return of weight.
+        beta: tau is this number of sigmas above the threshold.
         lower: C_lb.
         upper: C_ub.
         least_bias: b_min.
@@ -59,17 +59,19 @@ class AdaptiveNumbers:
 
 PUBLISHED: Final = AdaptiveNumbers()
 BIASED_SENSITIVITY: Final = 1.0182
-"""How far one user moves a biased round with the published numbers: the largest found, by a grid over how many of its
-items need less, and how much less. The user's items that need 0.6 of a share are full, so it spends what comes back on
-the others, to which it gives most already."""
+"""The largest l2 distance found by which one user moves a biased round with the published numbers. The search is a grid
+over the number of the user's items that need less than an even share, and over this smaller share. In the worst case
+found, the items that need 0.6 of a share are full, so the returned weight goes to the other items, which already get
+the most."""
 
 
 def even_sensitivity(most: int) -> float:
-    """Return how far one user moves MAD with even shares, at most: half of it sent back to users of the same items.
+    """Return the largest l2 distance by which one user moves MAD with even shares.
 
-    Let the extra user hold n <= d items, and let a share s of its unit be sent back. Its items keep 1 - s of it, those
-    that are not full, and each item gets at most s / d of what is sent back: its n items, and d - n others. The squares
-    add up to at most 1 + s (2 sqrt(n) / d - 2 / sqrt(n) + 1 / n - s / d), which is largest at n = d and s = 1 / 2.
+    The maximum is reached if half of the user's unit returns to users of the same items. Let the added user hold n <= d
+    items, and let a share s of its unit be returned. Its items that are not full keep 1 - s of the unit. Each item
+    gets at most s / d of the returned weight: the n items of the user, and d - n others. The squares add up to at most
+    1 + s (2 sqrt(n) / d - 2 / sqrt(n) + 1 / n - s / d), which is largest at n = d and s = 1 / 2.
 
     Example:
         >>> round(even_sensitivity(50), 5)
@@ -82,9 +84,9 @@ def adaptive_weights(held: PrivatePairs, shares: Floats, tau: float, most: int) 
     """Return the weights of MAD: float64 (size).
 
     Args:
-        held: who holds what.
-        shares: float64 (pairs), what a user would give each item at once, at most 1 in l2 a user.
-        tau: weight beyond which it is sent back.
+        held: pairs of user and item.
+        shares: float64 (pairs), the share of each item if no weight is returned, at most 1 in l2 per user.
+        tau: weight above which weight is returned.
         most: d_max.
     """
     sizes = np.repeat(held.sizes, held.sizes)
@@ -99,17 +101,17 @@ def adaptive_weights(held: PrivatePairs, shares: Floats, tau: float, most: int) 
 
 
 def even_shares(held: PrivatePairs) -> Floats:
-    """Return 1 / sqrt(n) for each item of a user of n: float64 (pairs)."""
+    """Return 1 / sqrt(n) for each item of a user with n items: float64 (pairs)."""
     return np.repeat(np.maximum(held.sizes, 1) ** -0.5, held.sizes)
 
 
 def biased_shares(held: PrivatePairs, bias: Floats, most_bias: float) -> Floats:
-    """Return shares that give less to items of a bias below 1, and what is saved to the user's others.
+    """Return shares that give less to items with a bias below 1, and the saved weight to the user's other items.
 
     Args:
-        held: who holds what.
-        bias: float64 (size), at most 1: how much of an even share an item needs.
-        most_bias: most of an even share that another item gets.
+        held: pairs of user and item.
+        bias: float64 (size), at most 1: the part of an even share that an item needs.
+        most_bias: the largest multiple of an even share that another item gets.
     """
     mine = bias[held.items]
     low, users, count = mine < 1.0, held.users, held.sizes.size
@@ -124,11 +126,11 @@ def private_mad(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, 
     """Return which items MAD releases: bool (size).
 
     Args:
-        held: who holds what.
+        held: pairs of user and item.
         budget: epsilon and delta.
         limit: most items of one user.
         secret: source of samples and noise.
-        sensitivity: what the noise is scaled for: 1 as published.
+        sensitivity: the sensitivity for which the noise is scaled: 1 as published.
     """
     (scale,) = published_scales(budget, limit, sensitivity=sensitivity)
     left = held.drawn(limit, secret, "mad")
@@ -147,13 +149,13 @@ def private_mad2r(
     """Return which items MAD2R releases: bool (size).
 
     Args:
-        held: who holds what.
+        held: pairs of user and item.
         budget: epsilon and delta.
         limit: most items of one user, in each round.
         secret: source of samples and noise.
-        sensitivity: what the noise of the second round is scaled for: 1 as published.
-        split_epsilon: whether epsilon and delta are split between the rounds, as published; else both rounds share one
-            Gaussian budget, as rounds of ours do.
+        sensitivity: the sensitivity for which the noise of the second round is scaled: 1 as published.
+        split_epsilon: if true, the rounds split epsilon and delta, as published; else both rounds share one
+            Gaussian budget, as in the rounds of Voxpop.
     """
     first, second = two_scales(budget, limit, sensitivity, split_epsilon=split_epsilon)
     left = held.drawn(limit, secret, "mad2r/0")
@@ -179,7 +181,7 @@ def two_scales(budget: Budget, limit: int, sensitivity: float, *, split_epsilon:
 
 
 def _round(held: PrivatePairs, shares: Floats, scale: Scale, secret: Secret, purpose: str) -> tuple[Mask, Floats]:
-    """Return what one round of MAD releases, and the noisy weights, -inf where there is no weight."""
+    """Return the items that one round of MAD releases, and the noisy weights: -inf for items without weight."""
     tau = scale.threshold + PUBLISHED.beta * scale.scale
     weights = adaptive_weights(held, shares, tau, PUBLISHED.most)
     noisy = np.where(weights > 0, weights + scale.scale * gaussian(secret, purpose, held.size), -np.inf)

@@ -1,7 +1,7 @@
-"""What the paper compares with: set union over grams, without pruning (DPNE, Section 3.1.2).
+"""The paper's baselines: set union over grams, without pruning (DPNE, Section 3.1.2).
 
-All three are private: a gram is an item, and users weigh all grams that they hold. They release less, since most of a
-user's weight goes to grams that nobody else has.
+All three are private: each gram is an item, and users weigh all grams that they hold. They release fewer grams, since
+most of a user's weight goes to grams that no other user holds.
 """
 
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AllGrams:
-    """Every gram of a corpus up to a length, numbered: private, and large (4 bytes a token and length).
+    """All grams of a corpus up to a length, with ids: private, and large (4 bytes per token and length).
 
     Attributes:
-        corpus: where they are from.
-        ids: int32 by position, for each length; -1 where no gram of that length starts.
-        names: int64 by id, for each length from 2 on: the ids of its two parts one shorter.
+        corpus: the source of the grams.
+        ids: int32 by position, for each length; -1 at positions where no gram of that length starts.
+        names: int64 by id, for each length from 2 on: the ids of its prefix and suffix, each one token shorter.
     """
 
     corpus: "LocalCorpus"
@@ -65,11 +65,11 @@ class AllGrams:
         return AllGrams(corpus, tuple(ids), tuple(names))
 
     def size(self, length: int) -> int:
-        """Return how many distinct grams of a length there are."""
+        """Return the number of distinct grams of a length."""
         return len(self.corpus.vocabulary) if length == 1 else self.names[length - 2].size
 
     def order(self, length: int) -> Int64s:
-        """Return the ids of a length from 2 on by rising name, sorted once."""
+        """Return the ids of a length from 2 on by rising name; the order is computed once."""
         if length not in self._orders:
             self._orders[length] = np.argsort(self.names[length - 2])
         return self._orders[length]
@@ -79,7 +79,7 @@ class AllGrams:
         return {}
 
     def tokens(self, length: int, ids: Int64s) -> Int32s:
-        """Return the tokens of grams, one row each."""
+        """Return the tokens of grams, one row for each gram."""
         if length == 1:
             return ids.astype(np.int32)[:, None]
         names = self.names[length - 2][ids]
@@ -87,7 +87,7 @@ class AllGrams:
         return np.hstack([prefixes, suffixes[:, -1:]])
 
     def holdings(self, lengths: list[int]) -> Holdings:
-        """Return what users hold of grams of these lengths; ids of later lengths come after those of earlier ones."""
+        """Return the grams of these lengths that users hold; ids of later lengths follow the ids of earlier ones."""
         first = np.cumsum([0, *(self.size(length) for length in lengths)])
         columns = [
             np.where(self.ids[length - 1] >= 0, self.ids[length - 1] + start, -1).astype(np.int32)
@@ -98,12 +98,12 @@ class AllGrams:
 
 
 def dpsu_all(grams: AllGrams, budget: Budget, limit: int, seed: int | None = None) -> Release:
-    """Release grams of all lengths by one set union in which they are all alike.
+    """Release grams of all lengths by one set union that treats all lengths alike.
 
     Args:
         grams: all grams of the corpus.
-        budget: what may be spent.
-        limit: most grams of one user and length; the union allows as many times that as there are lengths.
+        budget: the epsilon and delta that the release may spend.
+        limit: most grams of one user and length; the limit of the union is this times the number of lengths.
         seed: makes the release reproducible and NOT private.
     """
     lengths = list(range(1, len(grams.ids) + 1))
@@ -111,7 +111,7 @@ def dpsu_all(grams: AllGrams, budget: Budget, limit: int, seed: int | None = Non
 
 
 def dpsu_even(grams: AllGrams, budget: Budget, limit: int, seed: int | None = None) -> Release:
-    """Release grams by one set union for each length, which share the budget evenly; see `dpsu_all`."""
+    """Release grams by one set union for each length; the unions share the budget evenly; see `dpsu_all`."""
     return _union(grams, budget, "DPSU-even", [[length] for length in range(1, len(grams.ids) + 1)], limit, seed)
 
 
@@ -144,7 +144,7 @@ def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], l
 
 
 def _keep_all(levels: "MemoryLengthWalk") -> tuple[Int32s, Int64s | None]:
-    """Keep every gram that occurs, with its present number, in a walk that otherwise keeps the released ones.
+    """Keep every gram that occurs, with its current number, in a walk that otherwise keeps only released grams.
 
     Returns:
         int32 by position, the number of the gram that starts there, which `extend` overwrites; and the names of the

@@ -1,8 +1,8 @@
-"""Chains of fixed memory, to compare with: all n-grams of one length get noise, and nothing is explored.
+"""Chains of fixed memory, for comparison: all n-grams of one length get noise, and nothing is explored.
 
-`Chain(1)` is the unigram model: symbols and ends are drawn independently. Beginnings have contexts of their own, so a
-sequence of L symbols takes L + 1 steps and the sensitivity is max_length + 1. The release is (epsilon, 0)-private for
-one user added or removed: one histogram, integer Laplace noise, the rest is post-processing.
+With grams of length 1, the chain is the unigram model: symbols and ends are drawn independently. Beginnings have
+separate contexts, so a sequence of L symbols takes L + 1 steps and the sensitivity is max_length + 1. The release is
+(epsilon, 0)-private for one user added or removed: one histogram with integer Laplace noise, then post-processing.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Chain:
 
     Attributes:
         width: number of symbols and the end mark.
-        memory: how many symbols back a step looks.
+        memory: number of preceding symbols on which a step depends.
         max_length: most symbols of a sequence.
         counts: int64 (contexts * width), noisy, at least 0.
     """
@@ -44,7 +44,7 @@ class Chain:
         return float(self.counts.reshape(-1, self.width)[:, -1].sum())
 
     def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
-        """Return the symbols of one sequence per seed, one after the other, and how many each has."""
+        """Return the symbols of one sequence per seed, concatenated, and the size of each sequence."""
         rows = self.counts.reshape(-1, self.width).astype(np.float64)
         sums = np.cumsum(rows, axis=1)
         sums /= np.maximum(sums[:, -1:], 1.0)
@@ -61,7 +61,7 @@ def release_chain(
     """Release all grams of one length with noise.
 
     Args:
-        sequences: from `one_sequence_each`: private.
+        sequences: private sequences, from `one_sequence_each`.
         alphabet: number of symbols.
         max_length: most symbols of one sequence.
         gram: length of the grams; the memory is one less.
@@ -69,10 +69,10 @@ def release_chain(
         secret: source of the noise.
 
     Returns:
-        The chain: public.
+        The chain, which is public.
 
     Raises:
-        InputError: where there are too many possible grams.
+        InputError: If there are too many possible grams.
     """
     width = alphabet + 1
     if width**gram > MOST_BINS:
@@ -86,15 +86,15 @@ def release_chain(
 
 @jit
 def count_steps(symbols: Int32s, width: int, contexts: int, counts: Int64s) -> None:
-    """Count (context, what follows) over all sequences, their ends included.
+    """Count the pairs of a context and the next symbol over all sequences, including their ends.
 
     Args:
-        symbols: int32, sequences one behind the other, each with its end mark.
+        symbols: int32, concatenated sequences, each with its end mark.
         width: number of symbols and the end mark.
         contexts: width to the power of the memory.
-        counts: int64 (contexts * width), added to.
+        counts: int64 (contexts * width), increased in place.
     """
-    # width - 1 in every place: before a sequence stands nothing but end marks.
+    # width - 1 in every place: only end marks precede a sequence.
     context = contexts - 1
     for position in range(symbols.size):
         symbol = symbols[position]
@@ -114,12 +114,12 @@ def draw_chains(
         most: most symbols of a sequence.
         width: number of symbols and the end mark.
         contexts: width to the power of the memory.
-        sums: float64 (contexts * width), running sums of chances within each context.
+        sums: float64 (contexts * width), running sums of probabilities within each context.
         symbols_out: int32, written; room for `most` symbols per seed.
         sizes: int64 by seed, written.
 
     Returns:
-        How many symbols were written.
+        The number of written symbols.
     """
     size = 0
     for number in range(seeds.size):

@@ -1,21 +1,22 @@
-"""Rounds of the weighted Gaussian mechanism: the basic one, DP-SIPS, and what PipelineDP calls weighted Gaussian.
+"""Rounds of the weighted Gaussian mechanism: the basic mechanism, DP-SIPS, and PipelineDP's weighted Gaussian.
 
 *Basic*: Gopi et al., "Differentially Private Set Union" (ICML 2020), Theorem B.2: even l2 shares, half of delta for
 the noise, half for the threshold.
 
 *DP-SIPS*: Swanberg, Desfontaines, Haney, "DP-SIPS: A simpler, more scalable mechanism for differentially private
-partition selection" (2023): some rounds of it, what was released left out of the next. Each round gets a share r of
-what the next one gets, of 1 / sigma^2 and of delta; three rounds and r = 0.3, as public implementations have it (we
-did not have the paper's text). Noise of all rounds is accounted as one Gaussian, with half of delta.
+partition selection" (2023): several rounds of the basic mechanism. Each round leaves out the items that earlier rounds
+released. Each round gets a share r of the 1 / sigma^2 and of the delta of the next round. There are three rounds and
+r = 0.3, as in public implementations (we did not have the paper's text). The noise of all rounds is accounted as one
+Gaussian, with half of delta.
 
-*PipelineDP 0.3.1*, `WEIGHTED_GAUSSIAN_THRESHOLDING`, read and run: it weighs items like the basic mechanism, by 1 /
-sqrt(n), calibrates sigma for the sensitivity of 1 that this has, and then hands sigma to a selector that takes it for
-the noise of one item among `limit` whole counts and multiplies it by sqrt(limit). So its noise is sqrt(limit) times
-what is needed: with limit 100 an item needs a weight of 70 instead of 7. Private, but of little use beyond limit 1.
-`as_run=False` leaves the factor out, which makes it the basic mechanism with the threshold (1 - delta/2)^(1/limit) at
-weight 1.
+*PipelineDP 0.3.1*, `WEIGHTED_GAUSSIAN_THRESHOLDING`, according to its code and to runs of it: it weighs items like the
+basic mechanism, by 1 / sqrt(n), and calibrates sigma for the resulting sensitivity of 1. Then it passes sigma to a
+selector that treats sigma as the noise of one item among `limit` whole counts and multiplies it by sqrt(limit). So the
+noise is sqrt(limit) times the noise that is needed: with limit 100 an item needs a weight of 70 instead of 7. The
+mechanism is private, but of little use for limits above 1. `as_run=False` leaves the factor out. The result is the
+basic mechanism with the threshold (1 - delta/2)^(1/limit) at weight 1.
 
-All thresholds are those of `voxpop.privacy.calibrate` or of the formula given; noise is drawn in doubles.
+All thresholds are computed by `voxpop.privacy.calibrate` or by the formula given; noise is drawn in doubles.
 """
 
 from math import sqrt
@@ -44,8 +45,8 @@ def published_scales(
     Args:
         budget: epsilon and delta of all rounds together.
         limit: most items of one user.
-        fractions: share of each round, of 1 / sigma^2 and of delta.
-        sensitivity: how far one user moves the weights of a round, in l2.
+        fractions: share of each round in 1 / sigma^2 and in delta.
+        sensitivity: the largest l2 distance by which one user moves the weights of a round.
     """
     novelty = UniqueItems(limit, "even", limit**-0.5, 2)
     whole, scales = sigma(budget.epsilon, budget.delta / 2, sensitivity), []
@@ -57,7 +58,7 @@ def published_scales(
 
 
 def even_weights(held: PrivatePairs) -> Floats:
-    """Return what items weigh where a user of n gives each 1 / sqrt(n): float64 (size)."""
+    """Return the weights of items if a user with n items gives each item 1 / sqrt(n): float64 (size)."""
     shares = np.repeat(np.maximum(held.sizes, 1) ** -0.5, held.sizes)
     return np.bincount(held.items, shares, held.size).astype(np.float64)
 
@@ -72,15 +73,15 @@ def passed(weights: Floats, scale: Scale, secret: Secret, purpose: str) -> Mask:
 def private_dp_sips(
     held: PrivatePairs, budget: Budget, limit: int, secret: Secret, rounds: int = SIPS_ROUNDS, ratio: float = SIPS_RATIO
 ) -> Mask:
-    """Return which items DP-SIPS releases; with one round, the basic mechanism: bool (size).
+    """Return which items DP-SIPS releases: bool (size). With one round, it is the basic mechanism.
 
     Args:
-        held: who holds what.
+        held: pairs of user and item.
         budget: epsilon and delta.
         limit: most items of one user, drawn anew in each round.
         secret: source of samples and noise.
-        rounds: how many.
-        ratio: what a round gets of what the next one gets.
+        rounds: number of rounds.
+        ratio: the budget of a round relative to the next round.
     """
     raw = [ratio ** (rounds - 1 - number) for number in range(rounds)]
     scales = published_scales(budget, limit, tuple(share / sum(raw) for share in raw))
@@ -97,7 +98,7 @@ def pipeline_dp_scale(budget: Budget, limit: int, *, as_run: bool = True) -> Sca
     Args:
         budget: epsilon and delta.
         limit: its `max_partitions_contributed`.
-        as_run: with the factor sqrt(limit) of version 0.3.1.
+        as_run: whether to include the factor sqrt(limit) of version 0.3.1.
     """
     spread = sigma(budget.epsilon, budget.delta / 2) * (sqrt(limit) if as_run else 1.0)
     each = -np.expm1(np.log1p(-budget.delta / 2) / limit)

@@ -1,16 +1,17 @@
-"""Draws from the published gram model (CAC12), to compare with: stronger than the paper's own synthesis.
+"""Draws from the published gram model (CAC12), for comparison: stronger than the paper's own synthesis.
 
-The synthesis of 4.3.5 makes too many and too short sequences. Here sequences are drawn from the consistent counts, with
-beginnings that are estimated from them, so that comparisons do not profit from that weakness. Post-processing only.
+The synthesis of 4.3.5 draws too many sequences, and they are too short. Here sequences are drawn from the consistent
+counts, with beginnings that are estimated from these counts, so that comparisons do not profit from that weakness. All
+of it is post-processing.
 
-A gram g occurs either at the beginning of a sequence or behind some symbol z, so the number of sequences that begin
-with g is s(g) = c(g) - sum over z of c(zg). In consistent counts, with P_g(y) the chance of y behind g,
+A gram g occurs either at the beginning of a sequence or after some symbol z, so the number of sequences that begin
+with g is s(g) = c(g) - sum over z of c(zg). In consistent counts, with P_g(y) the probability of y after g,
 
-    s(gy) = s(g) P_g(y) - sum over nodes zg of c(zg) (P_zg(y) - P_g(y)),
+    s(gy) = s(g) P_g(y) - sum over nodes zg of c(zg) (P_zg(y) - P_g(y)).
 
-and the sum runs over released children only, since elsewhere zg has its neighbour's chance P_g. The deviation from
-s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 standard deviations / deviation)^2), the
-nonnegative garrote; with much noise a beginning behaves like any other place.
+The sum includes released children only, since all other symbols at zg have the probability P_g of its neighbour. The
+deviation from s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 standard deviations /
+deviation)^2), the nonnegative garrote. With much noise, a beginning is treated like any other place.
 """
 
 from dataclasses import dataclass, replace
@@ -25,12 +26,12 @@ from voxpop.kernels.uniform import uniform
 from voxpop.papers import gram_tree
 
 SIGNIFICANT = 3.0
-"""Standard deviations of noise below which a deviation is taken for noise."""
+"""Number of standard deviations of the noise below which a deviation counts as noise."""
 
 
 @jit
 def entry_of(node: Any, symbol: Any, starts: Int64s, symbols: Int32s) -> Any:
-    """Return the place of a symbol among a node's entries, or -1."""
+    """Return the index of a symbol among a node's entries, or -1."""
     low, high = starts[node], starts[node + 1]
     while low < high:
         middle = (low + high) // 2
@@ -89,11 +90,11 @@ def _draw(
         if entry >= 0:
             symbol = symbols[entry]
         else:
-            # A symbol without an entry: drawn from all, and again where it has one.
+            # A symbol without an entry: drawn from all symbols, and drawn again if it has an entry.
             symbol = np.int32(uniform(state) * width)
             if rest[at] == 0.0 or entry_of(at, symbol, starts, symbols) >= 0:
                 continue
-        # A draw at `at` becomes one at the node before it where that has no entry for it; else it is drawn again.
+        # Move the draw from `at` to the preceding node if that node has no entry for the symbol; else draw again.
         while at != node:
             before = node
             while neighbour[before] != at:
@@ -123,12 +124,12 @@ def sample_sequences(
         most: most symbols of a sequence.
         width: number of symbols and the end mark.
         tree: starts, symbols, child, running sums, neighbour, rest.
-        first_round: starts, symbols, child, running sums of the openings: what sequences begin with.
+        first_round: starts, symbols, child, running sums of the openings, the beginnings of sequences.
         symbols_out: int32, written; room for `most` symbols per seed.
         sizes: int64 by seed, written.
 
     Returns:
-        How many symbols were written.
+        The number of written symbols.
     """
     starts, symbols, child, sums, neighbour, rest = tree
     first_starts, first_symbols, first_child, first_sums = first_round
@@ -169,14 +170,14 @@ class Tree:
         starts: int64 (nodes + 1), where each node's entries begin.
         symbols: int32 by entry, rising within a node.
         counts: int64 by entry, noisy.
-        chances: float64 by entry, consistent.
-        child: int32 by entry, the node it leads to, or -1.
+        chances: float64 by entry, consistent probabilities.
+        child: int32 by entry, the child node, or -1.
         depths: int32 by node, the length of its gram.
         scales: float64 by node, the scale of the noise on its entries.
         neighbour: int32 by node, its Markov neighbour.
-        rest: float64 by node, the chance of a symbol without an entry; -1 where it is that of the neighbour.
+        rest: float64 by node, the probability of a symbol without an entry; -1 for the neighbour's probability.
         totals: float64 by node, the consistent count of its gram.
-        every: float64 (nodes, width), the consistent chance of every symbol.
+        every: float64 (nodes, width), the consistent probability of every symbol.
     """
 
     width: int
@@ -226,14 +227,14 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Openings:
-    """Grams that begin sequences, shortest first; 0 is the empty one.
+    """Grams that begin sequences, shortest first; opening 0 is the empty gram.
 
     Attributes:
         starts: int64 (openings + 1), where each opening's entries begin.
         symbols: int32 by entry, rising within an opening.
-        chances: float64 by entry: of that symbol to follow the opening.
-        child: int32 by entry, the opening it leads to, or -1.
-        factors: float64 by opening: what its node's chance is multiplied with for symbols without an entry.
+        chances: float64 by entry, the probability that the symbol follows the opening.
+        child: int32 by entry, the opening that is one symbol longer, or -1.
+        factors: float64 by opening, the factor on the node's probabilities for symbols without an entry.
         sequences: estimated number of sequences.
     """
 
@@ -247,7 +248,7 @@ class Openings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Openings of one length: their nodes, how many sequences begin so, and their entries."""
+    """Openings of one length: their nodes, the number of sequences that begin with each, and their entries."""
 
     nodes: Int32s
     sizes: Floats
@@ -258,13 +259,13 @@ class _Level:
 
 
 def find_openings(tree: Tree) -> Openings:
-    """Return how sequences of a tree begin.
+    """Return the beginnings of the sequences of a tree.
 
     Args:
-        tree: public.
+        tree: a released tree, which is public.
 
     Returns:
-        The openings, as long as the tree's counts tell them from other places.
+        The openings, up to the length at which the counts of the tree still distinguish them from other places.
     """
     first, sequences = _first_symbols(tree)
     levels = [first]
@@ -279,27 +280,27 @@ def find_openings(tree: Tree) -> Openings:
 
 
 def _first_symbols(tree: Tree) -> tuple[_Level, float]:
-    """Return the empty opening, and the number of sequences: how often a sequence ends."""
+    """Return the empty opening, and the number of sequences, which is the number of ends."""
     end = tree.width - 1
     root = slice(0, int(tree.starts[1]))
     singles = np.flatnonzero(tree.depths == 1)
     entries = np.arange(tree.starts[singles[0]], tree.starts[singles[-1] + 1]) if singles.size else np.empty(0, int)
     nodes = tree.node_of(entries)
-    # P(y), float64 (width): the root's chance of each symbol y.
+    # P(y), float64 (width): the root's probability of each symbol y.
     unigrams = np.full(end + 1, tree.rest[0])
     unigrams[tree.symbols[root]] = tree.chances[root]
     falls = tree.rest[nodes] < 0.0
-    # By entry zy below a symbol z: the chance that y has there if z says nothing of it, P(y) or rest(z).
+    # By entry zy below a symbol z: the probability of y there if z has no entry for it, P(y) or rest(z).
     base = np.where(falls, unigrams[tree.symbols[entries]], tree.rest[nodes])
-    # How often y stands behind any symbol: the sum over z of c(z) P_z(y). Entries first, as what they add to the base;
-    # then the base itself, for all y at once.
+    # The number of times y follows any symbol: the sum over z of c(z) P_z(y). First the entries, as differences from
+    # the base; then the base, for all y at once.
     behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
     falls = tree.rest[singles] < 0.0
     behind += (tree.totals[singles] * np.where(falls, 0.0, tree.rest[singles])).sum()
     behind += tree.totals[singles][falls].sum() * unigrams
-    closed = tree.child[root] < 0  # symbols whose followers nobody knows are taken to be followed by any
+    closed = tree.child[root] < 0  # symbols without a node: the root's probabilities apply to the next symbol
     behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
-    # s(y) = c(y) - sum over z of c(zy): what stands behind nothing begins a sequence.
+    # s(y) = c(y) - sum over z of c(zy): an occurrence of y that follows no symbol begins a sequence.
     sizes = np.maximum(tree.counts[root] - behind[tree.symbols[root]], 0.0)
     if sizes.sum() <= 0.0:
         sizes = tree.counts[root].astype(np.float64)
@@ -312,18 +313,18 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
         sizes / total,
         np.zeros(1),
     )
-    # Each sequence ends once, so it is counted by what stands before its end mark.
+    # Each sequence ends once, so the number of sequences is the number of end marks after any symbol.
     return level, max(float(behind[end]), 0.0)
 
 
 def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
-    """Return the entries that lead to longer openings, their nodes, and how many sequences begin so."""
+    """Return the entries that lead to longer openings, their nodes, and the number of sequences that begin so."""
     at = level.nodes[level.rows]
     place = _entries(tree, at, level.symbols)
     nodes = np.where(place >= 0, tree.child[place], -1)
-    # s(gy) = s(g) times the chance of y behind the beginning g.
+    # s(gy) = s(g) times the probability of y after the beginning g.
     sizes = level.sizes[level.rows] * level.chances
-    # Nodes that are the suffix, one symbol shorter, of some node: only for these do counts tell beginnings apart.
+    # Nodes that are the suffix, one symbol shorter, of some node: only their counts distinguish beginnings.
     used = np.zeros(tree.nodes, np.bool_)
     used[tree.neighbour[tree.depths[tree.neighbour] == tree.depths - 1]] = True
     used[0] = False
@@ -332,12 +333,12 @@ def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
 
 
 def chances_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Floats:
-    """Return the chance of each symbol at each node."""
+    """Return the probability of each symbol at each node."""
     return tree.every[nodes, symbols]
 
 
 def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
-    """Return what follows each opening, from the deviations of all longer nodes that end in it."""
+    """Return the symbols that follow each opening, from the deviations of all longer nodes that end in it."""
     # Openings g are the rows here. `longer` are the nodes zg, whose neighbour is g; `entries` are all zgy below them.
     row_of = np.full(tree.nodes, -1, np.int64)
     row_of[nodes] = np.arange(nodes.size)
@@ -345,14 +346,14 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     spans = np.diff(tree.starts)[longer]
     entries = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[u], tree.starts[u + 1]) for u in longer)])
     shorter = tree.neighbour[np.repeat(longer, spans)]
-    # Where zg has no entry for y, its chance is P_g(y), or nothing where zg rules the rest out.
+    # If zg has no entry for y, its probability is P_g(y), or 0 if zg excludes all symbols without an entry.
     factor = np.where(tree.rest[longer] < 0.0, 1.0, 0.0)
     fallen = np.repeat(factor, spans) * chances_of(tree, shorter, tree.symbols[entries])
-    # By entry: -c(zg) (P_zg(y) - factor P_g(y)). What is missing to -c(zg) (P_zg(y) - P_g(y)), the equation above, is
+    # By entry: -c(zg) (P_zg(y) - factor P_g(y)). The difference from -c(zg) (P_zg(y) - P_g(y)), the equation above, is
     # c(zg) (1 - factor) P_g(y), for entries and all other symbols alike: `everywhere` holds its sum over z, by row.
     deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
     everywhere = _sums(row_of[tree.neighbour[longer]], tree.totals[longer] * (1.0 - factor), nodes.size)
-    # The entries of g itself, too, so that every symbol that g knows gets a row of the result even without a deviation.
+    # Include the entries of g, so that every symbol with an entry at g gets a row even without a deviation.
     own = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[g], tree.starts[g + 1]) for g in nodes)])
     keys = np.concatenate(
         [
@@ -365,15 +366,15 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     # By pair (g, y): P_g(y), and the whole deviation of s(gy) from s(g) P_g(y).
     plain = chances_of(tree, nodes[rows], symbols.astype(np.int32))
     raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
-    # Its variance: Laplace noise of scale b has 2 b^2. One term for each zgy, and one for gy, whose count enters
-    # through P_g(y) with weight sum over z of c(zg) / c(g).
+    # The variance of the deviation: Laplace noise of scale b has variance 2 b^2. There is one term for each zgy, and
+    # one for gy, whose count enters through P_g(y) with weight sum over z of c(zg) / c(g).
     noise = _sums(inverse, np.concatenate([2.0 * np.repeat(tree.scales[longer] ** 2, spans), 0.0 * own]), distinct.size)
     covered = _sums(row_of[tree.neighbour[longer]], tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1)
     noise += (2.0 * covered**2 * tree.scales[nodes] ** 2)[rows]
     # Nonnegative garrote (Breiman, 1995): 1 - 9 variance / deviation^2, at least 0.
     trust = np.maximum(0.0, 1.0 - SIGNIFICANT**2 * noise / np.maximum(raw**2, 1e-9))
     weights = np.maximum(sizes[rows] * plain + trust * raw, 0.0)
-    # Symbols that no entry names keep s(g) P_g(y), which sums to s(g) times what P_g leaves of 1.
+    # Symbols without an entry keep s(g) P_g(y), which sums to s(g) times the rest of P_g.
     others = sizes
     outside = np.maximum(1.0 - _sums(rows, plain, nodes.size), 0.0)
     sums = _sums(rows, weights, nodes.size) + others * outside
@@ -405,7 +406,7 @@ def _sums(groups: NDArray[Any], values: Floats, size: int) -> Floats:
 
 
 def _entries(tree: Tree, nodes: Int32s, symbols: Int32s) -> Int64s:
-    """Return the entry of each symbol at each node, or -1."""
+    """Return the index of the entry of each symbol at each node, or -1."""
     keys = np.repeat(np.arange(tree.nodes), np.diff(tree.starts)) * tree.width + tree.symbols
     if not keys.size:
         return np.full(symbols.size, -1, np.int64)
@@ -416,12 +417,12 @@ def _entries(tree: Tree, nodes: Int32s, symbols: Int32s) -> Int64s:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampler:
-    """A tree made ready for drawing.
+    """A tree prepared for drawing.
 
     Attributes:
-        tree: with a chance of the end at the root, for places of which nothing else is known.
-        openings: how sequences begin.
-        sums: float64 by entry of the tree, running sums of chances within each node.
+        tree: the tree with a probability of the end at the root, for places without other information.
+        openings: the beginnings of sequences.
+        sums: float64 by entry of the tree, running sums of probabilities within each node.
         opening_sums: the same for openings.
         max_length: most symbols of a sequence.
     """
@@ -447,7 +448,7 @@ class Sampler:
         return Sampler(ending, openings, sums, _running_sums(openings.chances, openings.starts), max_length)
 
     def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
-        """Return the symbols of one sequence per seed, one after the other, and how many each has."""
+        """Return the symbols of one sequence per seed, concatenated, and the size of each sequence."""
         tree, openings = self.tree, self.openings
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
@@ -458,14 +459,14 @@ class Sampler:
 
 
 def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
-    """Give the root an entry for the end, as likely as it is behind a symbol of which more is known."""
+    """Add an entry for the end to the root, with the mean probability of an end after a symbol that has a node."""
     followed = tree.totals[tree.depths == 1].sum()
-    # Sequences over symbols: how often a symbol is the last one.
+    # Sequences divided by symbols: the probability that a symbol is the last one.
     ending = min(1.0, sequences / followed) if followed > 0.0 else 0.0
     place = int(tree.starts[1])
     chances = tree.chances.copy()
     known = 1.0 - tree.rest[0]
-    # What the root keeps for symbols without an entry is scaled alike, so all sums to 1.
+    # The root's probability of symbols without an entry is scaled alike, so that all probabilities sum to 1.
     chances[:place] *= (1.0 - ending) / known
     rest = tree.rest.copy()
     rest[0] *= (1.0 - ending) / known
@@ -483,9 +484,9 @@ def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
 
 
 def _running_sums(chances: Floats, starts: Int64s) -> Floats:
-    """Return the sum of chances up to and including each entry, within its node."""
+    """Return the sum of probabilities up to and including each entry, within its node."""
     total = np.cumsum(chances)
     before = np.concatenate([[0.0], total])[starts[:-1]]
-    # By entry: the running sum less what it was where the entry's node begins.
+    # By entry: the running sum minus the running sum before the first entry of the node.
     sums: Floats = total - np.repeat(before, np.diff(starts))
     return sums

@@ -1,25 +1,25 @@
-"""GW, greedy updates without sampling: the published algorithm that names most words, and a sound form of it.
+"""GW, greedy updates without sampling: the published algorithm that releases the most words, and a private variant.
 
 Source: Carvalho, Wang, Gondara, "Incorporating Item Frequency for Differentially Private Set Union" (AAAI 2022), as
-its authors' code has it. Users come in random order. Each pours an l1 budget of 1 into its items
-that are below the cutoff, filling one after the other, its most frequent item first. Laplace noise of scale b = 1 /
-epsilon for every item that somebody holds; released is what exceeds rho = 1 - b ln(2 delta); the cutoff is rho +
-alpha b.
+in its authors' code. Users come in random order. Each user spends an l1 budget of 1 on its items below the cutoff: it
+fills one item after the other, its most frequent item first. Every item that at least one user holds gets Laplace noise
+of scale b = 1 / epsilon. Items above rho = 1 - b ln(2 delta) are released. The cutoff is rho + alpha b.
 
-*Sensitivity.* With an order of pouring that is fixed by the user's own data, or public, one user moves the weights by
-at most 1 in l1 (`tests/comparisons/test_greedy.py` searches it on the kernel, and finds out an order by weight).
+*Sensitivity.* If the order of a user's items is public, or a function of this user's data only, one user moves the
+weights by at most 1 in l1 (`tests/comparisons/test_greedy.py` searches for violations in the kernel, and detects an
+order by weight).
 
-*Novel items.* GW claims to need no limit: a user's first novel item takes all that the user has left, so one novel
-item has weight. But noise alone lifts each of its other novel items above rho with probability delta e^-epsilon. A
-user of n lone items is betrayed with probability delta (1 + (n - 1) e^-epsilon): 51 times delta for 1,000 items at
-epsilon 3, whatever the order of users. So without a limit it is not (epsilon, delta)-private. To test only items of
-positive weight does not help the proof: an item that others hold may have weight only because the extra user saved
-them some, and one order of users gives a hundred such items (the test has them, 5 times delta). `limit=` makes it
-sound: at most that many items of a user, drawn uniformly, and rho for delta / (1 + (limit - 1) e^-epsilon).
+*Novel items.* GW claims to need no limit: the first novel item of a user gets the entire remaining budget of the user,
+so only one novel item has weight. But noise alone lifts each of the user's other novel items above rho with
+probability delta e^-epsilon. If a user has n novel items, the probability that any of them is released is delta (1 +
+(n - 1) e^-epsilon): 51 times delta for 1,000 items at epsilon 3, for any order of users. So without a limit GW is not
+(epsilon, delta)-private. Testing only items of positive weight does not repair the proof: an item that other users hold
+may have weight only because the added user saved them some of their budget, and one order of users gives a hundred such
+items (the test contains this order, with 5 times delta). `limit=` makes GW private: at most that number of items of a
+user, drawn uniformly, and rho for delta / (1 + (limit - 1) e^-epsilon).
 
-Verified: the steps against the authors' code by reading, sensitivity by search, novelty by the exact law. Not
-verified: the paper's own tables, whose data differ. Noise is drawn in doubles here, which a release of ours would not
-do.
+Verified: the steps by comparison with the authors' code, the sensitivity by search, novelty by the exact distribution.
+Not verified: the paper's own tables, whose data differ. Noise is drawn in doubles here, but never in Voxpop's releases.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class GreedyNumbers:
 
     @staticmethod
     def of(budget: Budget, alpha: float = 3.0, limit: int = 1) -> "GreedyNumbers":
-        """Return the numbers for a budget; the authors take alpha = 3, and the rho of a limit of 1 for all.
+        """Return the numbers for a budget; the authors use alpha = 3, and the rho of limit 1 for every limit.
 
         Example:
             >>> numbers = GreedyNumbers.of(Budget(3, 4.54e-5))
@@ -68,16 +68,16 @@ class GreedyNumbers:
 
 
 def by_own_frequency(held: PrivatePairs) -> PrivatePairs:
-    """Return the pairs in the published order of pouring: what a user holds most often first."""
+    """Return the pairs in the published order: the most frequent items of a user first."""
     return held.in_order(-held.times)
 
 
 def by_public_rank(held: PrivatePairs, rank: Int64s) -> PrivatePairs:
-    """Return the pairs in an order of pouring that is public, such as shortest word first (not in the paper).
+    """Return the pairs in a public order, such as the shortest word first (not in the paper).
 
     Args:
-        held: who holds what.
-        rank: integers (items), no function of the data beyond the item itself.
+        held: pairs of user and item.
+        rank: integers (items), a function of nothing but the item.
     """
     return held.in_order(rank[held.items])
 
@@ -88,11 +88,11 @@ def private_greedy(
     """Return which items GW releases: bool (size).
 
     Args:
-        ordered: who holds what, each user's items in the order of pouring.
+        ordered: pairs of user and item, each user's items in the order in which they get weight.
         budget: epsilon and delta.
         secret: source of samples, of the order of users and of noise.
         alpha: distance of the cutoff from the threshold, in b.
-        limit: most items of one user; None as published, which is not (epsilon, delta)-private.
+        limit: most items of one user; None is as published and not (epsilon, delta)-private.
     """
     numbers, unit = GreedyNumbers.of(budget, alpha, limit or 1), 1 << BITS
     held = ordered if limit is None else ordered.drawn(limit, secret, "greedy")

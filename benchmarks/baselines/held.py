@@ -1,4 +1,4 @@
-"""Who holds what: distinct pairs of user and item, the private truth that every baseline reads."""
+"""Distinct pairs of user and item, the private truth that every baseline reads."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -23,10 +23,10 @@ class PrivatePairs:
     """Distinct pairs of user and item. Private: for comparisons on public data, never part of a release.
 
     Attributes:
-        items: int32 (pairs), the items of one user after the other.
+        items: int32 (pairs), the items of all users, user by user.
         starts: int64 (users + 1), where each user's items begin.
-        times: int32 (pairs), how often the user holds the item.
-        size: how many items there may be; ids are below it.
+        times: int32 (pairs), the number of times that the user holds the item.
+        size: number of possible items; ids are below it.
 
     Example:
         >>> import polars as pl
@@ -44,7 +44,7 @@ class PrivatePairs:
 
     @staticmethod
     def of(corpus: "LocalCorpus") -> "PrivatePairs":
-        """Return the pairs of a corpus: ids are those of its vocabulary."""
+        """Return the pairs of a corpus, with the ids of its vocabulary."""
         size = len(corpus.vocabulary)
         everyone = np.arange(corpus.user_key.size)
         seen = np.full(size, -1, np.int32)
@@ -54,16 +54,16 @@ class PrivatePairs:
 
     @property
     def sizes(self) -> Int64s:
-        """How many items each user holds: int64 (users)."""
+        """Number of items of each user: int64 (users)."""
         return np.diff(self.starts)
 
     @property
     def users(self) -> Int64s:
-        """Whose each pair is: int64 (pairs)."""
+        """User of each pair: int64 (pairs)."""
         return np.repeat(np.arange(self.starts.size - 1), self.sizes)
 
     def holders(self) -> Int64s:
-        """Return how many users hold each item: int64 (size)."""
+        """Return the number of users of each item: int64 (size)."""
         return np.bincount(self.items, minlength=self.size)
 
     def missing_mass(self, released: Mask) -> float:
@@ -76,7 +76,7 @@ class PrivatePairs:
         return float(holders[~released].sum() / max(holders.sum(), 1))
 
     def in_order(self, rank: Int64s | Int32s) -> "PrivatePairs":
-        """Return the pairs with each user's items by rising rank, ties as they lie.
+        """Return the pairs with each user's items by rising rank; ties keep their order.
 
         Args:
             rank: integers (pairs).
@@ -85,7 +85,7 @@ class PrivatePairs:
         return replace(self, items=self.items[order], times=self.times[order])
 
     def where(self, kept: Mask) -> "PrivatePairs":
-        """Return some of the pairs, of the same users.
+        """Return a part of the pairs; the users stay the same.
 
         Args:
             kept: bool (pairs).
@@ -99,7 +99,7 @@ class PrivatePairs:
         Args:
             limit: most items of one user.
             secret: source of the draws.
-            purpose: what they are for; another purpose draws afresh.
+            purpose: name of the draws; another name gives other draws.
         """
         if self.sizes.max(initial=0) <= limit:
             return self

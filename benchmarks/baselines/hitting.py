@@ -2,9 +2,9 @@
 
 Source: Dick, Joseph, Raman, "Missing Mass for Differentially Private Domain Discovery" (arXiv 2603.14016, ICLR 2026).
 Only summaries of the paper were available: half of the budget finds a domain, the other half runs a known-domain
-algorithm, which repeatedly picks the item of most remaining users and removes the users who hold it. Each pick here is
-an exponential mechanism, and the picks are composed as those of a ranking (docs/privacy/top.md), which may differ from
-the paper.
+algorithm, which repeatedly picks the item that most remaining users hold and removes these users. Each pick here is an
+exponential mechanism, and the picks are composed like the picks of a ranking (docs/privacy/top.md), which may differ
+from the paper.
 """
 
 import numpy as np

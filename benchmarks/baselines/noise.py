@@ -1,4 +1,4 @@
-"""Noise of the baselines, drawn in doubles: good enough to count with, not to release with."""
+"""Noise of the baselines, drawn in doubles: sufficient for comparisons, but not for releases."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -8,7 +8,7 @@ from voxpop.privacy.secret import Secret
 
 
 def uniform(secret: Secret, purpose: str, size: int) -> Floats:
-    """Return numbers strictly between 0 and 1, one by item: float64 (size)."""
+    """Return numbers strictly between 0 and 1, one for each item: float64 (size)."""
     words = secret.draws(purpose, np.arange(size, dtype=np.uint64), 0)[:, 0]
     return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 

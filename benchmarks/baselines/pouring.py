@@ -1,4 +1,4 @@
-"""Kernels of the baselines: how often a user holds each item, and weight poured item after item."""
+"""Kernels of the baselines: the number of times that a user holds each item, and greedy shares."""
 
 import numpy as np
 from numba import njit
@@ -8,14 +8,14 @@ from voxpop.kernels.arrays import Int32s, Int64s
 
 @njit(nogil=True)
 def count_times(tokens: Int32s, user_start: Int64s, items: Int32s, starts: Int64s, scratch: Int32s) -> Int32s:
-    """Count how often each user holds each of its distinct items.
+    """Count the occurrences of the distinct items of each user.
 
     Args:
         tokens: int32, one id per token; negative ids are skipped.
         user_start: int64 (users + 1), where each user's tokens begin.
         items: int32, the distinct items of all users.
         starts: int64 (users + 1), where each user's items begin.
-        scratch: int32 (vocabulary), zeros; zeros again afterwards.
+        scratch: int32 (vocabulary), zeros before and after the call.
 
     Returns:
         int32, as long as `items`.
@@ -26,7 +26,7 @@ def count_times(tokens: Int32s, user_start: Int64s, items: Int32s, starts: Int64
             if tokens[position] >= 0:
                 scratch[tokens[position]] += 1
         for pair in range(starts[user], starts[user + 1]):
-            # Read once and cleared at once: the scratch is zeros for the next user.
+            # Each count is read once and cleared, so that the scratch is zeros for the next user.
             times[pair] = scratch[items[pair]]
             scratch[items[pair]] = 0
     return times
@@ -34,22 +34,22 @@ def count_times(tokens: Int32s, user_start: Int64s, items: Int32s, starts: Int64
 
 @njit(nogil=True)
 def pour_in_order(histogram: Int64s, items: Int32s, starts: Int64s, users: Int64s, cutoff: int, unit: int) -> None:
-    """Let each user fill its items to `cutoff`, one after the other as they lie, until one `unit` is poured.
+    """Let each user fill its items to `cutoff`, in their order, until the user has spent one `unit`.
 
     Args:
         histogram: int64 (vocabulary), changed in place, nowhere above `cutoff`.
-        items: int32, the distinct items of all users, each user's in the order in which it pours.
+        items: int32, the distinct items of all users, each user's items in the order in which they get weight.
         starts: int64 (users + 1), where each user's items begin.
-        users: int64, the users in the order in which they come.
+        users: int64, the order of the users.
         cutoff: int, weight at which items stop rising.
-        unit: int, what one user pours in all.
+        unit: int, the total weight that one user gives.
     """
     for user in users:
         left = unit
         for pair in range(starts[user], starts[user + 1]):
             if left == 0:
                 break
-            # Greedy: whether an item gets anything depends on all items before it. Only for comparisons.
+            # Greedy: the weight of an item depends on all items before it. For comparisons only.
             poured = min(left, cutoff - histogram[items[pair]])
             histogram[items[pair]] += poured
             left -= poured

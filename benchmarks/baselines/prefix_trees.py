@@ -1,10 +1,10 @@
-"""A noisy prefix tree, to compare with: after Chen, Fung, Desai and Sossou (KDD 2012), from memory of it.
+"""A noisy prefix tree, for comparison: after Chen, Fung, Desai and Sossou (KDD 2012), from memory.
 
-Each level of the tree counts the users whose sequence begins with each prefix, which one user changes by 1, with
-epsilon / height of the budget; prefixes whose noisy count passes two standard deviations of the noise are lengthened.
-Top down, children that add up to more than their parent are lowered evenly; what the children leave of
-their parent's count is the number of sequences that end there. The paper's isotonic smoothing along paths is left out,
-so this is a simpler estimate than the published one. (epsilon, 0)-private for one user added or removed.
+Each level of the tree counts the users whose sequence begins with each prefix. One user changes a level by 1, and each
+level gets epsilon / height. Prefixes whose noisy count exceeds two standard deviations of the noise are extended. From
+the root down, children that add up to more than their parent are lowered evenly. The count of a parent minus the counts
+of its children is the number of sequences that end there. The paper's isotonic smoothing along paths is left out, so
+this estimate is simpler than the published one. The release is (epsilon, 0)-private for one user added or removed.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from voxpop.privacy.secret import Secret
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PrefixTree:
-    """A released prefix tree, as the sequences it stands for.
+    """A released prefix tree, as the sequences that it describes.
 
     Attributes:
         columns: int32 (distinct sequences, height), symbols padded with -1.
-        counts: int64, how often each occurs.
+        counts: int64, the number of times that each sequence occurs.
     """
 
     columns: Int32s
@@ -39,7 +39,7 @@ class PrefixTree:
         return float(self.counts.sum())
 
     def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
-        """Return the symbols of one sequence per seed, one after the other, and how many each has."""
+        """Return the symbols of one sequence per seed, concatenated, and the size of each sequence."""
         places = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53 * self.counts.sum()
         chosen = np.minimum(np.searchsorted(np.cumsum(self.counts), places, side="right"), self.counts.size - 1)
         columns = self.columns[chosen]
@@ -51,14 +51,14 @@ def release_prefix_tree(sequences: Int32s, alphabet: int, height: int, epsilon: 
     """Release the prefixes of sequences with noise.
 
     Args:
-        sequences: from `one_sequence_each`: private.
+        sequences: private sequences, from `one_sequence_each`.
         alphabet: number of symbols.
         height: length of the longest prefix.
         epsilon: the budget.
         secret: source of the noise.
 
     Returns:
-        The tree: public.
+        The tree, which is public.
     """
     rate = epsilon / height
     threshold = 2 * sqrt(2) * float(1 / rate)
@@ -94,7 +94,7 @@ def release_prefix_tree(sequences: Int32s, alphabet: int, height: int, epsilon: 
 def _noisy_children(
     keys: Int64s, held: Int64s, rows: int, alphabet: int, rate: Fraction, secret: Secret, first: int
 ) -> Int64s:
-    """Return the noisy count of every child but the end mark, which the counts of prefixes imply."""
+    """Return the noisy count of every child except the end mark, whose count follows from the counts of prefixes."""
     counts = np.zeros((rows, alphabet + 1), np.int64)
     counts.ravel()[keys] = held
     counts = counts[:, :alphabet]
@@ -104,7 +104,7 @@ def _noisy_children(
 
 
 def _lowered(estimate: Floats, totals: Floats) -> Floats:
-    """Lower the children that show evenly where they exceed their parent."""
+    """Lower the children above the threshold evenly if they exceed their parent."""
     shown = estimate > 0.0
     excess = np.maximum(estimate.sum(axis=1) - totals, 0.0)
     share = np.where(np.isfinite(excess), excess, 0.0) / np.maximum(shown.sum(axis=1), 1)

@@ -1,12 +1,12 @@
-"""PrivTree's sequence model, to compare with: after Zhang, Xiao and Xie (SIGMOD 2016), from memory of it.
+"""PrivTree's sequence model, for comparison: after Zhang, Xiao and Xie (SIGMOD 2016), from memory.
 
 Contexts are split by thresholds that need no share of the budget per level. A context v of length d has the score
-c(v) = |hist(v)| - max hist(v), and is split where max(c(v) - d delta, theta - delta) + Laplace(lambda) > theta, with
+c(v) = |hist(v)| - max hist(v), and is split if max(c(v) - d delta, theta - delta) + Laplace(lambda) > theta, with
 lambda = (2 b - 1) / (b - 1) * max_length / (epsilon / 2), delta = lambda ln b, theta = 0 and b children per node. The
 leaves get their counts with the other half of epsilon.
 
-**What cannot be verified**: the constants, the halves and theta = 0 are from memory, for the paper is not at hand, nor
-is its proof; so we claim no guarantee of it. Noise is drawn in floating point. Only to be compared with.
+**Not verified**: the constants, the halves and theta = 0 are from memory, because neither the paper nor its proof was
+available. So we claim no guarantee. Noise is drawn in floating point. The model serves comparisons only.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class PrivTree:
     """A tree of contexts with noisy counts at its leaves.
 
     Attributes:
-        tree: counts of inner nodes are the sums of their leaves'.
+        tree: the counts of inner nodes are the sums over their leaves.
         max_length: most symbols of a sequence.
     """
 
@@ -44,7 +44,7 @@ class PrivTree:
         return max(float(self.tree.counts[0, -1]), 1.0)
 
     def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
-        """Return the symbols of one sequence per seed, one after the other, and how many each has."""
+        """Return the symbols of one sequence per seed, concatenated, and the size of each sequence."""
         tree = self.tree
         sums = np.cumsum(np.maximum(tree.counts, 0) + 1e-9, axis=1)
         sums /= sums[:, -1:]
@@ -57,14 +57,14 @@ class PrivTree:
 
 
 def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon: Fraction, seed: int) -> PrivTree:
-    """Split contexts by noisy scores and count what follows the leaves.
+    """Split contexts by noisy scores and count the symbols that follow the leaves.
 
     Args:
-        sequences: from `one_sequence_each`: private.
+        sequences: private sequences, from `one_sequence_each`.
         alphabet: number of symbols.
         max_length: most symbols of one sequence.
         epsilon: the budget.
-        seed: of the noise.
+        seed: seed of the noise.
 
     Returns:
         The tree. No guarantee is claimed for it; see above.
@@ -101,7 +101,7 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
 
 
 def _with_noise(tree: ContextTree, leaves: Bools, scale: float, secret: Secret) -> ContextTree:
-    """Return the tree whose leaves' counts are noisy, and whose other counts are sums of them."""
+    """Return the tree with noisy counts at its leaves, and sums of these counts elsewhere."""
     noisy = np.where(
         leaves[:, None],
         np.round(tree.counts + scale * laplace(secret, "leaves", tree.counts.size).reshape(tree.counts.shape)),

@@ -40,7 +40,7 @@ HALVINGS: Final = 50
 LAST: Final = log(1e9)
 """The logit of the last probability."""
 WIDEST: Final = 40.0
-"""More than the logit rises in one step."""
+"""An upper bound of the rise of the logit in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Selection:
 
 
 def selection(order: float, tau: float, rate: float, least: float, step: float) -> Selection:
-    """Return the largest probabilities at one order.
+    """Return the largest release probabilities at one order.
 
     Args:
         order: a, above 1.
@@ -114,7 +114,7 @@ def _logits(order: float, tau: float, rate: float, first: int, moves: int, step:
 
 @njit
 def _divergence(first: float, second: float, order: float) -> float:
-    """Return the larger Rényi divergence of two Bernoulli distributions, of both directions, by their logits."""
+    """Return the larger of the Rényi divergences of two Bernoulli distributions in both directions, by their logits."""
     yes, no = _log_chance(first) - _log_chance(second), _log_chance(-first) - _log_chance(-second)
     forward = np.logaddexp(_log_chance(second) + order * yes, _log_chance(-second) + order * no)
     reverse = np.logaddexp(_log_chance(first) - order * yes, _log_chance(-first) - order * no)
@@ -173,7 +173,7 @@ def private_policy_renyi(held: PrivatePairs, budget: Budget, limit: int, secret:
         held: pairs of user and item.
         budget: epsilon and delta.
         limit: most items of one user.
-        secret: source of samples and coins.
+        secret: source of samples and of random decisions.
         alpha: weights stop rising where a Gaussian with a cutoff of `alpha` noise scales has the same probability.
     """
     left = held.drawn(limit, secret, "policy renyi")
@@ -188,7 +188,7 @@ def private_mad2r_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: 
     """Return the items that MAD2R releases with this selection in its second round: bool (size).
 
     Both rounds are composed at one order, the first with a tenth of the divergence and of the novelty rate. Half of
-    delta pays for novel items and half for the divergence (docs/privacy/set-only.md).
+    delta covers novel items and half covers the divergence (docs/privacy/set-only.md).
     """
     scale, second = two_rounds(budget, limit)
     tau = scale.threshold + PUBLISHED.beta * scale.scale

@@ -1,1 +1,1 @@
-"""What is released at equal privacy, by mechanism, option and collection."""
+"""Comparisons of the released results at equal privacy, by mechanism, option and collection."""

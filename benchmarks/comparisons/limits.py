@@ -1,8 +1,8 @@
-"""Phrases by limit, as they run by default: many short users, few long ones, and the same texts in fewer hands.
+"""Phrases by limit, with the defaults: many users with short texts, few with long texts, and joined users.
 
     python -m benchmarks.comparisons.limits
 
-Cells that the same code has measured are kept in `out/cells`.
+Cells that the same code has measured are cached in `out/cells`.
 """
 
 import time
@@ -18,7 +18,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 BENCHMARK = Benchmark(__file__, ("limits",), NGRAMS, minutes=5)
 
 LONGEST, BUDGET, RUNS = 9, vp.Budget(4, 1e-7), {"ubuntu_irc": 3, "100 posts a user": 4}
-"""Runs are 1 where not listed."""
+"""Number of runs, 1 for all other collections."""
 LIMITS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
 COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
     "ubuntu_irc": chat,
@@ -29,9 +29,9 @@ COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure and write the results."""
     cells = BENCHMARK.cells()
-    vp.NGrams(LONGEST).plan(BUDGET).release(chat())  # machine code is made
+    vp.NGrams(LONGEST).plan(BUDGET).release(chat())  # compiles the kernels
     found: dict[str, dict[int, list[float]]] = {}
     for name, corpus in COLLECTIONS.items():
         read = corpus()
@@ -60,7 +60,7 @@ def write(found: dict[str, dict[int, list[float]]]) -> None:
 
 
 def measured(corpus: LocalCorpus, limit: int, runs: int) -> list[float]:
-    """Return phrases by length, deviation of their sum, and processor seconds: means of some releases."""
+    """Return mean phrases by length, the deviation of their sum, and the median processor seconds of the releases."""
     plan = vp.NGrams(LONGEST, limit).plan(BUDGET)
     counts, seconds = [], []
     for _ in range(runs):

@@ -1,8 +1,8 @@
-"""The private choice of the limit against fixed limits: many short users, few long ones, and small collections.
+"""The privately chosen limit against fixed limits: users with short texts, with long texts, and small collections.
 
     python -m benchmarks.comparisons.private_limit
 
-Cells that the same code has measured are kept in `out/cells`.
+Cells that the same code has measured are cached in `out/cells`.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure and write the results."""
     cells = BENCHMARK.cells()
     rows: list[list[object]] = [
         ["collection", "budget", "chosen", *(f"{limit:,}" for limit in LIMITS), "ratio", "missing %"]
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def released(corpus: LocalCorpus, limit: int | None, budget: vp.Budget) -> list[float]:
-    """Return means of released words and missing mass, and the smallest and largest limit that ran."""
+    """Return the means of released words and missing mass, and the smallest and largest limit of the releases."""
     plan = vp.SetUnion(limit).plan(budget)
     releases = [plan.release(corpus) for _ in range(RUNS if limit is None else FIXED_RUNS)]
     ran = [each.plan.limit for each in releases]

@@ -6,7 +6,7 @@
 - *one union for each*: `SetUnion().release_each` with a data set for each column and each pair.
 - *one union of typed keys*: `SetUnion()` over all keys of a profile together, with the single values of released pairs.
 - *n-grams*: each row as a document of two keys for each pair, `NGrams(max_length=2)`.
-- *profile*: `vp.profile(..., joint="pairs", counts=False)`: everything finds keys, as in the other rows.
+- *profile*: `vp.profile(..., joint="pairs", counts=False)`: the whole budget finds keys, as in the other rows.
 - *profile with counts*: the same with noisy counts and cover in the same budget.
 """
 
@@ -44,7 +44,7 @@ WIDE = 5_000_000, 30, 500_000
 
 
 def chat() -> pl.DataFrame:
-    """Return the columns of a chat: whom a message addresses, its first and last word, its length, if it asks."""
+    """Return the columns of a chat: addressee, first and last word, length, and whether the message is a question."""
     words = pl.col("text").str.to_lowercase().str.extract_all(r"[\w']+")
     return pl.read_parquet(DATA / "ubuntu_irc.parquet").select(
         "user",
@@ -123,7 +123,7 @@ WAYS: dict[str, Callable[[pl.DataFrame, str, int], Sizes]] = {
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     cells = BENCHMARK.cells()
     lines: list[list[object]] = [["table", "way", "columns", "pairs", "all", "ratio"]]
     for name, (user, read) in TABLES.items():
@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def large() -> None:
-    """Measure five million rows in a new process, with and without a memory limit, and write."""
+    """Measure five million rows in a new process, with and without a memory limit, and write the results."""
     path = OUT / "wide.parquet"
     if not path.exists():
         OUT.mkdir(exist_ok=True)
@@ -162,7 +162,7 @@ def large() -> None:
 
 
 def run(path: str, limit: str) -> None:
-    """Make one profile, and print seconds, peak GiB and the number of values."""
+    """Compute one profile, and print seconds, peak GiB and the number of values."""
     start = time.perf_counter()
     options = vp.ReadOptions(progress=False, memory=None if limit == "none" else limit)
     found = vp.profile(path, user="user", budget=BUDGET, options=options)

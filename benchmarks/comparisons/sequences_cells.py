@@ -1,9 +1,9 @@
-"""Every cell of sequences: count queries, frequent patterns and lengths, six collections, epsilon from 0.1 to 1.5.
+"""All cells of sequences: count queries, frequent patterns and lengths, six collections, epsilon from 0.1 to 1.5.
 
     python -m benchmarks.comparisons.sequences_cells
 
-Runs that the same code has measured are kept in `out/cells`. Reads private truth; for research on public data. Seeds
-make it repeatable.
+Runs that the same code has measured are cached in `out/cells`. The benchmark reads private truth, for research on
+public data. Seeds make it repeatable.
 """
 
 from collections import defaultdict
@@ -49,22 +49,22 @@ CELLS = [(kind, most) for kind in ("held", "uniform") for most in (2, 4, 6, 8)]
 KS = (20, 40, 60, 80, 100)
 QUERIES, MAX_LENGTH, MAX_GRAM, PREFIXES = 10_000, 20, 5, 10
 MOST_DRAWN = defaultdict(lambda: 200_000, msnbc=2_000_000)
-"""Twice and twelve times as many as there are; where a model says more, each drawn one stands for several."""
+"""Twice and twelve times the true numbers. If a model estimates more, each drawn sequence represents several."""
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
 MODELS = ("default", *RIVALS, "PrivTree")
 ONCE = {("irc", "fixed 3-grams"), ("irc", "prefix tree")}
-"""Measured once at each epsilon: with 201 words their noise stands for many times the 16,100 sequences there are, and
-their errors are hundreds of times those of others."""
+"""Models measured once at each epsilon: with 201 words, their noise adds many times the 16,100 true sequences, and
+their errors are hundreds of times the errors of the other models."""
 TOO_LARGE = {("irc", "prefix tree"): 0.5}
-"""Above this epsilon so many of 201 children of each prefix pass their thresholds that 7 GiB do not hold the tree."""
+"""Above this epsilon, too many of the 201 children of each prefix pass their thresholds: the tree exceeds 7 GiB."""
 MOST_BEHIND = 0.02
 PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
-"""Digits of the columns."""
+"""Decimal places of the columns."""
 WORDS = 15
 FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
 RUNS = {"msnbc": 5, "irc": 5, **dict.fromkeys(FEW, 8)}
-"""Of each model and epsilon."""
+"""Number of runs of each model and epsilon."""
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
 
@@ -84,7 +84,7 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
 
 
 def _few(name: str) -> pl.DataFrame:
-    """Return few people with long sequences: joined rows of msnbc, or the common words of a few messages."""
+    """Return few users with long sequences: joined rows of msnbc, or the common words of a few messages."""
     users, each = FEW[name]
     if name.startswith("msnbc"):
         rows = pl.read_parquet(DATA / "msnbc.parquet").sample(users * each, seed=1, shuffle=True)
@@ -108,7 +108,7 @@ class Measure:
     """One collection, its queries and their true answers."""
 
     def __init__(self, name: str) -> None:
-        """Read it."""
+        """Read the collection."""
         self.name = name
         self.corpus, self.alphabet = collection(name)
         self.cut = one_sequence_each(self.corpus, self.alphabet, MAX_LENGTH, Secret.from_seed(0))
@@ -120,7 +120,7 @@ class Measure:
         self.top = private_top_patterns(self.truth, max(KS))
 
     def first_symbols(self) -> SequenceData:
-        """Return what every model is given: of people who write thousands of words most would be cut off else."""
+        """Return the cut sequences that every model gets; most words of users with thousands of words are cut off."""
         ends = np.flatnonzero(self.cut == len(self.alphabet))
         sizes = np.diff(ends, prepend=-1) - 1
         return as_sequences(self.cut[self.cut < len(self.alphabet)], sizes, len(self.alphabet))
@@ -137,7 +137,7 @@ class Measure:
         return [*self.errors(data, number / many), *self.others(data), number]
 
     def released(self, model: str, epsilon: float, run: int):
-        """Return what can be drawn from."""
+        """Return a release from which sequences can be drawn."""
         if model == "default":
             mechanism = vp.Sequences(MAX_LENGTH, MAX_GRAM, self.alphabet)
             return mechanism.release(self.corpus, vp.Budget(epsilon), seed=run)._sampler
@@ -165,7 +165,7 @@ class Measure:
 
 
 def main() -> None:
-    """Measure what is not kept yet, print, write."""
+    """Measure the runs that are not cached, print and write the results."""
     kept: Kept = {}
     for name, runs in RUNS.items():
         kept |= measured(name, runs)
@@ -186,7 +186,7 @@ def measured(name: str, runs: int) -> Kept:
 
 
 def write(kept: Kept) -> None:
-    """Write the tables of means of MSNBC, and the cells of all collections that are lost."""
+    """Write the table of means of MSNBC, and the cells of all collections in which a rival is better."""
     rows: list[list[object]] = [["epsilon", "model", "runs", *COLUMNS]]
     lost: list[list[object]] = []
     for name, epsilon in product(RUNS, EPSILONS):
@@ -211,7 +211,7 @@ def write(kept: Kept) -> None:
 
 
 def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
-    """Return the cells of an epsilon where the default's mean is behind the best rival's, and how sure that is."""
+    """Return the cells of an epsilon where the default's mean is worse than the best rival's, with standard errors."""
     lost: list[list[object]] = []
     for place, column in enumerate(COLUMNS[:-1]):
         sign = -1 if column.startswith("top") else 1
@@ -229,12 +229,12 @@ def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
 
 
 def _error(runs: np.ndarray) -> float:
-    """Return the standard error of a mean; not a number for one run."""
+    """Return the standard error of a mean; NaN for one run."""
     return float(runs.std(ddof=1) / np.sqrt(runs.size)) if runs.size > 1 else float("nan")
 
 
 def _shown(digits: int, runs: np.ndarray) -> str:
-    """Return a mean with its standard error, which one run has not."""
+    """Return a mean, with its standard error if there are several runs."""
     mean = f"{runs.mean():,.{digits}f}"
     return mean if runs.size < 2 else f"{mean} ± {_error(runs):,.{digits}f}"
 

@@ -1,17 +1,18 @@
-"""A release every night under one budget for the period, against other ways to spend the same budget.
+"""A release every night under one budget for the period, compared with other ways to spend the same budget.
 
     python -m benchmarks.comparisons.series [posts 30] [posts 365] [chat 30]
     python -m benchmarks.comparisons.series phrases posts 30
 
-Posts are grouped into persons of 25 random posts on random nights; the chat comes in the order of its rows. In the
-stream *with trends*, half of all words begin on a random night, and what was written before is left out. Alternatives:
+The posts are grouped into users of 25 random posts on random nights; the chat keeps the order of its rows. In the
+stream *with trends*, half of all words begin on a random night, and their earlier occurrences are left out.
+Alternatives:
 
-- *split*: each night's rows alone, one budget for all nights (`release_each`);
+- *split*: the rows of each night separately, one budget for all nights (`release_each`);
 - *doubling dates*: all rows up to 1, 2, 4, ... nights, one budget for all dates;
-- *counts with a matrix mechanism*: each user adds an even share to each of its first items, once; noise of all nights
-  is correlated by the square root of the prefix matrix (after "DP-SQLP", 2023, without its key selection).
+- *counts with a matrix mechanism*: each user adds an even share to each of its first items, once; the noise of all
+  nights is correlated by the square root of the prefix matrix (after "DP-SQLP", 2023, without its key selection).
 
-Reads private truth; for research on public data.
+The benchmark reads private truth, for research on public data.
 """
 
 import sys
@@ -49,7 +50,7 @@ BENCHMARK = Benchmark(
 BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 PER_PERSON, SEED = 25, 1
 LATE = (200, 0.75)
-"""Words of the trends that are reported: holders by the end of the 95th percent of the nights, first night at least."""
+"""Reported words of the trends: users needed before 95 percent of the nights, and the earliest share of nights."""
 Change = Callable[[SeriesPlan], SeriesPlan]
 WAYS: dict[str, tuple[str, Change]] = {
     "series, growing prices (default)": ("growing", lambda plan: plan),
@@ -60,7 +61,7 @@ WAYS: dict[str, tuple[str, Change]] = {
 
 
 def stream(name: str, nights: int, *, pairs: bool = False) -> pl.DataFrame:
-    """Return distinct (user, word, night), or with the word that follows as `second`."""
+    """Return distinct (user, word, night); for pairs, also the next word as `second`."""
     rng, chat = np.random.default_rng(SEED), name == "chat"
     rows = pl.read_parquet(DATA / ("ubuntu_irc.parquet" if chat else "reddit_posts.parquet"))
     if chat:
@@ -119,14 +120,14 @@ def late(released: pl.DataFrame, rows: pl.DataFrame, begins: pl.DataFrame, night
 
 
 def together(rows: pl.DataFrame, parts: dict[str, pl.DataFrame], limit: int) -> int:
-    """Return the number of words that releases of several tables under one budget name."""
+    """Return the number of distinct words in the releases of several tables under one budget."""
     corpora = {name: vp.read(part, user="user", items="word") for name, part in parts.items()}
     released = vp.SetUnion(limit=limit).release_each(corpora, BUDGET, seed=SEED)
     return len(set().union(*(each.to_list() for each in released.values())))
 
 
 def matrix(rows: pl.DataFrame, nights: int, items: int) -> int:
-    """Return the number of words that counts with correlated noise release."""
+    """Return the number of words released by counts with correlated noise."""
     rng = np.random.default_rng(SEED)
     first = rows.group_by("user", "word").agg(pl.col("night").min()).sort("user", "night", "word")
     used = first.filter(pl.int_range(pl.len()).over("user") < items)
@@ -163,7 +164,7 @@ def measured(name: str, nights: int) -> list[list[object]]:
         "seconds",
     ]
     found: list[list[object]] = [head]
-    # A year takes ten minutes for each stream and way: two ways only.
+    # A year takes ten minutes for each stream and way, so only two ways run.
     ways = WAYS if nights <= 100 else ("series, growing prices (default)", "no resting")
     for way in ways:
         _, curve, took = run(rows, nights, way)
@@ -192,7 +193,7 @@ def measured(name: str, nights: int) -> list[list[object]]:
 
 
 def phrases(name: str, nights: int) -> list[list[object]]:
-    """Return what phrases in a series would cost: words that half of the budget releases, and pairs that come in time.
+    """Return the cost of phrases in a series: words that half of the budget releases, and pairs that come in time.
 
     A pair of adjacent words can be counted from the night on which both words are released.
     """
@@ -210,7 +211,7 @@ def phrases(name: str, nights: int) -> list[list[object]]:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     if sys.argv[1:2] == ["phrases"]:
         note = (
             "Phrases are pairs of adjacent released words. The last column: the share that a user writes on a later "

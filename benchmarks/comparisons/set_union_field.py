@@ -3,7 +3,7 @@
     python -m benchmarks.comparisons.set_union_field
 
 In the posts each post is one user; in the other two collections a user is a person with many texts. Cells that the same
-code has measured are kept in `out/cells`. The baselines read private truth; for research on public data.
+code has measured are cached in `out/cells`. The baselines read private truth, for research on public data.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ COLLECTIONS: dict[str, tuple[Callable[[], LocalCorpus], tuple[int, ...]]] = {
     "25 posts a person: ": (lambda: joined(posts(), 25), (100, 300, 1_000, 3_000, 10_000)),
     "ubuntu_irc: ": (chat, (30, 100, 300, 1_000, 3_000)),
 }
-"""By the beginning of their rows, with the limits of their columns."""
+"""Collections by the prefix of their rows, with the limits of their columns."""
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-5": vp.Budget(1, 1e-5)}
 RUNS, DEAR_RUNS = 5, 1
 Baseline = Callable[[PrivatePairs, vp.Budget, int, Secret], Mask]
@@ -62,7 +62,7 @@ OWN_CODE: dict[str, Baseline] = {
     "Weighted, Rényi selection": private_weighted_renyi,
     "DP-SIPS": private_dp_sips,
 }
-"""Run once each: their deviation is that of the others, below half a percent from 10,000 words on."""
+"""Baselines with one run each: the deviation is as in the other rows, below half a percent from 10,000 words on."""
 PLANNED: dict[str, Callable[[int], Any]] = {
     "Weighted Gaussian (basic)": vp.papers.WeightedGaussian,
     "Policy Laplace (l1-descent)": vp.papers.PolicyLaplace,
@@ -76,7 +76,7 @@ BEST = "best limit"
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure and write the results."""
     cells = BENCHMARK.cells()
     rows: list[list[object]] = [["", *("" for _ in COLLECTIONS[""][1]), ""]]
     for begin, (_, limits) in COLLECTIONS.items():

@@ -1,8 +1,8 @@
-"""Do synthetic visits pass for real ones? The battery of `private_resemblance` on MSNBC, and what its pictures show.
+"""Comparison of synthetic with real visits: `private_resemblance` on MSNBC, and the numbers of the pictures.
 
     python -m benchmarks.comparisons.synthetic_sessions
 
-Reads private truth; for research on public data. Seeds make it repeatable.
+The benchmark reads private truth, for research on public data. Seeds make it repeatable.
 """
 
 from fractions import Fraction
@@ -36,21 +36,21 @@ ALPHABET = tuple(sorted(str(page) for page in range(1, 18)))
 
 
 def cut(data: SequenceData) -> SequenceData:
-    """Return the first `MAX_LENGTH` symbols of each sequence: what a model is of."""
+    """Return the first `MAX_LENGTH` symbols of each sequence, the part that a model covers."""
     sizes = np.diff(data.starts)
     place = np.arange(data.symbols.size) - np.repeat(data.starts[:-1], sizes)
     return as_sequences(data.symbols[place < MAX_LENGTH], np.minimum(sizes, MAX_LENGTH), data.alphabet)
 
 
 def half(data: SequenceData, which: int, run: int) -> SequenceData:
-    """Return one of two random halves of the real ones."""
+    """Return one of two random halves of the real sequences."""
     mine = np.random.default_rng(run).permutation(data.size) % 2 == which
     sizes = np.diff(data.starts)
     return as_sequences(data.symbols[np.repeat(mine, sizes)], sizes[mine], data.alphabet)
 
 
 def drawn(corpus: LocalCorpus, model: str, epsilon: float, run: int) -> SequenceData:
-    """Return as many synthetic sequences as the model says there are."""
+    """Return synthetic sequences, as many as the model estimates."""
     if model == "default":
         mechanism = vp.Sequences(MAX_LENGTH, alphabet=ALPHABET)
         sampler = mechanism.release(corpus, vp.Budget(epsilon), seed=run)._sampler
@@ -95,7 +95,7 @@ def battery(corpus: LocalCorpus, truth: SequenceData) -> None:
 
 
 def shares(data: SequenceData, paths: list[tuple[int, ...]]) -> dict[tuple[str, str], float]:
-    """Return what the pictures show of a collection."""
+    """Return the numbers in the pictures of a collection."""
     found: dict[tuple[str, str], float] = {}
     symbols = np.bincount(data.symbols, minlength=len(ALPHABET)) / data.symbols.size
     found |= {("symbols", ALPHABET[place]): share for place, share in enumerate(symbols)}
@@ -115,7 +115,7 @@ def shares(data: SequenceData, paths: list[tuple[int, ...]]) -> dict[tuple[str, 
 
 
 def pictured(corpus: LocalCorpus, truth: SequenceData) -> None:
-    """Write what the pictures show, of one release."""
+    """Write the numbers in the pictures of one release."""
     paths = commonest_runs(Sessions(truth.symbols, truth.starts), 3, PATHS, len(ALPHABET))
     real, synthetic = shares(truth, paths), shares(drawn(corpus, "default", SHOWN_AT, 1), paths)
     rows = [[kind, name, f"{share:.6f}", f"{synthetic[kind, name]:.6f}"] for (kind, name), share in real.items()]
@@ -127,7 +127,7 @@ def pictured(corpus: LocalCorpus, truth: SequenceData) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
     truth = cut(private_sequences(corpus, ALPHABET))
     pictured(corpus, truth)

@@ -1,4 +1,4 @@
-"""The most held items, and hitting sets, by several algorithms at equal budgets.
+"""The items that most users hold, and hitting sets, by several algorithms at equal budgets.
 
     python -m benchmarks.comparisons.top_items
 
@@ -6,13 +6,13 @@
 - *weighted Gaussian, ranking*: the same with the published weighted Gaussian mechanism for the items, at three limits:
   the unknown-domain top-k of Dick, Joseph and Raman (2026).
 - *counts*: the same, but the second half counts them (`release.count`), at three limits.
-- *one histogram*: everything finds and counts at once: weights of the classic rule "count" with noise, those above the
-  threshold, by what they came to.
+- *one histogram*: the whole budget finds and counts at once: the items whose noisy weights by the weighting "count" are
+  above the threshold, in the order of these weights.
 
 A hitting set is k items such that many users hold one of them. Half of the budget finds the items as above, half picks
 among them (`benchmarks.baselines.hitting`).
 
-Reads private truth; for research on public data.
+The benchmark reads private truth, for research on public data.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ Order = Callable[[int], NDArray[np.int64]]
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     rows: list[list[object]] = [["", *(f"k = {k:,}" for k in PLACES)]]
     for name, read in CORPORA.items():
         for label, budget in BUDGETS.items():
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
-    """Return by way and number of places the share of each run."""
+    """Return the share of each run, by way and number of places."""
     truth = private_user_counts(corpus)
     number = {word: place for place, word in enumerate(corpus.vocabulary.to_pylist())}
     half = vp.Budget(budget.epsilon / 2, budget.delta / 2)
@@ -106,7 +106,7 @@ def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float
 
 
 def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
-    """Return what passes the threshold of the rule "count", by noisy weight; noise in doubles."""
+    """Return the items above the threshold of the weighting "count", by noisy weight; the noise is drawn in doubles."""
     plan = vp.SetUnion(limit=limit, weighting=vp.weightings.Count()).plan(budget)
     shares = plan.round.shares
     private = corpus.weigh(shares, limit, Secret.fresh())
@@ -117,7 +117,7 @@ def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.
 
 
 def share(truth: NDArray[np.int64], named: NDArray[np.int64], k: int) -> float:
-    """Return the share of the k most held items that are named; ties with the last of them count."""
+    """Return the share of the k items with most users that are named; ties with the last of them count."""
     least = np.sort(truth)[-k]
     return float(np.count_nonzero(truth[named] >= least) / k)
 

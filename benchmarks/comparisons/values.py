@@ -1,8 +1,8 @@
-"""What phrases are worth when the caller says what one of each length is worth.
+"""The total value of released phrases if the caller gives a value for each length.
 
     python -m benchmarks.comparisons.values
 
-Cells that the same code has measured are kept in `out/cells`.
+Cells that the same code has measured are cached in `out/cells`.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,19 +19,19 @@ from voxpop.engine.local.corpus import LocalCorpus
 BENCHMARK = Benchmark(__file__, ("values",), NGRAMS, minutes=4)
 
 ENDS = ([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 0, 0, 0, 1], [0, 0, 0, 1])
-"""Long ends, which are compared with the published algorithm too; of the posts all but the last."""
+"""Values that favour the longest phrases, also compared with the published algorithm; on posts without the last."""
 WANTED = (*ENDS, [0, 0, 1], [0, 1], [1, 1, 4, 4], [1, 1, 1, 1, 10], [1, 4, 1, 1], [10, 1, 1, 1])
 RATIOS = {"chat": (0.7, 0.8, 0.9, 1.0, 1.15, 1.3), "posts": (0.7, 0.8, 1.0, 1.15)}
 CORPORA: dict[str, tuple[Callable[[], LocalCorpus], int]] = {"chat": (chat, 5), "posts": (posts, 1)}
 OURS = {"all the same": False, "`values=`": True}
 """Whether values are given."""
 LIMITS = {"chat": (100, 300), "posts": (100, 500)}
-"""Of the published algorithm: the usual one, and its best."""
+"""Limits of the published algorithm: the usual limit, and its best limit."""
 BEST = "published, at its best"
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     cells = BENCHMARK.cells()
     rows: list[list[object]] = [["collection", "values", *OURS, "published, equal", BEST, "its ratio", "its limit"]]
     for name, (corpus, runs) in CORPORA.items():
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def compared(cells: Cells, name: str, corpus: LocalCorpus, values: Sequence[float], runs: int) -> list[object]:
-    """Return the row of one collection and what phrases are worth in it."""
+    """Return the row of one collection and one list of values."""
     key = [name, " ".join(map(str, values))]
     ours = [
         cells.get(
@@ -79,7 +79,7 @@ def compared(cells: Cells, name: str, corpus: LocalCorpus, values: Sequence[floa
 
 
 def worth_of(corpus: LocalCorpus, worth: Sequence[float], runs: int, ngrams: Any) -> float:
-    """Return the mean value of some releases."""
+    """Return the mean value of several releases."""
     releases = [ngrams.release(corpus, vp.Budget(4, 1e-7)) for _ in range(runs)]
     return float(np.mean([sum(worth[len(gram) - 1] for gram in release) for release in releases]))
 

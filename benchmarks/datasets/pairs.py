@@ -13,11 +13,11 @@ from voxpop.kernels.arrays import Floats, Int32s, Int64s
 USERS = 223_388
 ITEMS = 200_000
 QUANTILES = ((0.0278, 1), (0.2982, 10), (0.7916, 50), (0.9313, 100), (0.9959, 300), (0.99996, 850), (1.0, 2000))
-"""Shares of users who hold at most so many distinct items."""
+"""Shares of users, each with the largest number of distinct items that these users hold."""
 STEEP_FROM = 5_000
 USERS_AT_ONCE = 20_000
 EACH = 37.8
-"""Pairs of a user, on average."""
+"""Mean number of pairs of a user."""
 
 
 def pairs_file(pairs: int) -> Path:
@@ -39,9 +39,9 @@ def write_pairs(path: str | Path, users: int = USERS, items: int = ITEMS, seed: 
 
     Args:
         path: the file; columns user (int32) and item (string).
-        users: how many users.
-        items: how many items there are to choose from.
-        seed: the pairs are a function of it.
+        users: number of users.
+        items: number of items in the data.
+        seed: the seed that determines the pairs.
 
     Example:
         >>> import tempfile
@@ -59,7 +59,7 @@ def write_pairs(path: str | Path, users: int = USERS, items: int = ITEMS, seed: 
 
 
 def set_sizes(users: int, rng: np.random.Generator) -> Int64s:
-    """Draw how many distinct items each user holds: log-linear between the quantiles of Table 1."""
+    """Draw the number of distinct items of each user: log-linear between the quantiles of Table 1."""
     shares = [0.0, *(share for share, _ in QUANTILES)]
     sizes = [1.0, *(float(size) for _, size in QUANTILES)]
     drawn = np.exp(np.interp(rng.random(users), shares, np.log(sizes)))
@@ -78,7 +78,7 @@ def _pairs(users: int, items: int, rng: np.random.Generator) -> Iterator[tuple[I
 
 
 def _distinct(owners: Int64s, sizes: Int64s, cumulative: Floats, rng: np.random.Generator) -> tuple[Int32s, Int32s]:
-    """Draw until every user holds its number of distinct items; users who have enough drop out."""
+    """Draw until every user has its number of distinct items; complete users are not drawn for again."""
     items = cumulative.size
     wanted = np.zeros(int(owners[-1]) + 1, np.int64)
     wanted[owners] = sizes

@@ -38,16 +38,16 @@ def write_texts(
 ) -> None:
     """Write texts as a saved corpus, a few thousand users at a time.
 
-    Words and stock phrases are drawn with a popularity of one over their rank (Zipf); sizes of users are log-normal
-    with the mean that was asked for, and documents have about 40 words or phrases.
+    Words and stock phrases are drawn with a popularity of one over their rank (Zipf). Sizes of users are log-normal
+    with the mean that `tokens` implies, and documents have about 40 words or phrases.
 
     Args:
-        folder: where to; `voxpop.load_corpus` maps it into memory.
-        users: how many users.
-        tokens: how many tokens in all, about.
-        words: how many words there are to choose from.
-        phrases: how many stock phrases.
-        seed: the texts are a function of it.
+        folder: the folder of the corpus; `voxpop.load_corpus` maps it into memory.
+        users: number of users.
+        tokens: approximate total number of tokens.
+        words: number of words in the data.
+        phrases: number of stock phrases.
+        seed: the seed that determines the texts.
 
     Example:
         >>> import tempfile
@@ -73,7 +73,7 @@ def write_texts(
 
 
 def popular(kinds: int, count: int, rng: np.random.Generator) -> Int32s:
-    """Draw numbers below `kinds`, each with a chance of about one over its rank."""
+    """Draw numbers below `kinds`, each with a probability of about one over its rank."""
     ranks: Int32s = np.minimum(np.exp(rng.random(count) * np.log(kinds)), kinds).astype(np.int32)
     return ranks - 1
 
@@ -81,7 +81,7 @@ def popular(kinds: int, count: int, rng: np.random.Generator) -> Int32s:
 def _blocks(
     book: PhraseBook, users: int, tokens: int, words: int, rng: np.random.Generator
 ) -> Iterator[tuple[Int32s, Int64s]]:
-    """Yield the positions of some users, and how many each of them has."""
+    """Yield the positions of some users, and the number of positions of each user."""
     mean = PHRASE_SHARE * np.diff(book.starts).mean() + 1 - PHRASE_SHARE + 1 / PIECES_IN_DOCUMENT
     spread = rng.lognormal(0.0, 1.0, users)
     pieces = np.maximum(1, spread / spread.mean() * tokens / users / mean).astype(np.int64)
@@ -91,7 +91,7 @@ def _blocks(
 
 
 def _some_users(book: PhraseBook, pieces: Int64s, words: int, rng: np.random.Generator) -> tuple[Int32s, Int64s]:
-    """Draw the pieces of users, words or phrases or ends of documents, and lay them out as tokens."""
+    """Draw the pieces of users (words, phrases or ends of documents), and write them as tokens."""
     ends = np.cumsum(pieces)
     total = int(ends[-1])
     kinds = rng.random(total)

@@ -1,4 +1,4 @@
-"""Releases side by side, length by length: reads what was released and nothing else."""
+"""The number of released grams by length, for several releases. The function reads released results only."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,10 +14,10 @@ def released_by_length(releases: Mapping[str, "Release"]) -> pl.DataFrame:
     """Count the grams of releases by length.
 
     Args:
-        releases: by a name of your choice.
+        releases: releases by name.
 
     Returns:
-        One row for each release: name, one column for each length from 1 on, and total. Public, as its input is.
+        One row for each release: name, one column for each length from 1 on, and total. Public, like its input.
 
     Example:
         >>> import pyarrow as pa

@@ -9,10 +9,10 @@ from voxpop.privacy.secret import Secret
 
 
 def draw_from(model: Any, alphabet: int, seed: int) -> SequenceData:
-    """Draw the number of sequences that a model states.
+    """Draw as many sequences as a model estimates.
 
     Args:
-        model: with `sequences`, and with `draw`, which returns `Sessions`, or symbols and sizes.
+        model: an object with `sequences`, and with `draw`, which returns `Sessions`, or symbols and sizes.
         alphabet: number of symbols.
         seed: the same seed draws the same sequences again.
     """

@@ -1,4 +1,7 @@
-"""How a release compares with the items that at least k users hold. Reads private truth: never part of a release."""
+"""Comparison of a release with the items that at least k users hold.
+
+This module reads private truth and is never part of a release.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def private_user_counts(corpus: "LocalCorpus") -> Int64s:
-    """Return how many users hold each item: private, not noisy.
+    """Return the number of users of each item: private, not noisy.
 
     Args:
-        corpus: the private side.
+        corpus: the private data.
 
     Returns:
         int64 by item of the corpus's vocabulary.
@@ -36,13 +39,13 @@ def private_coverage(corpus: "LocalCorpus", release: "Release", ks: Sequence[int
     """Compare a release with k-anonymity, for each k (DPSU, Table 3).
 
     Args:
-        corpus: the private side.
-        release: of items of that corpus.
+        corpus: the private data.
+        release: a release of items of that corpus.
         ks: numbers of users.
 
     Returns:
-        Columns k; held, the items that at least k users hold; size_ratio, the size of the release over it (the paper's
-        coverage); covered, the share of those items that the release names. Private: do not publish.
+        Columns k; held, the number of items that at least k users hold; size_ratio, the size of the release over
+        held (the paper's coverage); covered, the share of these items that is released. Private: do not publish.
     """
     corpus = check_engine(corpus)
     counts = private_user_counts(corpus)

@@ -1,4 +1,7 @@
-"""How a release of phrases compares with what users really wrote. Reads private truth: never part of a release."""
+"""Comparison of released phrases with the phrases that users wrote.
+
+This module reads private truth and is never part of a release.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +23,7 @@ def private_gram_counts(corpus: "LocalCorpus | AllGrams", max_length: int) -> pl
     """Count the users of every gram: private, not noisy, and large.
 
     Args:
-        corpus: the private side, or all its grams where they are asked more than once.
+        corpus: the private data, or all its grams if they are used more than once.
         max_length: most tokens in a gram.
 
     Returns:
@@ -44,14 +47,14 @@ def private_ngram_coverage(
     """Compare a release with k-anonymity, length by length (DPNE, Figure 4).
 
     Args:
-        corpus: the private side, or all its grams where they are asked more than once.
-        release: of phrases of that corpus.
+        corpus: the private data, or all its grams if they are used more than once.
+        release: a release of phrases of that corpus.
         ks: numbers of users.
         max_length: most tokens in a gram.
 
     Returns:
-        Columns length, k; held, grams that at least k users hold; covered, the share of them that the release names,
-        None where there are none. Private: do not publish.
+        Columns length, k; held, the number of grams that at least k users hold; covered, the share of them that is
+        released, None if no gram has k users. Private: do not publish.
     """
     grams = _all_grams(corpus, max_length)
     rows = []
@@ -70,8 +73,8 @@ def private_missing_grams(corpus: "LocalCorpus | AllGrams", release: "Release", 
     """Return the share of all pairs of user and gram with an unreleased gram: private, not noisy.
 
     Args:
-        corpus: the private side, or all its grams where they are asked more than once.
-        release: of phrases of that corpus.
+        corpus: the private data, or all its grams if they are used more than once.
+        release: a release of phrases of that corpus.
         max_length: most tokens in a gram.
 
     Returns:
@@ -109,7 +112,7 @@ def _users_by_id(grams: AllGrams, length: int) -> Int64s:
 
 
 def _named(grams: AllGrams, release: "Release", length: int) -> Int64s:
-    """Return the ids of the released grams of a length that somebody holds."""
+    """Return the ids of the released grams of a length that at least one user holds."""
     corpus = grams.corpus
     place = {word: number for number, word in enumerate(corpus.vocabulary.to_pylist())}
     wanted = [tuple(place[token] for token in gram) for gram in release.each_gram() if len(gram) == length]
@@ -117,7 +120,7 @@ def _named(grams: AllGrams, release: "Release", length: int) -> Int64s:
         return np.array([token for (token,) in wanted], np.int64)
     ids = np.array(wanted, np.int64).reshape(-1, length)
     held = np.ones(len(ids), bool)
-    for shorter in range(2, length + 1):  # ids of all parts of one length, from those one shorter
+    for shorter in range(2, length + 1):  # ids of all parts of one length, from the parts that are one shorter
         names = grams.names[shorter - 2]
         order = grams.order(shorter)
         pairs = (ids[:, :-1] << 32) | ids[:, 1:]

@@ -1,4 +1,7 @@
-"""Do synthetic sequences pass for real ones? A battery of distances, and a classifier. Reads private truth."""
+"""Differences between synthetic and private sequences: distances, and a classifier.
+
+This module reads private truth.
+"""
 
 import numpy as np
 import polars as pl
@@ -14,20 +17,20 @@ def private_resemblance(truth: SequenceData, synthetic: SequenceData, memory: in
     """Compare synthetic sequences with private ones.
 
     Distances are in total variation: 0 for equal distributions, 1 for disjoint ones. The classifier is naive Bayes over
-    the symbols that follow contexts of up to `memory` symbols, their beginnings and ends. It is trained on every other
-    sequence of both kinds, and its figure is the chance that it rates a real sequence above a synthetic one among those
-    that are left: 0.5 for sequences that it cannot tell apart, 1 for those it always can.
+    the symbols that follow contexts of up to `memory` symbols, beginnings and ends of sequences. It is trained on every
+    other sequence of both kinds and tested on the rest. Its figure is the probability that it rates a real sequence
+    above a synthetic one: 0.5 if it cannot distinguish them, 1 if it always can.
 
     Args:
         truth: the private sequences.
-        synthetic: the others.
-        memory: how many symbols back the classifier looks.
+        synthetic: the synthetic sequences.
+        memory: number of preceding symbols that the classifier uses.
 
     Returns:
         Columns what and value. Private: do not publish.
 
     Raises:
-        InputError: where a side has fewer than two sequences, or the alphabets differ.
+        InputError: If a side has fewer than two sequences, or the alphabets differ.
     """
     if truth.alphabet != synthetic.alphabet or min(truth.size, synthetic.size) < 2:
         raise InputError("two collections of two sequences at least over the same alphabet can be compared.")
@@ -60,7 +63,7 @@ def _ends(data: SequenceData, *, first: bool) -> Int64s:
 
 
 def _steps(data: SequenceData, memory: int) -> tuple[Int64s, Int64s]:
-    """Return each step, its context and what follows, as one number, and the number of its sequence."""
+    """Return each step as one number (its context and the next symbol), and the number of its sequence."""
     width = data.alphabet + 1
     sizes = np.diff(data.starts)
     owner = np.repeat(np.arange(data.size), sizes + 1)
@@ -77,7 +80,7 @@ def _steps(data: SequenceData, memory: int) -> tuple[Int64s, Int64s]:
 
 
 def _told_apart(truth: SequenceData, synthetic: SequenceData, memory: int) -> float:
-    """Return the area under the curve of a classifier that learns from one half and is tried on the other."""
+    """Return the area under the curve of a classifier that is trained on one half and tested on the other."""
     kinds = (truth.alphabet + 1) ** (memory + 1)
     steps = [_steps(data, memory) for data in (truth, synthetic)]
     counts = [np.bincount(codes[owner % 2 == 0], minlength=kinds) + 1.0 for codes, owner in steps]

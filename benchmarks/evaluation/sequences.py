@@ -1,4 +1,7 @@
-"""How synthetic sequences compare with the private ones. Reads private truth: never part of a release."""
+"""Comparison of synthetic sequences with private ones.
+
+This module reads private truth and is never part of a release.
+"""
 
 import heapq
 from collections.abc import Iterable, Sequence
@@ -23,10 +26,10 @@ MOST_CELLS = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SequenceData:
-    """Sequences as numbers of an alphabet's symbols: private where they come from a corpus.
+    """Sequences as numbers of an alphabet's symbols: private if they come from a corpus.
 
     Attributes:
-        symbols: int32, one sequence behind the other.
+        symbols: int32, the concatenated sequences.
         starts: int64 (sequences + 1).
         alphabet: number of symbols.
     """
@@ -45,14 +48,14 @@ class SequenceData:
 
 
 def private_sequences(corpus: "LocalCorpus", alphabet: Sequence[str]) -> SequenceData:
-    """Return every user's whole sequence, documents joined, tokens outside the alphabet left out.
+    """Return every user's whole sequence; documents are joined, and tokens outside the alphabet are left out.
 
     Args:
-        corpus: the private side.
+        corpus: the private data.
         alphabet: symbols, in the order of their numbers.
 
     Returns:
-        The sequences, of users who have one: private.
+        The sequences of the users who have one: private.
     """
     from voxpop.engine.local.corpus import one_sequence_each
 
@@ -68,8 +71,8 @@ def as_sequences(symbols: Int32s, sizes: Int64s, alphabet: int) -> SequenceData:
     """Return drawn sequences for comparison.
 
     Args:
-        symbols: int32, one sequence behind the other.
-        sizes: int64, how many symbols each has.
+        symbols: int32, the concatenated sequences.
+        sizes: int64, number of symbols of each sequence.
         alphabet: number of symbols.
 
     Returns:
@@ -81,18 +84,18 @@ def as_sequences(symbols: Int32s, sizes: Int64s, alphabet: int) -> SequenceData:
 def private_queries(
     data: SequenceData, most: int, number: int, seed: int, kind: Literal["held", "uniform"] = "held"
 ) -> list[Pattern]:
-    """Draw count queries: how many sequences contain a run of symbols?
+    """Draw count queries. A query counts the sequences that contain a run of symbols.
 
     Args:
         data: the private sequences.
-        most: lengths are uniform from 1 to this.
-        number: how many queries.
-        seed: the queries are a function of it.
-        kind: "held" takes runs from random places of the data, "uniform" takes random symbols, which mostly nobody
-            holds.
+        most: lengths are uniform from 1 to this number.
+        number: number of queries.
+        seed: the seed that determines the queries.
+        kind: "held" takes runs from random places of the data, "uniform" takes random symbols, which mostly occur in no
+            sequence.
 
     Returns:
-        The queries: private where they are held.
+        The queries: private if they are held.
     """
     from voxpop.privacy.secret import Secret
 
@@ -109,7 +112,7 @@ def private_queries(
 
 
 def private_counts(data: SequenceData, queries: Sequence[Pattern]) -> Int64s:
-    """Return how many sequences contain each run.
+    """Return the number of sequences that contain each run.
 
     Args:
         data: the private sequences.
@@ -119,7 +122,7 @@ def private_counts(data: SequenceData, queries: Sequence[Pattern]) -> Int64s:
         int64 by query: private, not noisy.
 
     Raises:
-        InputError: where the queries and the alphabet are too many to be looked for at once.
+        InputError: If there are too many queries for this alphabet.
     """
     if (1 + sum(map(len, queries))) * data.alphabet > MOST_CELLS:
         raise InputError("too many queries for so large an alphabet; ask fewer at a time.")
@@ -143,9 +146,9 @@ def private_relative_error(
 
     Args:
         truth: the private sequences.
-        synthetic: the others.
+        synthetic: the synthetic sequences.
         queries: runs of symbols.
-        weight: how many sequences each synthetic one stands for.
+        weight: number of sequences that each synthetic one represents.
 
     Returns:
         float64 by query. Private: do not publish.
@@ -161,7 +164,7 @@ def private_top_patterns(data: SequenceData, k: int) -> list[Pattern]:
 
     Args:
         data: the private sequences.
-        k: how many.
+        k: number of patterns.
 
     Returns:
         Patterns, the most frequent first. Private: do not publish.
@@ -178,18 +181,18 @@ def private_top_patterns(data: SequenceData, k: int) -> list[Pattern]:
 
 
 def _push_extensions(data: SequenceData, pattern: Pattern, waiting: list[tuple[int, Pattern]]) -> None:
-    """Put every extension that occurs on the heap; none is more frequent than the pattern itself."""
+    """Push every extension that occurs onto the heap; no extension is more frequent than the pattern."""
     supports = count_extensions(data.symbols, data.starts, np.array(pattern, np.int32), data.alphabet)
     for symbol in np.flatnonzero(supports).tolist():
         heapq.heappush(waiting, (-int(supports[symbol]), (*pattern, symbol)))
 
 
 def private_true_positives(truth: Sequence[Pattern], found: Sequence[Pattern], ks: Iterable[int]) -> pl.DataFrame:
-    """Return how many of the k most frequent patterns are among the k most frequent of the synthetic sequences.
+    """Return the number of the k most frequent patterns that are among the k most frequent synthetic ones.
 
     Args:
         truth: from `private_top_patterns`, on the private sequences.
-        found: the same on the others.
+        found: the same for the synthetic sequences.
         ks: numbers of patterns.
 
     Returns:
@@ -204,8 +207,8 @@ def private_length_distance(truth: SequenceData, synthetic: SequenceData, max_le
 
     Args:
         truth: the private sequences.
-        synthetic: the others.
-        max_length: longer sequences count as this long.
+        synthetic: the synthetic sequences.
+        max_length: longer sequences count as this length.
 
     Returns:
         0 for equal distributions, at most 1. Private: do not publish.
@@ -219,16 +222,16 @@ def private_length_distance(truth: SequenceData, synthetic: SequenceData, max_le
 
 @jit
 def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s, counts: Int64s) -> None:
-    """Count the sequences that contain each of the runs that a trie holds, without gaps.
+    """Count the sequences that contain each of the runs of a trie, without gaps.
 
     Args:
-        symbols: int32, below 0 for what no run holds.
+        symbols: int32, negative for symbols that no run contains.
         starts: int64 (sequences + 1).
         width: number of symbols.
-        child: int32 (nodes * width), the node reached from each node by each symbol, or 0; node 0 is the root.
-        counts: int64 by node, zeros; written: how many sequences contain the run that leads there.
+        child: int32 (nodes * width), the child of each node for each symbol, or 0; node 0 is the root.
+        counts: int64 by node, zeros; written: the number of sequences that contain the run of the node.
     """
-    # int64 by node: the last sequence that counted there, so that each counts once.
+    # int64 by node: the last sequence that counted there, so that each sequence counts once.
     last = np.full(counts.size, -1, np.int64)
     for sequence in range(starts.size - 1):
         for begin in range(starts[sequence], starts[sequence + 1]):
@@ -236,7 +239,7 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
             for position in range(begin, starts[sequence + 1]):
                 if symbols[position] < 0:
                     break
-                # 0 is the root, which is nobody's child: no run of the trie goes on so.
+                # 0 is the root, which is not a child of any node: no run of the trie continues with this symbol.
                 node = child[node * width + symbols[position]]
                 if node == 0:
                     break
@@ -247,10 +250,10 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
 
 @jit
 def count_extensions(symbols: Int32s, starts: Int64s, pattern: Int32s, width: int) -> Int64s:
-    """Count the sequences that contain a pattern, gaps allowed, and then each symbol.
+    """Count the sequences that contain a pattern, gaps allowed, and after it each symbol.
 
     Args:
-        symbols: int32, below 0 for what no pattern holds.
+        symbols: int32, negative for symbols that no pattern contains.
         starts: int64 (sequences + 1).
         pattern: int32.
         width: number of symbols.

@@ -1,1 +1,1 @@
-"""What writes pages and pictures of the documentation."""
+"""Programs that write pages and pictures of the documentation."""

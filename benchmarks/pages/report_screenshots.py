@@ -2,7 +2,7 @@
 
 Usage: python -m benchmarks.pages.report_screenshots RELEASE PROFILE. RELEASE is a folder with the phrases that `NGrams`
 released from reddit_posts; PROFILE is the folder that the example of docs/guides/profile.md saves. Either may be
-`none`. Needs playwright, pillow, chromium and pdftoppm (`make browser`).
+`none`. The program needs playwright, pillow, chromium and pdftoppm (`make browser`).
 """
 
 import io
@@ -50,7 +50,7 @@ def of_profile(browser, page):
 
 
 def opened(browser, page, scheme, width=1280, height=900):
-    """Return a page that is ready."""
+    """Open a report, and return its page when it is ready."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     tab = context.new_page()
     tab.goto(page.as_uri())
@@ -70,14 +70,14 @@ def used(browser, page, scheme, width=1280, height=900):
 
 
 def seen(tab, first, last):
-    """Return a picture of some sections, one below the other."""
+    """Return a screenshot of consecutive sections, from the first to the last."""
     boxes = [tab.locator(name).bounding_box() for name in (first, last)]
     height = boxes[1]["y"] + boxes[1]["height"] - boxes[0]["y"]
     return tab.screenshot(full_page=True, clip={"x": 0, "y": boxes[0]["y"], "width": 1280, "height": height})
 
 
 def paper(tab):
-    """Return pages of the report as it is printed: the first, and the last, which is signed."""
+    """Return the first page of the printed report, and the last page, which is signed."""
     with tempfile.TemporaryDirectory() as folder:
         tab.pdf(path=f"{folder}/report.pdf", prefer_css_page_size=True)
         subprocess.run(["pdftoppm", "-r", "70", "-png", f"{folder}/report.pdf", f"{folder}/page"], check=True)

@@ -1,8 +1,8 @@
 """Write docs/trust.md: each claim of docs/trust.toml, how it is checked, and the last outcome of its tests.
 
-`python -m benchmarks.pages.trust` runs all tests that the claims name, those of Spark in the environment of `make
-spark`; `--junit FILE ...` reads reports of pytest instead. Outcomes are kept in docs/trust-outcomes.json: a claim keeps
-its last outcome, with its date, until its tests run again.
+`python -m benchmarks.pages.trust` runs all tests that the claims name, the Spark tests in the environment of `make
+spark`. `--junit FILE ...` reads reports of pytest instead. Outcomes are stored in docs/trust-outcomes.json: a claim
+keeps its last outcome, with its date, until its tests run again.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def claims() -> list[dict]:
 
 
 def main() -> int:
-    """Run or read, write the page, and fail if tests of a claim did."""
+    """Run the tests or read reports, and write the page; return 1 if a test failed or a claim has no passed test."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages.trust", description=__doc__)
     parser.add_argument("--junit", type=Path, nargs="*", help="reports of runs of pytest that included the tests")
     reports = parser.parse_args().junit
@@ -82,7 +82,7 @@ def kept_outcomes() -> dict[str, Outcome]:
 
 
 def write(outcomes: dict[str, Outcome]) -> None:
-    """Write outcomes and page."""
+    """Write the outcomes and the page."""
     OUTCOMES.write_text(json.dumps({name: vars(each) for name, each in outcomes.items()}, indent=1) + "\n")
     PAGE.write_text(page(outcomes))
 
@@ -111,7 +111,7 @@ def run(kind: str, folder: Path) -> Path:
 
 
 def read(reports: list[Path]) -> dict[str, Outcome]:
-    """Return the outcome of each test of the reports, by its name as pytest takes it."""
+    """Return the outcome of each test of the reports, by its name in pytest."""
     found = {}
     today = datetime.date.today().isoformat()
     for case in (case for report in reports for case in ElementTree.parse(report).iter("testcase")):

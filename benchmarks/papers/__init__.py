@@ -1,1 +1,1 @@
-"""The tables and figures of the papers, again."""
+"""Reproductions of the tables and figures of the papers."""

@@ -1,4 +1,4 @@
-"""DPSU's Algorithm 8. NOT PRIVATE as claimed: here only to fill the paper's row (see docs/privacy/algorithm-8.md)."""
+"""DPSU's Algorithm 8. NOT PRIVATE as claimed: it serves only the paper's row (see docs/privacy/algorithm-8.md)."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def _descend(histogram, items, starts, cutoff):
 
 
 class _Algorithm8(WeightingRule):
-    """The rule, for a histogram of doubles kept beside the integer one."""
+    """The weighting rule, computed in doubles from the integer histogram."""
 
     sequential = True
     name = "algorithm 8"
@@ -49,7 +49,7 @@ class _Algorithm8(WeightingRule):
 
 
 def released_not_private(corpus: LocalCorpus, budget: vp.Budget, limit: int, alpha: float = 5.0) -> int:
-    """Return how many items Algorithm 8 releases with the paper's noise and threshold."""
+    """Return the number of items that Algorithm 8 releases with the paper's noise and threshold."""
     plan = vp.papers.PolicyGaussian(limit, alpha).plan(budget)
     bits = 40
     cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)

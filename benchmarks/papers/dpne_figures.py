@@ -1,4 +1,4 @@
-"""DPNE's Figures 1 to 4 on half a million posts: the published algorithm beside ours.
+"""DPNE's Figures 1 to 4 on half a million posts: the published algorithm and Voxpop.
 
 python -m benchmarks.papers.dpne_figures
 """
@@ -27,7 +27,7 @@ SWEEPS = {
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure and write the results."""
     corpus = posts()
     rows: list[list[object]] = [["figure", "setting", "algorithm", *LENGTHS, "total"]]
     for name, values in SWEEPS.items():
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def released(corpus: LocalCorpus, mechanism: Any, epsilon: float = 4.0, **fields: object) -> np.ndarray:
-    """Return grams released by length."""
+    """Return the number of released grams by length."""
     plan = mechanism(**{"max_length": LONGEST, "limit": 100, **fields}).plan(vp.Budget(epsilon, 1e-7))
     return by_length(plan.release(corpus), LONGEST)
 

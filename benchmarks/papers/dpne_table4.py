@@ -1,4 +1,4 @@
-"""DPNE's Table 4 on MSNBC: the published algorithm, its three baselines, and ours, in one run.
+"""DPNE's Table 4 on MSNBC: the published algorithm, its three baselines, and Voxpop, in one run.
 
 python -m benchmarks.papers.dpne_table4
 """
@@ -28,7 +28,7 @@ OURS = {
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = clicks()
     grams = AllGrams.of(corpus, LONGEST)
     lengths = range(1, LONGEST + 1)

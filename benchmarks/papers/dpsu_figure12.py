@@ -18,7 +18,7 @@ POLICIES = {
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = posts()
     found = {
         name: [len(algorithm(alpha=a).release(corpus, BUDGET)) for a in ALPHAS] for name, algorithm in POLICIES.items()

@@ -2,7 +2,7 @@
 
     python -m benchmarks.papers.dpsu_figures
 
-Cells that the same code has measured are kept in `out/cells`. Reads private truth for Figure 4; for research on public
+Cells that the same code has measured are cached in `out/cells`. Figure 4 reads private truth, for research on public
 data.
 """
 
@@ -29,7 +29,7 @@ BENCHMARK = Benchmark(__file__, ("dpsu_figures",), SET_UNION, minutes=14)
 LIMITS = (1, 10, 50, 100, 200)
 EPSILONS = (1, 2, 3, 4, 5)
 COARSE = {"limit": (1, 10, 100), "epsilon": (1, 3, 5)}
-"""Of vocabularies with longer grams, whose releases take ten times as long."""
+"""Axes for vocabularies with longer grams, whose releases take ten times as long."""
 LIMIT = 100
 NOT_PRIVATE = "Policy Gaussian l1 (NOT PRIVATE)"
 ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
@@ -42,12 +42,12 @@ ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
     NOT_PRIVATE: None,
     "default": vp.SetUnion,
 }
-"""The paper's cells with its accounting, Algorithm 8 with alpha 5 as there, and what one gets by default."""
+"""The paper's cells with its accounting, Algorithm 8 with alpha 5 as in the paper, and Voxpop's default."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the paper: which lengths are items, and what varies."""
+    """One figure of the paper: the lengths of its items, and the parameter that varies."""
 
     number: int
     lengths: tuple[int, ...]
@@ -55,14 +55,14 @@ class Figure:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """What the axis runs over."""
+        """The values on the axis."""
         if self.lengths != (1,):
             return COARSE[self.axis]
         return EPSILONS if self.axis == "epsilon" else LIMITS
 
     @property
     def algorithms(self) -> list[str]:
-        """Which algorithms it compares; the one that is not private for words alone."""
+        """The compared algorithms; the one that is not private is compared for words only."""
         return [name for name in ALGORITHMS if self.lengths == (1,) or name != NOT_PRIVATE]
 
     def point(self, value: int) -> tuple[int, vp.Budget]:
@@ -86,7 +86,7 @@ FIGURES = (
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure and write the results."""
     cells = BENCHMARK.cells()
     slope = rank_and_frequency()
     note = "reddit_posts, delta e^-10; one run each, whose deviation is below half a percent from 10,000 items on "
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
-    """Return how many items one algorithm releases at one point of a figure."""
+    """Return the number of items that one algorithm releases at one point of a figure."""
     limit, budget = figure.point(value)
     corpus = corpus_of(figure.lengths)
     algorithm = ALGORITHMS[name]
@@ -118,7 +118,7 @@ def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
 
 
 def rank_and_frequency() -> float:
-    """Return the slope of Figure 4: the logarithms of how many users hold the word of each rank."""
+    """Return the slope of Figure 4: the logarithm of the users of a word against the logarithm of its rank."""
     counts = np.sort(private_user_counts(posts()))[::-1]
     ranks = np.unique(np.geomspace(1, counts.size, 200).astype(np.int64))
     middle = ranks[(ranks >= 10) & (ranks <= 10_000)]

@@ -1,4 +1,4 @@
-"""The shape of DPSU's Table 2 on half a million posts: every cell × limits, mean and deviation of 5 runs.
+"""The form of DPSU's Table 2 on half a million posts: all cells and limits, mean and deviation of 5 runs.
 
 python -m benchmarks.papers.dpsu_table2
 """
@@ -38,7 +38,7 @@ PROTOTYPE = {
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = posts()
     counts = {
         **{name: _row(corpus, algorithm) for name, algorithm in CELLS.items()},

@@ -1,8 +1,8 @@
-"""DPSU's Table 3: how releases compare with the words that at least k users hold.
+"""DPSU's Table 3: comparison of releases with the words that at least k users hold.
 
     python -m benchmarks.papers.dpsu_table3
 
-Reads private truth; for research on public data.
+The benchmark reads private truth, for research on public data.
 """
 
 import voxpop as vp
@@ -21,7 +21,7 @@ MECHANISMS = {
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = posts()
     found = {name: private_coverage(corpus, m.release(corpus, BUDGET), KS) for name, m in MECHANISMS.items()}
     held = next(iter(found.values()))["held"]

@@ -1,8 +1,8 @@
-"""What CAC12 says of its parameters, on MSNBC: l_max and n_max (Section 6), and false nodes of the threshold (4.3.3).
+"""Statements of CAC12 on its parameters, tested on MSNBC: l_max and n_max (Section 6), false nodes (4.3.3).
 
     python -m benchmarks.papers.sequences_claims
 
-Reads private truth; for research on public data. Seeds make it repeatable.
+The benchmark reads private truth, for research on public data. Seeds make it repeatable.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ MODELS = ("published", "default")
 
 
 def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> SequenceData:
-    """Return as many synthetic sequences as the model says there are."""
+    """Return synthetic sequences, as many as the model estimates."""
     if model == "default":
         sampler = vp.Sequences(length, gram, ALPHABET).release(corpus, vp.Budget(EPSILON), seed=run)._sampler
     else:
@@ -49,7 +49,7 @@ def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> 
 
 
 def settings() -> list[tuple[str, int, int]]:
-    """Return what is varied, with max_length and max_gram."""
+    """Return the varied parameter, max_length and max_gram of each setting."""
     return [("l_max", length, 5) for length in LENGTHS] + [("n_max", 20, gram) for gram in GRAMS]
 
 
@@ -71,7 +71,7 @@ def parameters(corpus: LocalCorpus, truth: SequenceData) -> None:
 
 
 def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
-    """Write how many grams that were continued occur nowhere."""
+    """Write the number of continued grams that occur nowhere in the data."""
     rows: list[list[object]] = [
         ["epsilon", "run", "length", "continued", "of them nowhere in the data", "allowed by 4.3.3"]
     ]
@@ -87,7 +87,7 @@ def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
             before = 0
             for length in range(1, int(lengths.max(initial=0)) + 1):
                 mine = lengths == length
-                # Every node opened, false or not, is expected to have one false child at most.
+                # Each opened node, false or not, has at most one false child in expectation.
                 opened = 1 if length == 1 else before
                 rows.append([epsilon, run, length, int(mine.sum()), int(false[mine].sum()), opened])
                 before = int(mine.sum())
@@ -99,7 +99,7 @@ def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
     truth = private_sequences(corpus, ALPHABET)
     false_nodes(corpus, truth)

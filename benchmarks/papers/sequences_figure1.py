@@ -1,9 +1,9 @@
-"""Figure 1 and Example 4.1 of CAC12: budgets and consistent chances of its sample tree, recomputed.
+"""Figure 1 and Example 4.1 of CAC12: budgets and consistent probabilities of its sample tree, recomputed.
 
     python -m benchmarks.papers.sequences_figure1
 
-Noisy counts are those that the figure prints; budgets and chances are computed from them by the formulas of 4.3.2 and
-4.3.4, with the example's one threshold of 3. Needs no data.
+The noisy counts are copied from the figure. Budgets and probabilities are computed from them by the formulas of 4.3.2
+and 4.3.4, with the example's single threshold of 3. The program needs no data.
 """
 
 from fractions import Fraction
@@ -25,13 +25,13 @@ PRINTED = {"": "1/5", "I1": "4/5", "I2": "2/5", "I3": "2/5", "I2 I3": "2/5", "I3
 
 
 def level_of(parents: list[int], counts: list[tuple[int, ...]]) -> Level:
-    """Return released children of some nodes; the root has no end mark."""
+    """Return the released children of some nodes; the root has no end mark."""
     padded = [(*each, *[-1] * (len(SYMBOLS) - len(each))) for each in counts]
     return Level(np.array(parents), np.ones(len(parents)), np.array(padded))
 
 
 def tree_of() -> Tree:
-    """Return the tree of the figure, made consistent."""
+    """Return the consistent tree of the figure."""
     names = list(COUNTS)
     tree = plant(level_of([-1], [COUNTS[names[0]]]))
     tree, _ = grow(tree, level_of([0, 1, 2], [COUNTS[name] for name in names[1:]]))
@@ -54,14 +54,14 @@ def entry_of(tree: Tree, gram: str) -> int:
 
 
 def budgets(tree: Tree) -> dict[str, Fraction]:
-    """Return what each histogram gets: what its path has left over the levels it is predicted to have."""
+    """Return the budget of each histogram: the rest of its path's budget divided by the predicted levels."""
     paths = PathBudget(Limits(Fraction(1), len(SYMBOLS) - 1, LONGEST, LEVELS))
     numbers = {"": paths.spend(0, Fraction(1, LEVELS))}
     for gram in (*list(COUNTS)[1:], *DEEPER):
         *before, last = gram.split()
         above, depth = " ".join(before), len(before)
         count = {**COUNTS, **DEEPER}[above][SYMBOLS.index(last)]
-        # The chance of the mode below a gram is that of its Markov neighbour, the gram without its first symbol.
+        # The probability of the mode below a gram comes from its Markov neighbour, the gram without its first symbol.
         neighbour = node_of(tree, " ".join(gram.split()[1:]))
         largest = tree.chances[neighbour].max()
         left = LEVELS - depth - 1
@@ -71,7 +71,7 @@ def budgets(tree: Tree) -> dict[str, Fraction]:
 
 
 def main() -> None:
-    """Compute, print, write."""
+    """Compute, print and write the results."""
     tree = tree_of()
     found = budgets(tree)
     rows: list[list[object]] = [["below", "noisy counts", "budget printed", "budget by 4.3.2", "consistent chances"]]

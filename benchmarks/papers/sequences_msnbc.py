@@ -3,7 +3,7 @@
     python -m benchmarks.papers.sequences_msnbc
 
 "variable" is `voxpop.papers.VariableLengthNGrams`: "paper's data" is the synthesis of 4.3.5, "published" draws from the
-same tree. Reads private truth; for research on public data. Seeds make it repeatable.
+same tree. The benchmark reads private truth, for research on public data. Seeds make it repeatable.
 """
 
 from fractions import Fraction
@@ -48,7 +48,7 @@ ALPHABET = tuple(sorted(str(page) for page in range(1, 18)))
 
 
 def released(corpus: LocalCorpus, epsilon: float) -> dict[str, SequenceData]:
-    """Return synthetic sequences of every model, as many as the model says there are."""
+    """Return synthetic sequences of every model, as many as the model estimates."""
     found = {}
     ours = vp.Sequences(MAX_LENGTH, MAX_GRAM, ALPHABET).release(corpus, vp.Budget(epsilon), seed=1)
     found["default"] = draw_from(ours._sampler, len(ALPHABET), 2)
@@ -75,7 +75,7 @@ def released(corpus: LocalCorpus, epsilon: float) -> dict[str, SequenceData]:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
     truth = private_sequences(corpus, ALPHABET)
     top = private_top_patterns(truth, max(KS))

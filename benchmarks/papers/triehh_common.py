@@ -1,4 +1,4 @@
-"""What the TrieHH benchmarks share: rules for comparisons, and a run without a release."""
+"""Code that the TrieHH benchmarks share: rules for comparisons, and a run without a release."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from voxpop.privacy.trie.calibrate import best_sampling
 
 
 def exact_rules(budget: vp.Budget, words: str = "one", votes: str = "several", unit: int = 1) -> Rules:
-    """Return the rules of ten symbols by exact accounting, for comparisons that `HeavyHitters` does not offer."""
+    """Return the rules for ten symbols by exact accounting, for comparisons that `HeavyHitters` does not offer."""
     rounds = -(-10 // unit)
     ballot = best_sampling(budget, rounds, words, votes).ballot
     return Rules(ballot, rounds, unit, 10, words=words)
@@ -21,7 +21,7 @@ def exact_rules(budget: vp.Budget, words: str = "one", votes: str = "several", u
 
 @dataclass
 class FixedBatches:
-    """Users of whom each round samples a batch of fixed size, as the paper does: without a proof of privacy."""
+    """Users from whom each round samples a batch of fixed size, as in the paper: without a proof of privacy."""
 
     electorate: Electorate
 
@@ -38,7 +38,7 @@ class FixedBatches:
 
 @dataclass
 class Votes:
-    """A corpus laid out once, for many runs."""
+    """A corpus that is prepared once for many runs."""
 
     spelling: Spelling
     electorate: Electorate
@@ -46,7 +46,7 @@ class Votes:
 
     @staticmethod
     def of(corpus: LocalCorpus, rules: Rules) -> "Votes":
-        """Lay out a corpus for some rules."""
+        """Prepare a corpus for some rules."""
         spelling = spell(corpus, rules)
         return Votes(spelling, Electorate.of(spelling, corpus.user_key, rules), rules)
 
@@ -62,7 +62,7 @@ class Votes:
         return {word: number for number, word in enumerate(self.spelling.vocabulary.to_pylist())}
 
     def private_frequencies(self) -> np.ndarray:
-        """Return for each word the mean share of users' votes it would get: the truth, private."""
+        """Return the mean share of users' votes that each word would get: the truth, private."""
         sizes = np.diff(self.electorate.held_start)
         weights = np.repeat(1 / np.maximum(sizes, 1), sizes)
         counts = np.bincount(self.electorate.held, weights, minlength=self.spelling.sizes.size)

@@ -2,8 +2,8 @@
 
 python -m benchmarks.papers.triehh_federation
 
-Every node, and every answer of it, is a process that talks HTTP; the processes are forks of one that has imported
-everything (`benchmarks/support/forks.py`), so what Python's start costs is left out.
+Each node, and each answer of a node, is a process that communicates over HTTP. The processes are forks of one process
+that has imported everything (`benchmarks/support/forks.py`), so the start of Python is not measured.
 """
 
 import argparse
@@ -22,7 +22,7 @@ BENCHMARK = Benchmark(__file__, ("triehh_federation",), HITTERS, minutes=4, time
 
 NODES = (3, 10, 30)
 USERS = 300
-"""Of a node."""
+"""Number of users of a node."""
 SERVER = '''
 """The server, which writes down what each stage took: seconds, and bytes of each message's content."""
 
@@ -83,7 +83,7 @@ def main(grid, context):
 
 
 def main() -> None:
-    """Run, print, write."""
+    """Run the federations, print and write the results."""
     parser = argparse.ArgumentParser(description="rounds of a real federation")
     parser.add_argument("--nodes", type=int, nargs="+", default=NODES)
     rows = [["nodes", "round", "sums", "a node sends", "a node is told", "round, s", "of it with the nodes, s"]]
@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def federate(count: int) -> dict[str, Any]:
-    """Run a federation of so many nodes, and return what its server measured."""
+    """Run a federation with this number of nodes, and return the measurements of its server."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         federation = Federation(folder)

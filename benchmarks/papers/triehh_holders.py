@@ -1,4 +1,4 @@
-"""Holders for 90 % discovery, published against exact, by simulation.
+"""Users that a word needs for 90 % discovery, by published and by exact accounting, by simulation.
 
 python -m benchmarks.papers.triehh_holders
 """
@@ -17,7 +17,8 @@ BENCHMARK = Benchmark(__file__, ("triehh_holders",), HITTERS, minutes=5)
 USERS = 658_769
 WORDS = 40
 RUNS = {"fixed": 10, "bernoulli": 250}
-"""Of a batch of fixed size all users have a part; elsewhere only holders, so more runs are cheap."""
+"""Number of runs. Batches of fixed size involve all users, other samples only users who hold a word, so more runs are
+cheap."""
 PLANS = {
     "published, fixed batches (no guarantee)": lambda budget: vp.papers.TrieHH().plan(budget).rules,
     "published, Bernoulli": lambda budget: vp.papers.TrieHH().plan(budget).rules,
@@ -30,14 +31,14 @@ PLANS = {
 
 
 def crowd(holders: int, spare: bool) -> LocalCorpus:
-    """Words of nine letters that share no prefix, so many holders each, and if wanted users who have none."""
+    """Return words of nine letters that share no prefix, with `holders` users each, and if `spare`, other users."""
     words = [chr(0x4E00 + number) * 9 for number in range(WORDS) for _ in range(holders)]
     words += ["too long to be voted for"] * (USERS - len(words) if spare else 0)
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     rows = [["epsilon", "plan", "rate", "theta", "holders", "planned", "found in simulation", "times fewer"]]
     for epsilon in (1, 2, 4):
         base = None

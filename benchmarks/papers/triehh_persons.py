@@ -1,4 +1,4 @@
-"""What holds for a person on several nodes, and what it costs to plan for it.
+"""The guarantee of a person on several nodes, and the cost of planning for such persons.
 
 python -m benchmarks.papers.triehh_persons
 """
@@ -15,7 +15,7 @@ EPSILONS = (1, 2, 4)
 
 
 def main() -> None:
-    """Plan, print, write."""
+    """Compute the plans, print and write the results."""
     rows = [
         [
             "nodes a person",
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def share(epsilon: float, users: int) -> vp.Budget:
-    """Return the budget of one user at which so many have (epsilon, DELTA) together."""
+    """Return the budget of one user at which this number of users has (epsilon, DELTA) together."""
     # DELTA = d (1 + e^e + ... + e^((m-1) e)) with e = epsilon/m: a geometric sum.
     return vp.Budget(epsilon / users, DELTA * math.expm1(epsilon / users) / math.expm1(epsilon))
 

@@ -1,12 +1,13 @@
-"""What the TrieHH paper proves and claims (Zhu, Kairouz, Sun, McMahan and Li, AISTATS 2020), for comparison only.
+"""Theorems and claims of the TrieHH paper (Zhu, Kairouz, Sun, McMahan and Li, AISTATS 2020), for comparison only.
 
-Theorem 1, batches of m of n users, threshold theta, L rounds: epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)) with
-gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n that is -L ln(1 - s theta),
-whatever n is. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only "with the user against
-without", and for batches of fixed size the other direction can be arbitrarily bad: docs/privacy/heavy-hitters.md.
+Theorem 1, for batches of m of n users, threshold theta and L rounds: epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1))
+with gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n, this epsilon is
+-L ln(1 - s theta) for every n. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only one
+direction, "with the user against without". For batches of fixed size the other direction can be arbitrarily bad:
+docs/privacy/heavy-hitters.md.
 
-Corollary 2 inverts Theorem 1 for s, and gets s = (1 - e^(-epsilon/L)) / 10 by replacing theta with 10 on the wrong
-side of an inequality. What follows from Theorem 1 is s = (1 - e^(-epsilon/L)) / theta.
+Corollary 2 solves Theorem 1 for s. It obtains s = (1 - e^(-epsilon/L)) / 10 by replacing theta with 10 on the wrong
+side of an inequality. Theorem 1 implies s = (1 - e^(-epsilon/L)) / theta.
 """
 
 import math
@@ -23,15 +24,15 @@ LEAST_USERS = 10_000
 
 
 def theorem_epsilon(rate: float, theta: int, rounds: int) -> float:
-    """Epsilon by Theorem 1.
+    """Return epsilon by Theorem 1.
 
     Args:
         rate: Batch size over number of users.
         theta: Votes that a prefix needs.
-        rounds: L, how many rounds there are.
+        rounds: L, the number of rounds.
 
     Returns:
-        Epsilon; infinite where the theorem says nothing.
+        Epsilon; infinite if the theorem does not apply.
 
     Example:
         >>> round(theorem_epsilon(6269 / 658_769, 12, 10), 3)  # the paper's Corollary 2 claims 1
@@ -42,11 +43,11 @@ def theorem_epsilon(rate: float, theta: int, rounds: int) -> float:
 
 
 def printed_rate(epsilon: float, rounds: int) -> float:
-    """The sampling rate of Corollary 2 as printed, which does not follow from Theorem 1.
+    """Return the sampling rate of Corollary 2 as printed, which does not follow from Theorem 1.
 
     Args:
-        epsilon: What the paper claims.
-        rounds: L, how many rounds there are.
+        epsilon: The epsilon that the paper claims.
+        rounds: L, the number of rounds.
 
     Returns:
         Batch size over number of users.
@@ -60,10 +61,10 @@ def printed_rate(epsilon: float, rounds: int) -> float:
 
 
 def table_theta(users: int) -> int:
-    """The threshold of the paper's Table 1.
+    """Return the threshold of the paper's Table 1.
 
     Args:
-        users: How many users there are.
+        users: Number of users.
 
     Returns:
         The whole number at or above log10(users) + 6.
@@ -76,7 +77,7 @@ def table_theta(users: int) -> int:
 
 
 def least_users(rate: float) -> int:
-    """How many users Theorem 1 asks for at a sampling rate.
+    """Return the number of users that Theorem 1 requires at a sampling rate.
 
     Args:
         rate: Batch size over number of users.
@@ -85,7 +86,7 @@ def least_users(rate: float) -> int:
         The least number that satisfies n >= 10^4, gamma >= 1 and gamma + 1/gamma <= 0.874 sqrt(n).
 
     Raises:
-        BudgetError: No number does.
+        BudgetError: If no number satisfies the conditions.
 
     Example:
         >>> least_users(0.008)
@@ -98,22 +99,22 @@ def least_users(rate: float) -> int:
 
 
 def trade_off(cut: int, users: int, batch: int, theta: int) -> Budget:
-    """Epsilon and delta of a single round when small and popular prefixes are told apart at `cut` (Appendix C.3).
+    """Return epsilon and delta of a single round if `cut` separates small and popular prefixes (Appendix C.3).
 
-    With up to `cut` other holders, delta is the probability that the prefix survives at all; with more, the two
-    probabilities have a ratio of at most 1 + theta / (cut - theta + 1) (Lemma 1).
+    With up to `cut` other users who hold the prefix, delta is the probability that the prefix survives at all. With
+    more users, the two probabilities have a ratio of at most 1 + theta / (cut - theta + 1) (Lemma 1).
 
     Args:
         cut: K, at least theta.
-        users: How many users there are.
-        batch: How many of them are drawn.
+        users: Number of users.
+        batch: Number of drawn users.
         theta: Votes that a prefix needs.
 
     Returns:
         The pair that the paper's two lemmas give.
 
     Raises:
-        BudgetError: The cut is below theta.
+        BudgetError: If the cut is below theta.
 
     Example:
         >>> pair = trade_off(99, 10**4, 100, 10)
@@ -122,17 +123,17 @@ def trade_off(cut: int, users: int, batch: int, theta: int) -> Budget:
     """
     if cut < theta:
         raise BudgetError(f"`cut` must be at least theta, {theta}, got {cut}.")
-    # ln(1 + theta / (K - theta + 1)) of Lemma 1; K + 1 holders are K and the user itself.
+    # ln(1 + theta / (K - theta + 1)) of Lemma 1; K + 1 holders are K others and the user.
     return Budget(math.log1p(theta / (cut - theta + 1)), min(fixed_survival(cut + 1, users, batch, theta), 1 - 1e-16))
 
 
 def fixed_survival(holders: int, users: int, batch: int, theta: int) -> float:
-    """The probability that a prefix survives one round with a batch of fixed size (Proposition 2).
+    """Return the probability that a prefix survives one round with a batch of fixed size (Proposition 2).
 
     Args:
-        holders: How many users vote for the prefix if they are drawn.
-        users: How many users there are.
-        batch: How many of them are drawn.
+        holders: Number of users who vote for the prefix if they are drawn.
+        users: Number of users.
+        batch: Number of drawn users.
         theta: Votes that a prefix needs.
 
     Returns:
@@ -142,7 +143,7 @@ def fixed_survival(holders: int, users: int, batch: int, theta: int) -> float:
         >>> round(fixed_survival(3, 5, 2, 2), 12)
         0.3
     """
-    # Hypergeometric: of `batch` drawn users so many are holders.
+    # Hypergeometric distribution of the number of holders among `batch` drawn users.
     votes = np.arange(max(theta, batch - (users - holders)), min(holders, batch) + 1, dtype=np.float64)
     if not len(votes):
         return 0.0
@@ -151,14 +152,14 @@ def fixed_survival(holders: int, users: int, batch: int, theta: int) -> float:
 
 
 def fixed_discovery_rate(holders: int, users: int, batch: int, theta: int, rounds: int) -> float:
-    """The worst-case probability that a word is found with batches of fixed size (Proposition 1).
+    """Return the worst-case probability that a word is found with batches of fixed size (Proposition 1).
 
     Args:
-        holders: How many users hold the word.
-        users: How many users there are.
-        batch: How many of them are drawn in each round.
+        holders: Number of users who hold the word.
+        users: Number of users.
+        batch: Number of users drawn in each round.
         theta: Votes that a prefix needs.
-        rounds: How many rounds the word takes.
+        rounds: Number of rounds that the word takes.
 
     Returns:
         The probability.
@@ -178,19 +179,19 @@ def _log_choose(whole: float, part: object) -> np.ndarray:
 
 
 def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one") -> float:
-    """The least epsilon that goes with a delta, from above and within 1e-4 of itself.
+    """Return the least epsilon for a delta, as an upper bound with a relative error of at most 1e-4.
 
     Args:
         delta: The delta of the guarantee.
-        ballot: How users vote in every round, and the threshold.
-        rounds: How many rounds there are.
+        ballot: The votes of users in every round, and the threshold.
+        rounds: Number of rounds.
         words: `one` or `many`.
 
     Returns:
-        Epsilon; infinite where no epsilon is enough.
+        Epsilon; infinite if no epsilon suffices.
 
     Raises:
-        BudgetError: A value is out of range.
+        BudgetError: If a value is out of range.
 
     Example:
         >>> round(trie_epsilon(1 / 65_876_900, Ballot(0.2, 16), 10), 2)
@@ -199,7 +200,7 @@ def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one"
     low, high = 1e-6, 64.0
     if trie_delta(high, ballot, rounds, words) > delta:
         return float("inf")
-    for nodes, width in ((150, 1.03), (800, 1 + 1e-4)):  # coarse values are above, so they only bring `high` down
+    for nodes, width in ((150, 1.03), (800, 1 + 1e-4)):  # coarse values are upper bounds, so they only lower `high`
         while high / low > width:
             middle = (low * high) ** 0.5
             enough = trie_delta(middle, ballot, rounds, words, nodes=nodes) <= delta

@@ -1,4 +1,4 @@
-"""Holders by number of rounds, single votes beside several, and the line that nobody can pass.
+"""Users that a word needs by number of rounds, with single and with several votes, and the central optimum.
 
 python -m benchmarks.papers.triehh_rounds
 """
@@ -16,7 +16,7 @@ ROUNDS = (1, 2, 3, 4, 5, 10)
 
 
 def main() -> None:
-    """Plan, print, write."""
+    """Compute the plans, print and write the results."""
     head = ["epsilon", "rounds", "words", "one vote each", "several votes", "rate", "again", "further", "theta"]
     rows = [[*head, "certified delta", "fewer than ten rounds of one vote", "central optimum"]]
     for epsilon in (1, 2, 4):

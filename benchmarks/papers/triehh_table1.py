@@ -1,4 +1,4 @@
-"""TrieHH's Table 1: its parameters, epsilon by the theorem of the paper, and by exact accounting.
+"""TrieHH's Table 1: its parameters, epsilon by the paper's theorem, and epsilon by exact accounting.
 
 python -m benchmarks.papers.triehh_table1
 """
@@ -36,7 +36,7 @@ def row(power: int) -> list[object]:
 
 
 def main() -> None:
-    """Compute and write."""
+    """Compute and write the table."""
     head = ["n", "m", "theta", "delta", "delta by Theorem 1", "epsilon, L = 1", f"epsilon, L = {ROUNDS}"]
     rows = [[*head, f"exact epsilon, L = {ROUNDS}, one word", "many words"], *map(row, POWERS)]
     note = "Exact: users are sampled independently."

@@ -3,8 +3,8 @@
 python -m benchmarks.papers.triehh_words
 
 A user is a post (reddit_posts) or a nickname (ubuntu_irc). "published" is the paper's experiment: fixed batches by
-Theorem 1, its corollary corrected, without a guarantee; "exact" is voxpop's accounting with several votes, one letter a
-round. Recall is of words that fit into ten symbols with their end mark, against the private truth.
+Theorem 1 with its corollary corrected, without a guarantee; "exact" is Voxpop's accounting with several votes, one
+letter a round. Recall covers the words that fit into ten symbols with their end mark, and is against the private truth.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ PLANS = {
 
 
 def runs_of(votes: Votes, label: str, rules: Rules, runs: int) -> np.ndarray:
-    """How often each word was found."""
+    """Return the share of runs that found each word."""
     counts = np.zeros(votes.spelling.sizes.size)
     for _ in range(runs):
         counts[votes.found(rules, fixed=label == "published")] += 1
@@ -34,12 +34,12 @@ def runs_of(votes: Votes, label: str, rules: Rules, runs: int) -> np.ndarray:
 
 
 def recall(found: np.ndarray, order: np.ndarray, top: int) -> float:
-    """The mean share of the top words that a run found."""
+    """Return the mean share of the top words that a run found."""
     return float(found[order[:top]].mean())
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     units: list[list[object]] = [["data", "epsilon 2, words many", *(f"top {top}" for top in TOPS), "found"]]
     for name, corpus in {"reddit_posts": posts(), "ubuntu_irc": chat()}.items():
         budget = vp.Budget(2, 1 / (100 * corpus.user_key.size))  # public: the size of a published data set

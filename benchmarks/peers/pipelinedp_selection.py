@@ -3,7 +3,7 @@
     python pipelinedp_selection.py PAIRS.parquet gaussian|weighted
 
 Version 0.3.1 takes milliseconds for each item with "weighted", and adds sqrt(limit) times the noise that is needed; see
-`benchmarks.baselines.gaussian`. So `benchmarks.speed.pairs` runs "gaussian".
+`benchmarks.baselines.gaussian`. Therefore `benchmarks.speed.pairs` runs "gaussian".
 """
 
 import math
@@ -21,7 +21,7 @@ STRATEGIES = {
 
 
 def main(path: str, strategy: str) -> None:
-    """Select, print how many items and how long it took."""
+    """Select the items; print their number and the seconds."""
     start = time.perf_counter()
     rows = list(pl.read_parquet(path, columns=["user", "item"]).iter_rows())
     accountant = pdp.NaiveBudgetAccountant(total_epsilon=EPSILON, total_delta=DELTA)

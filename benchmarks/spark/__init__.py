@@ -1,1 +1,1 @@
-"""The Spark engine beside the local one."""
+"""Comparisons of the Spark engine with the local engine."""

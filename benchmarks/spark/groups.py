@@ -1,4 +1,4 @@
-"""The default in groups of users: how much is lost, without Spark: the same sums of the same kernels.
+"""The losses of the default if users weigh in groups, without Spark, by the same sums of the same kernels.
 
 python -m benchmarks.spark.groups
 """
@@ -27,7 +27,7 @@ PHRASES = vp.Budget(4, 1e-7)
 
 
 class InGroups:
-    """A corpus whose users weigh in groups, each of which sees itself alone."""
+    """A corpus whose users weigh in groups. Each group uses only its own weights."""
 
     def __init__(self, corpus: LocalCorpus, count: int) -> None:
         self._corpus = corpus
@@ -38,7 +38,7 @@ class InGroups:
         return getattr(self._corpus, name)
 
     def length_walk(self) -> "WalkInGroups":
-        """Return the walk of all groups, side by side."""
+        """Return the walk that combines the walks of all groups."""
         return WalkInGroups([group.length_walk() for group in self._groups], self._corpus.vocabulary)
 
     def pools(self, secret: Secret) -> "PoolsInGroups":
@@ -47,7 +47,7 @@ class InGroups:
 
 
 class PoolsInGroups(Pools):
-    """Adaptive rounds of users who see the weights of their own group alone."""
+    """Adaptive rounds of users who use only the weights of their own group."""
 
     def __init__(self, corpus: LocalCorpus, groups: list[LocalCorpus], secret: Secret) -> None:
         super().__init__(
@@ -59,7 +59,7 @@ class PoolsInGroups(Pools):
 
 
 class UsersInGroups:
-    """What `PoolUsers` answers: the sums of several."""
+    """The interface of `PoolUsers`, with sums over several groups."""
 
     def __init__(self, groups: list[PoolUsers], size: int) -> None:
         self.states = np.full(size, UNDECIDED, np.uint8)
@@ -70,7 +70,7 @@ class UsersInGroups:
         return np.sum([group.sizes(edges) for group in self._groups], axis=0)
 
     def draw(self, *arguments: Any) -> None:
-        """Draw pools; an item in nobody's pool is never weighed again."""
+        """Draw pools; an item that is in no pool is never weighed again."""
         pooled = np.full_like(self.states, RELEASED)
         for group in self._groups:
             group.states[:] = self.states
@@ -95,7 +95,7 @@ class UsersInGroups:
 
 
 class WalkInGroups:
-    """What a `LengthWalk` answers: the sums of several."""
+    """The interface of a `LengthWalk`, with sums over several groups."""
 
     def __init__(self, walks: list[Any], vocabulary: Any) -> None:
         self._walks, self._vocabulary = walks, vocabulary
@@ -110,7 +110,7 @@ class WalkInGroups:
         return self._summed([walk.weigh(*arguments) for walk in self._walks])
 
     def weigh_deferred(self, *arguments: Any) -> Histogram:
-        """Add up the weights of what was set aside."""
+        """Add up the weights of deferred candidates."""
         return self._summed([walk.weigh_deferred(*arguments) for walk in self._walks])
 
     def _summed(self, found: list[Histogram]) -> Histogram:
@@ -139,7 +139,7 @@ JOBS: list[tuple[str, Callable[[], LocalCorpus], Any, vp.Budget]] = [
 
 
 def main() -> None:
-    """Release in ever more groups, and write what is lost."""
+    """Release with increasing numbers of groups, and write the losses."""
     told = [*(f"{count} groups" for count in GROUPS), *(f"lost in {count}" for count in LOST)]
     rows: list[list[object]] = [["job", *told]]
     for name, opened, mechanism, budget in JOBS:

@@ -1,15 +1,15 @@
-"""Spark beside the local engine: whole jobs, time and bytes shuffled per length, growth with the number of tokens.
+"""Spark and the local engine: whole jobs, time and shuffled bytes per length, growth with the number of tokens.
 
 python -m benchmarks.spark.jobs [MSNBC] [reddit_posts] [--authors COMMAND]
 
-A plain session beside the authors at their best setting is `benchmarks.spark.plain --authors`.
+`benchmarks.spark.plain --authors` compares a plain session with the authors' code at its best setting.
 
-COMMAND runs the authors' side on MSNBC with local[2], and its seconds are taken first, in the same run; without it
-they are those of a quiet machine of the same kind. For the results kept here it was the Spark operations of their
+COMMAND runs the authors' code on MSNBC with local[2]. Its seconds are measured first, in the same run; without COMMAND
+they are from a quiet machine of the same kind. For the results kept here, COMMAND ran the Spark operations of their
 three programs (microsoft/differentially-private-ngram-extraction), each started with spark-submit, one after the
-other, at Spark's default settings on PySpark 4.3: typed anew from the repository without options that this job leaves
-off, every count that is logged there counted, words split at spaces instead of by nltk (whose models cannot be had
-here), which is quicker. It released 7,609 paths in this run.
+other, at Spark's default settings on PySpark 4.3. The operations were retyped from the repository without the options
+that this job does not use. Every count that the programs log was counted. Words were split at spaces instead of by nltk
+(whose models were not available), which is faster. COMMAND released 7,609 paths in this run.
 """
 
 import argparse
@@ -40,14 +40,14 @@ LIMIT = ["--limit", "10"]
 POSTS = ["--user", "user", "--text", "text", "--epsilon", "4", "--delta", "1e-7", "--limit", "100"]
 SPARK = ["--engine", "spark", "--master", "local[2]"]
 PLACES = ["--partitions", "2"]
-"""Without it rows are handed over, and nothing is shuffled."""
+"""Without this option rows are passed on, and nothing is shuffled."""
 COLUMNS = ["job", "load", "local, s", "Spark, s", "Spark, core s", "of runs", "slowest, s"]
 COLUMNS += ["same release", "authors / Spark"]
 CONF = "spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir file://{0}\n"
 
 
 class Run(NamedTuple):
-    """What one run of `voxpop ngrams` took and gave."""
+    """Resources and result of one run of `voxpop ngrams`."""
 
     seconds: float
     core_seconds: float
@@ -56,10 +56,10 @@ class Run(NamedTuple):
 
 
 def main(wanted: list[str]) -> None:
-    """Measure, print, write.
+    """Measure, print and write the results.
 
     Args:
-        wanted: beginnings of the names of jobs, none means all; perhaps a command of the authors.
+        wanted: beginnings of the names of jobs, all if empty; optionally a command of the authors.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.jobs", description=__doc__)
     parser.add_argument("jobs", nargs="*")
@@ -99,7 +99,7 @@ def main(wanted: list[str]) -> None:
 
 
 def copies(number: int) -> list[Path]:
-    """Return files of the posts, `number` times over with other users."""
+    """Return files of the posts, `number` copies with different users."""
     OUT.mkdir(exist_ok=True)
     paths = [DATA / "reddit_posts.parquet"]
     for copy in range(1, number):
@@ -112,7 +112,7 @@ def copies(number: int) -> list[Path]:
 
 
 def run(arguments: list[str]) -> Run:
-    """Run `voxpop ngrams` in a process of its own."""
+    """Run `voxpop ngrams` in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         events, out = write_conf(Path(folder)), Path(folder, "out")
         command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *arguments, "--seed", "1", "-o", str(out)]
@@ -137,7 +137,7 @@ def passes_of(events: Path) -> list[list[object]]:
 
 
 def events_of(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what Spark noted in an event log, in order."""
+    """Yield the events of an event log of Spark, in order."""
     for file in sorted(folder.rglob("events_*")):
         yield from map(json.loads, file.open())
 

@@ -1,4 +1,4 @@
-"""Spark beside the local engine, length by length: seconds of each, and what Spark shuffles.
+"""Spark and the local engine, length by length: the seconds of each, and the data that Spark shuffles.
 
 python -m benchmarks.spark.lengths
 """
@@ -42,7 +42,7 @@ JOBS: list[tuple[str, str, dict[str, str], vp.papers.DPNE, vp.Budget]] = [
 
 
 class Clocked(Runner):
-    """A runner that notes when each length was done, in seconds of the clock on the wall."""
+    """A runner that records the end of each length, in seconds of the wall clock."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -57,7 +57,7 @@ class Clocked(Runner):
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     with tempfile.TemporaryDirectory() as folder:
         events = write_conf(Path(folder))
         os.environ["SPARK_CONF_DIR"] = folder

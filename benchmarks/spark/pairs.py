@@ -1,4 +1,4 @@
-"""Forty million user-item pairs: set union on Spark and the same count without privacy, whole processes in turn.
+"""Forty million user-item pairs: set union on Spark, and the same count without privacy; whole processes in turn.
 
     python -m benchmarks.spark.pairs
 
@@ -66,8 +66,8 @@ class Costs(NamedTuple):
         start: seconds until the first task, and of small jobs.
         parallel: processor seconds of a million pairs in tasks, which the cores share.
         serial: seconds of a million pairs in one task.
-        base: bytes of a worker of Python.
-        worker: its bytes for each pair of the largest partition, or of all pairs in one task.
+        base: bytes of a Python worker.
+        worker: bytes of a worker for each pair of the largest partition, or of all pairs in one task.
     """
 
     start: float
@@ -92,7 +92,7 @@ COSTS = {
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.pairs")
     parser.add_argument(
         "--sizes", type=int, nargs="*", help="millions of pairs: measure the cost model there, write nothing"

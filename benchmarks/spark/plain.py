@@ -1,15 +1,16 @@
-"""A session as people start it, beside the command line and the local engine: whole processes, in turn.
+"""A usual Spark session, the command line and the local engine: whole processes, in turn.
 
 python -m benchmarks.spark.plain [MSNBC] [reddit_posts] [partitions] [--runs N] [--authors COMMAND]
 
 *plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else; *tuned* is the session of `voxpop
---engine spark` (a light Java, imports while it starts). Spark writes the rows of both, and the local engine reads them.
-Two sides release nothing: *session* is a plain session that opens the table and ends, and *rows* one that writes the
-rows, too. The difference between *plain* and *rows* is the time of voxpop.
+--engine spark` (a light Java, and imports while it starts). In both sessions Spark writes the rows, and the local
+engine reads them. Two sides release nothing: *session* is a plain session that opens the table and ends, and *rows* is
+a plain session that also writes the rows. The difference between *plain* and *rows* is the time of Voxpop.
 
-*partitions* reads the clicks into 2, 20 and 200. COMMAND runs the authors' pipeline on MSNBC (`jobs.py` describes it),
-in turn with the others and at its best setting, 4 shuffle partitions, which it finds in `SPARK_CONF_DIR`; %(out)s in it
-stands for a new folder. Its releases are drawn anew each time, so they are not compared; it runs once.
+*partitions* reads the clicks into 2, 20 and 200 partitions. COMMAND runs the authors' pipeline on MSNBC (`jobs.py`
+describes it), in turn with the other sides and at its best setting, 4 shuffle partitions, which it reads from
+`SPARK_CONF_DIR`. %(out)s in COMMAND is replaced by a new folder. Its releases are drawn anew each time, so they are not
+compared; it runs once.
 """
 
 import argparse
@@ -75,7 +76,7 @@ JOBS = {
 
 
 class Run(NamedTuple):
-    """What one process took, the jobs and tasks of Spark in it, and what it released."""
+    """Resources of one process, the jobs and tasks of Spark in it, and its release."""
 
     seconds: float
     core_seconds: float
@@ -85,7 +86,7 @@ class Run(NamedTuple):
 
 
 def main(wanted: list[str]) -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.plain")
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--runs", type=int, default=2)
@@ -114,7 +115,7 @@ def compare(name: str, sides: dict[str, list[str]], times: int, file: str) -> No
     loads = []
     for number in range(times):
         for side, command in sides.items():
-            if side != AUTHORS or number == 0:  # it takes minutes
+            if side != AUTHORS or number == 0:  # the authors' code takes minutes
                 loads.append(os.getloadavg()[0])
                 runs[side].append(run(side, command))
     release = runs["local engine"][0].release
@@ -146,7 +147,7 @@ def python(program: str, path: Path) -> list[str]:
 
 
 def run(side: str, command: list[str]) -> Run:
-    """Run one side in a process of its own; what it releases is compared where it is a release of ours."""
+    """Run one side in a separate process; its release is read only if it is a release of Voxpop."""
     with tempfile.TemporaryDirectory() as folder:
         events, out = write_conf(Path(folder)), Path(folder, "out")
         if side == AUTHORS:
@@ -160,7 +161,7 @@ def run(side: str, command: list[str]) -> Run:
 
 
 def counts_of(events: Path) -> tuple[int, int]:
-    """Return how many jobs and tasks there were, from the event log."""
+    """Return the number of jobs and of tasks, from the event log."""
     told = [event["Event"] for event in events_of(events)]
     return told.count("SparkListenerJobStart"), told.count("SparkListenerTaskEnd")
 

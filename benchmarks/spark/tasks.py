@@ -1,9 +1,9 @@
-"""What one task of twenty million tokens takes, pass by pass: seconds, bytes shuffled, and memory of its Python.
+"""Costs of one task of twenty million tokens, pass by pass: seconds, shuffled bytes, and memory of its Python.
 
 python -m benchmarks.spark.tasks [--copies N] [--partitions P]
 
-The posts three times over, with other users, placed into four partitions, on two cores: 19 million tokens a task. A
-plan for a cluster multiplies these by its tasks (docs/guides/spark-measured.md).
+The input is three copies of the posts with different users, in four partitions, on two cores: 19 million tokens a
+task. A plan for a cluster multiplies these costs by its tasks (docs/guides/spark-measured.md).
 """
 
 import argparse
@@ -25,7 +25,7 @@ COLUMNS = ["stage", "seconds a task", "slowest", "MB read a task", "MB written a
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.tasks")
     parser.add_argument("--copies", type=int, default=3)
     parser.add_argument("--partitions", type=int, default=4)
@@ -61,12 +61,12 @@ def stages_of(events: Path) -> list[list[dict[str, Any]]]:
 
 
 def of_partitions(stage: list[dict[str, Any]], partitions: int) -> list[dict[str, Any]]:
-    """Return the tasks of the partitions: the longest, beside those that bring public names; of a few tasks none."""
+    """Return the longest tasks, one for each partition (others bring public names); none if there are fewer tasks."""
     return sorted(stage, key=seconds_of_task)[-partitions:] if len(stage) >= partitions else []
 
 
 def seconds_of_task(task: dict[str, Any]) -> float:
-    """Return how long a task ran."""
+    """Return the duration of a task in seconds."""
     info = task["Task Info"]
     return float(info["Finish Time"] - info["Launch Time"]) / 1000
 

@@ -1,1 +1,1 @@
-"""Seconds and memory, beside what others do in the same run."""
+"""Seconds and memory, compared with other software in the same run."""

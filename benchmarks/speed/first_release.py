@@ -1,7 +1,7 @@
-"""Seconds from an empty environment to a first release, for four people who each hold another table.
+"""Seconds from an empty environment to a first release, for four roles, each with a different table.
 
-`python -m benchmarks.speed.first_release [PYTHON]`: the interpreter to make the environment with. Packages come from
-the index, or from what pip kept; no role finds kernels that another has compiled.
+`python -m benchmarks.speed.first_release [PYTHON]`: PYTHON is the interpreter of the new environment. Packages come
+from the index, or from the cache of pip; no role uses kernels that were compiled for another role.
 """
 
 import shutil
@@ -55,7 +55,7 @@ ROLES = {
 
 
 def main() -> None:
-    """Measure, and write the table."""
+    """Measure the roles, and write the table."""
     python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
     rows: list[list[object]] = [["who, and what comes out", "install", "first release", "both", "again"]]
     with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def seconds(call: list[str], folder: str, kernels: str = "") -> float:
-    """Run a command in a folder, with compiled kernels in a folder of their own, and return how long it took."""
+    """Run a command in a folder, with compiled kernels in a separate folder, and return the seconds."""
     environment = {"HOME": str(Path.home()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
     if kernels:
         environment["NUMBA_CACHE_DIR"] = kernels

@@ -1,11 +1,11 @@
-"""Records brought into the order of their users within a bound: our sorter, DuckDB, polars; in turns, a process each.
+"""Records sorted by user within a memory bound: Voxpop's sorter, DuckDB and polars; in turns, one process each.
 
 python -m benchmarks.speed.grouping records TIMES MIB
 python -m benchmarks.speed.grouping texts TIMES MIB
 
-A record is what reading keeps of one post: a user, a row, and tokens as bytes. All three ways read the same Parquet
-file of records, users in no order, and hand on every record by user and row. The second call takes the whole of
-reading, from posts to a corpus: with our two sorts, and with one query of DuckDB instead.
+A record contains the data that reading keeps of one post: a user, a row, and tokens as bytes. All three ways read the
+same Parquet file of records, with users in no order, and return every record by user and row. The second command
+measures the whole of reading, from posts to a corpus: with Voxpop's two sorts, and with one query of DuckDB instead.
 """
 
 import contextlib
@@ -47,18 +47,19 @@ BENCHMARK = Benchmark(
 ROWS = 1 << 13
 BY_USER = "select * from records order by key, other, row"
 ENCRYPTED = {"temp_file_encryption": "true", "force_mbedtls_unsafe": "true"}
-"""The second, since DuckDB refuses the first without OpenSSL, which comes with an extension that it downloads."""
+"""The second option is set because DuckDB refuses the first without OpenSSL, which comes with an extension that DuckDB
+downloads."""
 EVERY = 0.02
-"""Seconds between two looks at a process."""
+"""Seconds between two observations of a process."""
 SAMPLES, SAMPLE = 20, 8
-"""So many slices of so many tokens are searched for in what a killed process leaves."""
+"""Number of slices, and tokens of a slice, that are searched for in the files that a killed process leaves."""
 RECORDS = pa.schema(
     [("key", pa.uint64()), ("other", pa.uint64()), ("user", pa.uint64()), ("row", pa.int64()), ("tokens", pa.binary())]
 )
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     what, times, bound = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     records, texts = OUT / f"records{times}.parquet", OUT / f"posts{times}.parquet"
     if not texts.exists():
@@ -77,14 +78,14 @@ def main() -> None:
         left = watched([name, str(path), str(bound)], measured.temporary // 2).left if killed else ""
         rows.append([name, *measured.cells(), left])
         title = "Records by user within a bound" if what == "records" else "Reading within a bound"
-        BENCHMARK.table(title, rows, f"grouping_{what}", note)  # what is there, if interrupted
+        BENCHMARK.table(title, rows, f"grouping_{what}", note)  # the rows so far, in case of an interruption
     if len(answers) > 1:
         raise SystemExit("the ways differ in what came out.")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one process took: seconds, MiB, and what it said and left in its folder."""
+    """Resources of one process in seconds and MiB, its answer, and the files left in its folder."""
 
     seconds: float
     processor: float
@@ -101,7 +102,7 @@ class Measured:
 
 
 def watched(arguments: list[str], until: int | None = None) -> Measured:
-    """Run one way in a process and a folder of its own, and kill it where it holds `until` bytes of files."""
+    """Run one way in a separate process and folder, and kill it when it holds `until` bytes of files."""
     begun, most, others = time.perf_counter(), 0, False
     with tempfile.TemporaryDirectory(dir=OUT) as folder:
         command = [sys.executable, "-m", "benchmarks.speed.grouping", "--run", *arguments, folder]
@@ -125,14 +126,14 @@ def watched(arguments: list[str], until: int | None = None) -> Measured:
 
 
 def is_readable(file: Path) -> bool:
-    """Tell whether tokens of the input stand in a file as they are."""
+    """Return whether a file contains tokens of the input in readable form."""
     tokens, data = np.asarray(posts().tokens), file.read_bytes()
     places = np.linspace(0, tokens.size - SAMPLE, SAMPLES).astype(int)
     return any(tokens[place : place + SAMPLE].tobytes() in data for place in places)
 
 
 def held_files(process: int, folder: Path) -> tuple[int, bool]:
-    """Return how many bytes on disk a process holds in a folder, and whether others may open any of them."""
+    """Return the bytes on disk that a process holds in a folder, and whether others may open any of its files."""
     found: dict[tuple[int, int], os.stat_result] = {}
     with contextlib.suppress(OSError):
         for link in Path(f"/proc/{process}/fd").iterdir():
@@ -146,7 +147,7 @@ def held_files(process: int, folder: Path) -> tuple[int, bool]:
 
 
 def write_inputs(records: Path, texts: Path, times: int) -> None:
-    """Write posts of users in no order, and the same as records."""
+    """Write posts with users in no order, and the same posts as records."""
     corpus, rng = posts(), np.random.default_rng(0)
     every = pl.read_parquet(DATA / "reddit_posts.parquet").get_column("text")
     schema = pa.schema([("user", pa.int64()), ("text", pa.large_string())])
@@ -166,12 +167,12 @@ def write_inputs(records: Path, texts: Path, times: int) -> None:
 
 
 def batches_of(path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield records, some thousand at a time, from a file of which little is held."""
+    """Yield records, some thousand at a time, from a file; little of the file is in memory."""
     yield from pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 18).iter_batches(ROWS)
 
 
 def block_of(batch: pa.RecordBatch) -> Block:
-    """Return records as the sorter takes them."""
+    """Return records in the format of the sorter."""
     heads = np.empty(batch.num_rows, HEAD)
     for name in ("key", "other", "user", "row"):
         heads[name] = batch.column(name).to_numpy(zero_copy_only=False)
@@ -183,7 +184,7 @@ def block_of(batch: pa.RecordBatch) -> Block:
 
 
 def batch_of(block: Block) -> pa.RecordBatch:
-    """Return records as databases take them."""
+    """Return records in the format of databases."""
     heads, tokens = block
     starts = np.concatenate([[0], np.cumsum(4 * heads["size"])]).astype(np.int32)
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(np.ascontiguousarray(tokens))]
@@ -192,7 +193,7 @@ def batch_of(block: Block) -> pa.RecordBatch:
 
 
 def by_sorter(path: Path, limit: MemoryLimit) -> Iterator[Block]:
-    """Order records by ours."""
+    """Sort records with Voxpop's sorter."""
     groups = pq.ParquetFile(path).metadata
     expected = sum(groups.row_group(each).total_byte_size for each in range(groups.num_row_groups))
     sorter = Sorter(limit, limit.room // SHARE_OF_SORTER, expected)
@@ -202,17 +203,17 @@ def by_sorter(path: Path, limit: MemoryLimit) -> Iterator[Block]:
 
 
 def by_duckdb(path: Path, limit: MemoryLimit) -> Iterator[Block]:
-    """Order records by DuckDB, its temporary files encrypted."""
+    """Sort records with DuckDB, with encrypted temporary files."""
     yield from _asked(batches_of(path), limit, BY_USER)
 
 
 def by_readable_duckdb(path: Path, limit: MemoryLimit) -> Iterator[Block]:
-    """Order records by DuckDB as it comes."""
+    """Sort records with DuckDB, without encryption."""
     yield from _asked(batches_of(path), limit, BY_USER, encrypted=False)
 
 
 def by_polars(path: Path, _: MemoryLimit) -> Iterator[Block]:
-    """Order records by polars' streaming engine, which finds the folder in its environment."""
+    """Sort records with polars' streaming engine, which reads the folder from its environment."""
     ordered = pl.scan_parquet(path).sort("key", "other", "row")
     for frame in ordered.collect_batches(chunk_size=ROWS, maintain_order=True, engine="streaming"):
         for batch in frame.to_arrow().cast(RECORDS).to_batches():
@@ -222,7 +223,7 @@ def by_polars(path: Path, _: MemoryLimit) -> Iterator[Block]:
 def _asked(
     batches: Iterator[pa.RecordBatch], limit: MemoryLimit, query: str, *, encrypted: bool = True
 ) -> Iterator[Block]:
-    """Answer a query about records from a database in memory that keeps to the room of the limit."""
+    """Yield the result of a query about records from a database in memory, within the room of the limit."""
     import duckdb
 
     database = duckdb.connect(
@@ -240,7 +241,7 @@ def _asked(
 
 
 def merged_by_duckdb(spill: Any) -> LocalCorpus:
-    """Do what `merged` of spilling does, users brought together in one query."""
+    """Replace `merged` of spilling: one query brings the records of each user together."""
     limit, vocabulary = spill._limit, spill._words.merged()
     files = UserFiles(limit)
     batches = (batch_of(block) for block in _numbered(spill._named_blocks(limit.room // SHARE_OF_SORTER // 4)))
@@ -251,7 +252,7 @@ def merged_by_duckdb(spill: Any) -> LocalCorpus:
 
 
 def _numbered(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Yield records with their number as row, which keeps the records of one user in order."""
+    """Yield records with their number as row, which keeps each user's records in order."""
     place = 0
     for heads, tokens in blocks:
         heads["row"] = np.arange(place, place + heads.size)
@@ -260,7 +261,7 @@ def _numbered(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def of_records(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
-    """Group the records of a file; return a number that depends on their order, and the peak."""
+    """Sort the records of a file; return a number that depends on their order, and the peak memory."""
     total = place = 0
     for heads, tokens in GROUPING[way](path, limit):
         total += int((heads["row"] * np.arange(place, place + heads.size)).sum()) + int(tokens.sum(dtype=np.int64))
@@ -269,24 +270,24 @@ def of_records(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
 
 
 def of_texts(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
-    """Read a file of texts; return a number that depends on all of it, and the peak before that was looked at."""
+    """Read a file of texts; return a number that depends on all of the corpus, and the peak memory of reading."""
     READING[way]()
     options = ReadOptions() if way == IN_MEMORY else ReadOptions(memory=limit.total, work_folder=limit.folder)
     corpus = read_engine(path, user="user", text="text", options=options)
     peak, every, starts = megabytes_of("VmHWM"), np.asarray(corpus.tokens), np.asarray(corpus.user_start)
-    # Places among the tokens of a user: ways may differ in the order of users.
+    # Places among the tokens of a user, because ways may differ in the order of users.
     places = np.arange(every.size) - np.repeat(starts[:-1], np.diff(starts))
     return int((every.astype(np.int64) * (places % 1009)).sum()), peak
 
 
 def run(way: str, path: str, bound: str, folder: str) -> None:
-    """Do it, and print what came out and the peak."""
+    """Run one way, and print its answer and the peak memory."""
     limit = MemoryLimit.of(int(bound) << 20, folder)
     print(*(of_records if way in GROUPING else of_texts)(way, Path(path), limit))
 
 
 def with_duckdb() -> None:
-    """Have reading merge by DuckDB."""
+    """Make reading merge with DuckDB."""
     spilling._Spill.merged = merged_by_duckdb  # type: ignore[method-assign]
 
 

@@ -1,7 +1,7 @@
 """One billion tokens through nine lengths, and one billion pairs within 8 GiB; a fortieth of both for comparison.
 
 python -m benchmarks.speed.growth            # 15 GB of disk
-python -m benchmarks.speed.growth --small    # the small sizes alone
+python -m benchmarks.speed.growth --small    # only the small sizes
 """
 
 import subprocess
@@ -22,14 +22,14 @@ from benchmarks.support.engines import load_engine, read_engine
 BENCHMARK = Benchmark(__file__, ("growth", "growth_pairs"), (*NGRAMS, "reading"), minutes=15)
 
 TOKENS = {25_000_000: 30_000, 1_000_000_000: 1_200_000}
-"""Users by size."""
+"""Number of users by number of tokens."""
 PAIRS = (25_000_000, 1_000_000_000)
 MEMORY = "8GiB"
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
 
 
 def main() -> None:
-    """Generate what is missing, measure each size in a process of its own, write."""
+    """Generate missing data, measure each size in a separate process, and write the results."""
     few = 1 if "--small" in sys.argv else None
     head = ["users", "seconds", "microseconds each", "own GiB", "resident GiB", "released"]
     rows: list[list[object]] = [["tokens", *head]]
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def measured(kind: str, path: str) -> list[object]:
-    """Return a row, from a process of its own."""
+    """Return a row, measured in a separate process."""
     call = [sys.executable, "-m", "benchmarks.speed.growth", kind, path]
     line = subprocess.run(call, capture_output=True, text=True, check=True).stdout.split()
     size, users, seconds, released = int(line[0]), int(line[1]), float(line[2]), int(line[5])
@@ -80,7 +80,7 @@ def run(kind: str, path: str) -> None:
 
 @contextmanager
 def peaks_of_memory() -> Iterator[list[float]]:
-    """Yield a list with, in the end, the most memory in GiB without and with mapped files."""
+    """Yield a list that in the end contains the peak memory in GiB without and with mapped files."""
     peaks, done = [0.0, 0.0], Event()
 
     def watch() -> None:

@@ -1,8 +1,8 @@
-"""Sequences over words: alphabets of up to 300,000 symbols, given or found, and what comes out.
+"""Sequences over words: alphabets of up to 300,000 symbols, given or found, and the resulting models.
 
     python -m benchmarks.speed.large_alphabets
 
-Each row is a process of its own, so that its peak memory is its own. Reads private truth; for research on public data.
+Each row is a separate process with its own peak memory. The benchmark reads private truth, for research on public data.
 """
 
 import json
@@ -29,7 +29,7 @@ DRAWN = 10_000
 
 
 def alphabet_of(corpus: LocalCorpus, size: int) -> list[str]:
-    """Return the words that stand most often in the posts, and made-up ones where there are not so many."""
+    """Return the most frequent words of the posts, and made-up words if there are too few."""
     words = corpus.vocabulary.to_pylist()
     counts = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=len(words))[: len(words)]
     most = [words[place] for place in np.argsort(-counts, kind="stable")[:size]]
@@ -68,7 +68,7 @@ def one(what: str) -> dict[str, object]:
 
 
 def main() -> None:
-    """Measure each alphabet in a process of its own, print, write."""
+    """Measure each alphabet in a separate process, print and write the results."""
     if len(sys.argv) > 1:
         print(json.dumps(one(sys.argv[1])))
         return

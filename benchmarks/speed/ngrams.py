@@ -1,4 +1,4 @@
-"""Speed of n-grams: against polars counting without privacy, and whole processes on MSNBC against the authors' code.
+"""Speed of n-grams: polars counting without privacy, and whole processes on MSNBC against the authors' code.
 
 python -m benchmarks.speed.ngrams
 """
@@ -38,7 +38,7 @@ PUBLISHED = [sys.executable, "-c", PUBLISHED_CODE, MSNBC]
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     corpus = posts()
     plan = vp.NGrams(max_length=9, limit=100).plan(vp.Budget(4, 1e-7))
     plan.release(corpus)
@@ -69,7 +69,7 @@ def token_frame(corpus: LocalCorpus) -> pl.DataFrame:
 
 
 def distinct_pairs(frame: pl.DataFrame, length: int) -> int:
-    """Count distinct (user, gram) pairs with polars: shifted columns, no end of document among them, unique."""
+    """Count distinct (user, gram) pairs with polars: shifted columns, rows without an end of document, unique."""
     shifted = [pl.col("token").shift(-place).alias(f"t{place}") for place in range(length)]
     names = [f"t{place}" for place in range(length)]
     inside = pl.all_horizontal(pl.col(name) >= 0 for name in names)

@@ -49,14 +49,14 @@ def seconds_of_rounds(corpus: vp.Corpus) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     pairs = rows()
     whole = vp.read(pairs, user="user", items="word")
     few = vp.read(pairs.sample(fraction=1 / NIGHTS, seed=SEED), user="user", items="word")
     small = vp.read(pairs.head(1000), user="user", items="word")
     plan, secret = vp.SetUnion().plan_series(BUDGET, NIGHTS), Secret.from_seed(SEED)
     pools, nights = NightlyPools.empty(), []
-    for kernels in (True, False):  # compiled first
+    for kernels in (True, False):  # the first turn compiles the kernels
         pools = NightlyPools.empty()
         for number, corpus in enumerate((small, small) if kernels else (whole, few, few), start=1):
             begun = time.process_time()

@@ -27,14 +27,14 @@ def encode() -> None:
 
 
 def plain_polars() -> int:
-    """The same tokens and ids by polars expressions, nothing saved."""
+    """Compute the same tokens and ids with polars expressions, without saving them."""
     texts = pl.read_parquet(SOURCE)["text"].str.normalize("NFC").str.to_lowercase().str.replace_all(URL, " ")
     words = texts.str.extract_all(TOKEN).list.explode(keep_nulls=False, empty_as_null=False)
     return len(words.cast(pl.Categorical).to_physical())
 
 
 def vectorizer(texts: list[str]) -> int:
-    """scikit-learn's CountVectorizer.fit with the same tokens."""
+    """Run scikit-learn's CountVectorizer.fit with the same tokens."""
     import re
 
     from sklearn.feature_extraction.text import CountVectorizer
@@ -56,7 +56,7 @@ def peak_gib(code: str) -> float:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     encode()
     ours = seconds(encode, 5)
     corpus = load_engine(OUT / "speed.corpus")

@@ -1,9 +1,9 @@
-"""Set union of half a million posts: the default beside the classic policy, the release step and the whole job.
+"""Set union of half a million posts: the default and the classic policy, the release step and the whole job.
 
     python -m benchmarks.speed.union
 
-The release step begins with a corpus in memory. The whole job is a process of its own, from the command line to a saved
-release. Both mechanisms come in turns within one run; processor seconds count all threads.
+The release step begins with a corpus in memory. The whole job is a separate process, from the command line to a saved
+release. Both mechanisms run in turn; processor seconds count all threads.
 """
 
 import resource
@@ -25,14 +25,14 @@ BENCHMARK = Benchmark(__file__, ("speed_union",), (*SET_UNION, "reading", "relea
 RUNS = {"release step": 9, "whole job": 5}
 CLASSIC, DEFAULT = "classic policy (l2-descent)", "default (adaptive rounds)"
 MECHANISMS = {CLASSIC: "policy-gaussian", DEFAULT: "adaptive"}
-"""By what the command line calls them."""
+"""The mechanisms, with their names on the command line."""
 COMMAND = "from voxpop.cli import console; console()"
 Times = tuple[float, float]
-"""Seconds on the clock, and of processors."""
+"""Wall-clock seconds and processor seconds."""
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write the results."""
     with tempfile.TemporaryDirectory() as folder:
         steps = {name: release_step(weighting) for name, weighting in MECHANISMS.items()}
         jobs = {name: whole_job(weighting, Path(folder)) for name, weighting in MECHANISMS.items()}
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def in_turns(works: dict[str, Callable[[], Times]], runs: int) -> dict[str, Times]:
-    """Return the median times of some works, after one round that warms them up."""
+    """Return the median times of some works, after one round for warming up."""
     for work in works.values():
         work()
     times: dict[str, list[Times]] = {name: [] for name in works}
@@ -68,7 +68,7 @@ def in_turns(works: dict[str, Callable[[], Times]], runs: int) -> dict[str, Time
 
 
 def release_step(weighting: str) -> Callable[[], Times]:
-    """Return what times one release from a corpus that is there."""
+    """Return a function that times one release from a corpus in memory."""
     plan, corpus = vp.SetUnion(100, weighting=WEIGHTINGS.get(weighting, weighting)).plan(BUDGET), posts()
 
     def timed() -> Times:
@@ -80,7 +80,7 @@ def release_step(weighting: str) -> Callable[[], Times]:
 
 
 def whole_job(weighting: str, folder: Path) -> Callable[[], Times]:
-    """Return what times one process from the command line to a saved release."""
+    """Return a function that times one process from the command line to a saved release."""
     call = [
         sys.executable,
         "-c",

@@ -23,8 +23,8 @@ def source(root: Path) -> dict[str, object]:
 def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """Return the files with code that differs from a commit.
 
-    Comments, docstrings, imports and types of functions do not count, nor does a function, class or constant that is
-    deleted or moved to another of the files: what remains computes the same.
+    Comments, docstrings, imports and types of functions do not count. A function, class or constant that is deleted or
+    moved to another of the files does not count either, because the remaining code computes the same.
 
     Args:
         root: the repository.

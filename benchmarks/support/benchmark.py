@@ -59,7 +59,7 @@ class Benchmark:
 
     @property
     def alone(self) -> bool:
-        """Whether nothing else may run beside it."""
+        """Whether no other benchmark may run at the same time."""
         return self.timed or self.module.split(".")[1] in ("speed", "spark")
 
     @property

@@ -11,7 +11,7 @@ class Cells:
     """A CSV file: the commit of the measurements, then one line per cell, with its key and its numbers.
 
     Args:
-        path: of the file.
+        path: path of the file.
         commit: the current commit.
         is_old: whether the code has changed since a commit; the cells are then discarded.
     """

@@ -47,7 +47,7 @@ def _kept(name: str, file: str, **column: str) -> LocalCorpus:
 
 
 def joined(corpus: LocalCorpus, by: int) -> LocalCorpus:
-    """Return the same texts with every `by` users made one: fewer and longer users."""
+    """Return the same texts with every `by` users merged into one: fewer users with longer texts."""
     first = np.arange(0, corpus.user_key.size, by)
     return replace(
         corpus,
@@ -57,12 +57,12 @@ def joined(corpus: LocalCorpus, by: int) -> LocalCorpus:
 
 
 def by_length(release: vp.Release, longest: int) -> NDArray[np.int64]:
-    """Return how many grams of each length were released."""
+    """Return the number of released grams of each length."""
     return np.bincount(release.grams["length"].to_numpy(), minlength=longest + 1)[1:]
 
 
 def seconds(work: Callable[[], object], runs: int = 3) -> float:
-    """Return the median time of some runs."""
+    """Return the median time of several runs."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()

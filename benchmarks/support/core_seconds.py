@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 EVERY = 0.1
-"""Seconds between two observations; the use of a process after the last one before its end is not seen."""
+"""Seconds between two observations; the use of a process after its last observation is not counted."""
 
 
 class Used(NamedTuple):
@@ -22,7 +22,7 @@ def used_by(command: list[str], env: dict[str, str]) -> Used:
     """Run a command, and return the resources that it and its descendants used.
 
     Raises:
-        CalledProcessError: where it fails.
+        CalledProcessError: If the command fails.
     """
     used: dict[int, float] = {}
     worker, start = 0, time.perf_counter()
@@ -47,6 +47,6 @@ def _look(used: dict[int, float]) -> int:
                 used[int(folder.name)] = (int(fields[11]) + int(fields[12])) / ticks
                 if b"spark.daemon" in (folder / "cmdline").read_bytes():
                     most = max(most, int(fields[21]) * page)
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
     return most

@@ -18,17 +18,17 @@ COPIED = ("pyproject.toml", "hitters_app/__init__.py", "hitters_app/server.py", 
 
 
 def free_port() -> int:
-    """Return a port that nobody uses."""
+    """Return a port that no process uses."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
 def app_with(folder: Path, extra: str = "", **files: str) -> Path:
-    """Return a copy of the example whose server or client is another.
+    """Return a copy of the example with another server or client.
 
     Args:
-        folder: where it goes.
+        folder: the folder of the copy.
         extra: lines for its run config.
         **files: texts of `server` and `client`.
     """
@@ -45,15 +45,15 @@ class Federation:
     """Processes that are stopped in the end, each with a log.
 
     Attributes:
-        folder: of logs and of Flower's own files.
-        link: the SuperLink, a process that was started as people start it; all others are forks (`forks.py`).
+        folder: the folder of logs and of Flower's own files.
+        link: the SuperLink, a process that is started in the usual way; all others are forks (`forks.py`).
     """
 
     def __init__(self, folder: Path, of_link: dict[str, str] | None = None, **environment: str):
         """Start a SuperLink.
 
         Args:
-            folder: where logs go; it must be there.
+            folder: the folder of logs, which must exist.
             of_link: variables of the SuperLink and of the servers that it starts.
             **environment: more variables of all processes.
         """
@@ -68,20 +68,20 @@ class Federation:
         more = {"FLWR_HOME": str(home), "FLWR_TELEMETRY_ENABLED": "0", "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2"}
         self.environment = {**os.environ, **more, "PATH": path, "PYTHONPATH": str(ROOT), **environment}
         self.start("forks", sys.executable, "-m", "benchmarks.support.forks", door)
-        self.wait_for(door.exists)  # whatever is started from here on asks it
+        self.wait_for(door.exists)  # all processes started later request forks from it
         superlink = BIN / "flower-superlink"
         how = ("--insecure", "--port", self.port, "--disable-runtime-dependency-installation")
         self.link = self.start("link", superlink, *how, **(of_link or {}))
         self.wait_for(self.is_served)
 
     def is_served(self) -> bool:
-        """Whether the SuperLink answers: it listens for a moment before it does, to see whether its port is free."""
+        """Whether the SuperLink answers; it listens briefly before that, to check that its port is free."""
         with socket.create_connection(("127.0.0.1", self.port), 1) as asking:
             asking.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             return bool(asking.recv(1))
 
     def start(self, name: str, *command: object, **environment: str) -> "subprocess.Popen[bytes]":
-        """Start a process of its own group, with its output in a file."""
+        """Start a process in a separate process group, with its output in a file."""
         with open(self.folder / f"{name}.log", "w") as output:
             process = subprocess.Popen(
                 list(map(str, command)),
@@ -97,17 +97,17 @@ class Federation:
         """Start a SuperNode.
 
         Args:
-            name: of its log.
+            name: name of its log.
             config: its node config.
         """
         link = ("--insecure", "--superlink", f"127.0.0.1:{self.port}", "--port", free_port())
         return self.start(name, self.folder / "bin" / "flower-supernode", *link, "--node-config", config)
 
     def run(self, name: str, app: Path, config: str) -> Path:
-        """Start a run, and return its log: what the server says.
+        """Start a run, and return its log, which contains the output of the server.
 
         Args:
-            name: of its log.
+            name: name of its log.
             app: the Flower app.
             config: its run config.
         """
@@ -116,10 +116,10 @@ class Federation:
         return self.folder / f"{name}.log"
 
     def wait_for(self, works: Callable[[], object], seconds: float = 1200.0) -> None:
-        """Wait until something returns what is not false.
+        """Wait until a function returns anything but False.
 
         Raises:
-            TimeoutError: if it does not come, with the ends of all logs.
+            TimeoutError: If it takes too long, with the ends of all logs.
         """
         until = time.monotonic() + seconds
         while True:
@@ -137,7 +137,7 @@ class Federation:
         return "\n".join(f"== {path.name}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
 
     def stop(self) -> None:
-        """End every process that was started here, and wait."""
+        """End every process that this object started, and wait."""
         for process in reversed(self.running):
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM)

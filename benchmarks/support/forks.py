@@ -1,8 +1,8 @@
 """Flower's commands as forks of one process that has imported everything.
 
 Flower starts a Python process for each answer of a node, and nearly all of its two processor seconds are imports. Here
-each command is a short script that asks one process for a fork of itself. The fork has the caller's arguments,
-environment, folder and outputs, ends with the caller, and talks over the network as it always does.
+each command is a short script that requests a fork from one process. The fork has the caller's arguments, environment,
+folder and outputs, ends with the caller, and uses the network as usual.
 
 python -m benchmarks.support.forks SOCKET
 """
@@ -26,14 +26,15 @@ from typing import NoReturn
 import numpy as np
 
 MOST = 1 << 17
-"""Bytes of arguments and environment."""
+"""Largest size of arguments and environment, in bytes."""
 GRACE = 10.0
-"""Seconds that a fork has for its end."""
+"""Seconds in which a fork must end after SIGTERM."""
 WAITS = "VOXPOP_WAITS"
-"""Names the part that forks sleep of what Flower asks for: nodes look for messages every three seconds, and so does a
-server. Where seconds are measured it is left out."""
+"""Environment variable: the factor that shortens the sleeps of forks. Nodes look for messages every three seconds, and
+so does a server. The variable is not set if seconds are measured."""
 PLANNED = "VOXPOP_PLANNED"
-"""Names run configs, a list in JSON, whose plans are made before the first fork: each server would make its own."""
+"""Environment variable: run configs, a list in JSON, whose plans are computed before the first fork. Otherwise each
+server would compute its own plan."""
 ASKS = '''#!{python} -SE
 """Asks for a fork that does what this command does, and ends as it does."""
 # No import that is not part of the interpreter: this is started for each answer.
@@ -48,10 +49,10 @@ sys.exit(int(door.recv(16) or 1))
 
 
 def write_commands(folder: Path, door: Path) -> None:
-    """Write a script for each of Flower's commands into a folder, which goes first on the path.
+    """Write a script for each of Flower's commands into a folder, which must be the first on the path.
 
     Args:
-        folder: where they go; it is made.
+        folder: the folder of the scripts, which is created.
         door: the socket of the process that forks.
     """
     folder.mkdir()
@@ -62,7 +63,7 @@ def write_commands(folder: Path, door: Path) -> None:
 
 
 def main() -> None:
-    """Import, listen, fork, until it is ended."""
+    """Import all modules, then listen and fork until the process is ended."""
     _sleep_less(float(os.environ.get(WAITS, "1")))
     commands = {name: entry.load() for name, entry in _commands().items()}
     __import__("voxpop.mechanisms.heavy_hitters.flower")
@@ -71,20 +72,20 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.bind(sys.argv[1])
         door.listen(256)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for forks
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for forks
         while True:
             caller, _ = door.accept()
             if os.fork() == 0:
                 break
             caller.close()
-    # From here on this is the fork.
+    # The code from here on runs in the fork.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _end(_run(commands, caller), caller)
 
 
 def _warm() -> None:
-    """Do once what each fork would do by itself: no thread may be left, and so no table is read."""
-    for late in ("httpcore", "voxpop.privacy.trie.calibrate"):  # what is imported by those who first need it
+    """Do the work that each fork would repeat. No thread may be left, so no table is read."""
+    for late in ("httpcore", "voxpop.privacy.trie.calibrate"):  # modules that are imported on first use
         with contextlib.suppress(ImportError):
             __import__(late)
     from voxpop.kernels.group import mark_used
@@ -92,16 +93,16 @@ def _warm() -> None:
 
     mark_used(np.zeros(1, np.int32), np.zeros(1, np.uint8))  # the first kernel of a process starts numba
     for config in json.loads(os.environ.get(PLANNED, "[]")):
-        settings_of(config).plan  # noqa: B018 - kept by those who ask for it
-    # What is there now is never collected, so no fork writes to it, and copies it, by looking.
+        settings_of(config).plan  # noqa: B018 - the plan is cached
+    # Exclude all present objects from garbage collection, so that no fork writes to them and thereby copies them.
     gc.collect()
     gc.freeze()
 
 
 def _end(code: int, caller: socket.socket) -> NoReturn:
-    """End as an interpreter ends, but for taking apart what all forks have in common; then tell the caller.
+    """End like an interpreter, but without freeing objects that all forks share; then notify the caller.
 
-    Not before: it ends when it is told, and this process with it, whatever has not been written by then.
+    The order matters: the caller ends when it is notified, and this process ends with it, even with unwritten output.
     """
     threading._shutdown()
     atexit._run_exitfuncs()
@@ -114,7 +115,7 @@ def _end(code: int, caller: socket.socket) -> NoReturn:
 
 
 def _sleep_less(part: float) -> None:
-    """Make every sleep shorter, before anybody imports it."""
+    """Make every sleep shorter; this must precede all imports of `sleep`."""
     sleep = time.sleep
     if part < 1:
         time.sleep = lambda seconds: sleep(part * seconds)
@@ -126,7 +127,7 @@ def _commands() -> dict[str, importlib.metadata.EntryPoint]:
 
 
 def _run(commands: dict[str, Callable[[], object]], caller: socket.socket) -> int:
-    """Do what a command does, in the caller's place, and return how it ends."""
+    """Run a command in place of the caller, and return its exit code."""
     text, outputs, _, _ = socket.recv_fds(caller, MOST, 3)
     command, folder, environment = marshal.loads(text)
     for number, output in enumerate(outputs):
@@ -145,7 +146,7 @@ def _run(commands: dict[str, Callable[[], object]], caller: socket.socket) -> in
 
 
 def _end_with(caller: socket.socket) -> None:
-    """End this process when its caller has ended: as it likes, and if it does not, without more ado."""
+    """End this process when its caller has ended: by SIGTERM, or by force after `GRACE` seconds."""
     with contextlib.suppress(OSError):
         caller.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Run the notebooks of the documentation again and keep what they print: `make notebook`. Needs the real data."""
+"""Run the notebooks of the documentation again and save their outputs: `make notebook`. It needs the real data."""
 
 import os
 from pathlib import Path
@@ -13,17 +13,17 @@ def run(path: Path) -> nbformat.NotebookNode:
     """Return a notebook with the outputs of a fresh run.
 
     Args:
-        path: of the notebook, which is left as it is.
+        path: path of the notebook, which is not changed.
 
     Returns:
-        The notebook; without times, so that equal results make equal files.
+        The notebook, without times, so that equal results give equal files.
     """
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(HERE)}})
-    client.execute(env={**os.environ, "PYTHONPATH": str(HERE.parent.parent)})  # where benchmarks/ is
+    client.execute(env={**os.environ, "PYTHONPATH": str(HERE.parent.parent)})  # the folder of benchmarks/
     for cell in notebook.cells:
         cell.metadata = {}
-        if "outputs" in cell:  # progress is for whoever waits, and no two runs take the same time
+        if "outputs" in cell:  # progress is not a result, and it differs between runs
             cell.outputs = [each for each in cell.outputs if each.get("name") != "stderr" and not is_progress(each)]
     return notebook
 

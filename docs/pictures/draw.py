@@ -37,7 +37,7 @@ STYLE = {
     "svg.hashsalt": "voxpop",
 }
 
-# Eighty made-up people of four words each: how many of them hold these.
+# The number of users of each word among eighty made-up users with four words each.
 HOLDERS = {"thank": 60, "you": 58, "see": 46, "tomorrow": 38, "soon": 27, "hello": 12, "badge": 2, "4711": 1}
 SAYINGS = [("ann", "thank you, see you tomorrow"), ("bob", "hello, see you soon"), ("eve", "my badge is 4711")]
 
@@ -60,7 +60,7 @@ def number(text: str) -> float:
 
 
 def overview() -> plt.Figure:
-    """What goes in, what decides, what comes out."""
+    """Draw the input, the decision and the output of a release."""
     plan = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(vp.Budget(epsilon=4, delta=1e-7))
     share = 0.5  # one of four items: 1/sqrt(4) each
     chances = {word: float(ndtr((holders * share - plan.threshold) / plan.sigma)) for word, holders in HOLDERS.items()}
@@ -114,7 +114,7 @@ def bars(plot: Axes, chances: dict[str, float], threshold: float, noise: float) 
 
 
 def phrases() -> plt.Figure:
-    """Phrases released from three collections by the published algorithm and by ours."""
+    """Draw the phrases released from three collections by the published algorithm and by Voxpop."""
     names = {
         "reddit_posts": "500,000 posts,\nlength 1 to 9",
         "ubuntu_irc": "chat of 17,000 users,\nlength 1 to 9",
@@ -140,12 +140,12 @@ def phrases() -> plt.Figure:
 
 
 def users_needed() -> plt.Figure:
-    """How many users make an item likely to be released."""
+    """Draw the probability that an item is released, against the number of its users."""
     figure, plot = plt.subplots(figsize=(7.4, 3.6), constrained_layout=True)
-    chances = ndtr(np.linspace(-3.5, 3.2, 600))  # so many that each number of users has one near its own
+    chances = ndtr(np.linspace(-3.5, 3.2, 600))  # dense enough for a value near each number of users
     for epsilon, color in zip((8, 4, 2, 1), SHADES[::-1], strict=True):
         plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon, 1e-7))
-        # Whole users: of equal numbers, the largest chance.
+        # Numbers of users are integers: of equal numbers, the largest probability is drawn.
         reached = {plan.users_needed(float(chance), per_user=10): chance for chance in chances}
         plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
     plot.set(
@@ -160,7 +160,7 @@ def users_needed() -> plt.Figure:
 
 
 def by_epsilon() -> plt.Figure:
-    """Phrases released against epsilon."""
+    """Draw the released phrases by epsilon."""
     found = [row for row in results("dpne_figures") if row["figure"] == "epsilon"]
     figure, plot = plt.subplots(figsize=(7.4, 3.4), constrained_layout=True)
     for algorithm, label, color in (
@@ -182,14 +182,14 @@ def by_epsilon() -> plt.Figure:
 
 
 def speed() -> plt.Figure:
-    """Seconds to turn half a million texts into numbers."""
+    """Draw the seconds to turn half a million texts into numbers."""
     rows = results("speed_text")[:3]
     labels = ["Voxpop, saved to disk", "polars expressions", "scikit-learn CountVectorizer"]
     return lying_bars(labels, [number(row["seconds"]) for row in rows], "{:.2f} s", "seconds for 25.3 million words")
 
 
 def weightings() -> plt.Figure:
-    """Words released with each weighting and noise."""
+    """Draw the released words by weighting and noise."""
     names = {
         "Count Laplace": "count, Laplace",
         "Weighted Laplace": "weighted, Laplace",
@@ -210,14 +210,14 @@ def weightings() -> plt.Figure:
 
 
 def default_words() -> float:
-    """Return how many words of the same posts the default releases, at the same budget and limit."""
+    """Return the number of words that the default releases from the same posts, at the same budget and limit."""
     rows = lines_of("set_union_field")
     limits = next(row for row in rows if row[0] == "items released at (3, e^-10)")
     return number(next(row for row in rows if row[0] == DEFAULT)[limits.index("limit 100")])
 
 
 def limits() -> plt.Figure:
-    """Words by limit at three budgets: the default, the best classic weighting, and GW made sound by the limit."""
+    """Draw words by limit and budget: the default, the best classic weighting, and GW made private by the limit."""
     names, *rows = lines_of("set_union_limits")
     axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
     figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
@@ -245,7 +245,7 @@ def limits() -> plt.Figure:
 
 
 def lying_bars(labels: list[str], values: list[float], form: str, caption: str) -> plt.Figure:
-    """Draw bars that lie, the first of them ours."""
+    """Draw horizontal bars, the first of them for Voxpop."""
     figure, plot = plt.subplots(figsize=(7.4, 0.42 * len(labels) + 0.75), constrained_layout=True)
     made = plot.barh(labels[::-1], values[::-1], color=[THEIRS] * (len(labels) - 1) + [OURS], height=0.66)
     plot.bar_label(made, [form.format(value) for value in values[::-1]], padding=4, size=9.5)
@@ -258,7 +258,7 @@ def lying_bars(labels: list[str], values: list[float], form: str, caption: str) 
 
 
 def coverage() -> plt.Figure:
-    """Share of the words of k users that were released."""
+    """Draw the released share of the words that at least k users wrote."""
     rows = results("dpsu_table3")
     k = [number(row["k"]) for row in rows]
     columns = list(rows[0])[2:]
@@ -274,7 +274,7 @@ def coverage() -> plt.Figure:
 
 
 def hitters() -> plt.Figure:
-    """Users who must hold a word so that it is found: published and exact accounting, the default, and the optimum."""
+    """Draw the users that a word needs: published and exact accounting, the default, and the optimum."""
     rows = results("triehh_holders")
     plans = {
         "published accounting": (OTHER, holders_of(rows, "published, Bernoulli")),
@@ -299,19 +299,19 @@ def hitters() -> plt.Figure:
 
 
 def holders_of(rows: list[dict[str, str]], plan: str) -> list[float]:
-    """Return the holders that a plan needs, by epsilon."""
+    """Return the number of users that a word needs with a plan, by epsilon."""
     return [number(row["holders"]) for row in rows if row["plan"] == plan]
 
 
 def central_optimum() -> list[float]:
-    """Return what the best mechanism needs where one party sees every word, by epsilon."""
+    """Return the number of users needed by the best mechanism if one party sees every word, by epsilon."""
     return [
         float(each) for each in {row["epsilon"]: row["central optimum"] for row in results("triehh_rounds")}.values()
     ]
 
 
 def synthetic() -> plt.Figure:
-    """Synthetic visits beside real ones: pages, transitions, lengths, paths, and who tells them apart."""
+    """Draw synthetic and real visits: pages, transitions, lengths, paths, and the result of the classifier."""
     shown = results("synthetic_sessions_shown")
     figure, plots = plt.subplots(2, 3, figsize=(10.2, 6.4), constrained_layout=True)
     beside(plots[0, 0], shown, "symbols", "share of a page")
@@ -327,7 +327,7 @@ def synthetic() -> plt.Figure:
 
 
 def beside(plot: Axes, shown: list[dict[str, str]], kind: str, title: str) -> None:
-    """Draw what is equal on a line, on logarithmic axes, from one in a hundred thousand on."""
+    """Draw synthetic against real shares, with the line of equal shares, on logarithmic axes from 1e-5 on."""
     pairs = [(float(row["real"]), float(row["synthetic"])) for row in shown if row["kind"] == kind]
     least = max(1e-5, min(min(pair) for pair in pairs) / 2)
     most = 2 * max(max(pair) for pair in pairs)
@@ -338,7 +338,7 @@ def beside(plot: Axes, shown: list[dict[str, str]], kind: str, title: str) -> No
 
 
 def lengths(plot: Axes, shown: list[dict[str, str]]) -> None:
-    """Draw how long visits are."""
+    """Draw the lengths of visits."""
     rows = [row for row in shown if row["kind"] == "lengths"]
     x = [int(row["name"]) for row in rows]
     for column, color in (("real", THEIRS), ("synthetic", OURS)):
@@ -349,7 +349,7 @@ def lengths(plot: Axes, shown: list[dict[str, str]]) -> None:
 
 
 def common_paths(plot: Axes, shown: list[dict[str, str]]) -> None:
-    """Draw the commonest paths of three pages."""
+    """Draw the most frequent paths of three pages."""
     rows = [row for row in shown if row["kind"] == "paths"][::-1]
     y = np.arange(len(rows))
     for place, (column, color) in enumerate((("synthetic", OURS), ("real", THEIRS))):
@@ -376,7 +376,7 @@ def by_model(plot: Axes, battery: list[dict[str, str]], figure: str, title: str,
 
 
 def series() -> plt.Figure:
-    """Words by night of a series, by prices."""
+    """Draw the words by night of a series, by prices."""
     figure, plot = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
     rows = results("series_posts_30")
     name, *nights = [column for column in rows[0] if column.startswith(("posts", "night"))]
@@ -407,7 +407,7 @@ PICTURES: dict[str, Callable[[], plt.Figure]] = {
 
 
 def main() -> None:
-    """Draw every picture anew."""
+    """Draw all pictures again."""
     mpl.use("Agg")
     mpl.rcParams.update(STYLE)
     for name, draw in PICTURES.items():

@@ -1,4 +1,4 @@
-"""Write the private table of the example, with one customer in a shop of their own."""
+"""Write the private table of the example, with one shop that only one customer visits."""
 
 from pathlib import Path
 

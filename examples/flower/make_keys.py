@@ -1,6 +1,6 @@
-"""Keys for a federation on this machine: an authority, the server's certificate, and one key pair a node.
+"""Keys for a federation on this machine: an authority, the server's certificate, and one key pair for each node.
 
-They are for trying things out. In a real federation each node makes its own key pair and sends the public half, and the
+The keys are for trials only. In a real federation each node makes its own key pair and sends the public half, and the
 certificate comes from your authority.
 """
 
@@ -20,7 +20,7 @@ DAYS = 30
 
 
 def private_key(name: str) -> ec.EllipticCurvePrivateKey:
-    """Make a key pair; the private half can be read by its owner only."""
+    """Make a key pair; only its owner can read the private half."""
     key = ec.generate_private_key(ec.SECP384R1())
     form = serialization.PrivateFormat.OpenSSH if name.startswith("node") else serialization.PrivateFormat.PKCS8
     text = key.private_bytes(PEM, form, serialization.NoEncryption())
@@ -30,7 +30,7 @@ def private_key(name: str) -> ec.EllipticCurvePrivateKey:
 
 
 def certificate(name: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey) -> None:
-    """Sign a certificate: of the authority itself, or of the server at 127.0.0.1."""
+    """Sign a certificate of the authority itself, or of the server at 127.0.0.1."""
     now, authority = datetime.datetime.now(datetime.UTC), name == "authority"
     builder = (
         x509.CertificateBuilder()
@@ -49,7 +49,7 @@ def certificate(name: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticC
 
 
 def connect() -> None:
-    """Tell Flower's command line where the server is and whom to trust; it wants the whole path."""
+    """Write the server's address and the trusted certificate for Flower's command line, which needs the whole path."""
     config = Path("home/config.toml")
     known = config.read_text().split("\n[superlink.secure]")[0]
     path = (KEYS / "authority.pem").resolve()

@@ -1,4 +1,4 @@
-"""Three tables, one a node: 400 users each, most of whom say one of three words, and some a word of their own."""
+"""Three tables, one for each node, of 400 users: most users have one of three words, the others a unique word."""
 
 import polars as pl
 
