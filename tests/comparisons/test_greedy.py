@@ -123,7 +123,7 @@ def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
 
 
 def test_without_a_limit_a_user_of_lone_items_costs_more_than_delta(record_property):
-    """As published, noise is enough to release one of 999 items without weight; with limit 1,000 the cost is delta."""
+    """As published, noise releases one of 999 items without weight too often; with limit 1,000 delta is kept."""
     budget = Budget(3, exp(-10))
     lone = np.zeros(1000, np.int64)
     items, starts = np.arange(1000, dtype=np.int32), np.array([0, 1000])

@@ -71,7 +71,7 @@ def crowded(full: int, held: int, singles: int = 600) -> list[list[int]]:
 
 @pytest.mark.parametrize("most", [2, 8, 50])
 def test_mad_moves_further_than_one(most, record_property):
-    """Half of the user's items are full, and the rest of their shares goes to the others: sqrt(1 + 1 / (4 d_max))."""
+    """Half of the user's items are full, and the returned weight goes to the other half: sqrt(1 + 1 / (4 d_max))."""
     distance = moved(crowded(most // 2, most, 3000), np.ones(most), 4.0, most)
     assert 1.0 + 0.9 * (even_sensitivity(most) - 1.0) < distance <= even_sensitivity(most) + 1e-9
     record_property("figure", f"d_max {most}: {distance:.6f}")

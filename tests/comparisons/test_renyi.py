@@ -69,7 +69,7 @@ def test_weights_of_probability_one_half_and_nine_tenths():
 
 
 def test_the_second_of_two_rounds_releases_at_higher_weights():
-    """A tenth of the divergence pays for the first round, whose noise is large."""
+    """The first round uses a tenth of the divergence, so its noise is large."""
     scale, second = two_rounds(BUDGET, 100)
     assert one_round(BUDGET, 100).weight_of(0.5) < second.weight_of(0.5) < 1.4 * one_round(BUDGET, 100).weight_of(0.5)
     assert scale.threshold > second.weight_of(0.5)

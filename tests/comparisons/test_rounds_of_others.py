@@ -101,7 +101,7 @@ def test_pipeline_dp_multiplies_its_noise_by_the_root_of_the_limit(case, thresho
 
 
 def test_pipeline_dp_itself_where_it_is_installed():
-    """The threshold of its selector equals the one in the comparison; without multiplication it is near 7.5."""
+    """The selector has the threshold of the comparison; the noise needed for a limit of 1 is not multiplied."""
     selection = pytest.importorskip(
         "pipeline_dp.partition_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
     )

@@ -51,7 +51,7 @@ def test_votes_come_back_and_strangers_are_left_out():
 
 
 def test_rounds_are_bounded():
-    """A round has at most 16,777,216 sums; more are refused in advance, with the number of prefixes that would fit."""
+    """A round has at most 16,777,216 sums; more are refused before any is made, with the prefixes that would fit."""
     rules, letters = Rules(Ballot(0.5, 2), 3, 4, 12), public_symbols("characters", None)
     ten = Trie().grown(frozenset(Prefix(("a", "b", "c", letter)) for letter in "abcdefghij"))
     assert len(Domain(ten, rules, letters)) == 4_752_550

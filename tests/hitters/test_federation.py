@@ -89,7 +89,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize("text", MALFORMED)
 def test_malformed_votes_are_dropped_whole_and_said(text):
-    """The round continues without that node, and the log states this without a quotation of the answer."""
+    """The round continues without that node; the log reports the failure and quotes nothing of the answer."""
     with pytest.raises(InputError):
         read_votes(text, GROWN, RULES)
     good = write_votes(Counter({Prefix(("a", "b")): 2}))

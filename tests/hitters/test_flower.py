@@ -223,7 +223,7 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """Return false votes: one too few for a word of one user, many for a word of no user, and a total of 0."""
+    """Return false votes: one too few for a word of one user, many for a word of no user, and a count for total 0."""
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"
@@ -299,7 +299,7 @@ class Runs:
         return log.read_text()
 
     def says(self, name: str, what: str) -> str:
-        """Wait until a run's log contains a text, which is later than the release, and return the log."""
+        """Wait until a run's log contains a text that is written after the release, and return the log."""
         log = self.folder / f"{name}.log"
         self.federation.wait_for(lambda: what in log.read_text())
         return log.read_text()

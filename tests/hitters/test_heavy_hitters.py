@@ -170,7 +170,7 @@ def test_fields_of_the_paper_out_of_range_are_refused(field):
 
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_the_papers_numbers_with_coins_are_proved_by_us(words):
-    """The plan has the paper's rate and threshold, a proof for independent sampling, and needs many more users."""
+    """Voxpop proves independent sampling at the paper's rate and threshold, which needs many more users for a word."""
     plan = vp.papers.TrieHH(words=words).plan(BUDGET)
     assert "Theorem 1 of TrieHH" in str(plan)
     assert plan.guarantee == vp.Guarantee(1, 1e-6)

@@ -95,7 +95,7 @@ def test_whoever_is_lost_at_any_stage_is_left_out_or_the_round_fails_closed(coun
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_one_of_four_may_be_lost_at_each_stage(stage):
-    """Three of four nodes suffice, at any stage of the loss; two do not."""
+    """Three of four nodes suffice, whenever the fourth is lost; two do not."""
     nodes = Nodes(4, {3: stage})
     kept = [vector for number, vector in nodes.vectors.items() if number != 3 or stage == "unmasking"]
     assert nodes.total().tolist() == sum(kept).tolist()
@@ -218,7 +218,7 @@ def test_letters_are_bound_to_sender_reader_and_session():
 
 
 def test_masks_of_a_pair_cancel_and_look_random():
-    """They are opposite; another session or pair gives other masks. Mean of 10^5 bytes: false alarm below 1e-9."""
+    """Masks are opposite; another session or pair gives other masks. Mean of 10^5 bytes: false alarm below 1e-9."""
     one, two = Member("s", 1), Member("s", 2)
     ours = pair_mask(one.secrets[0], public_of(two.secrets[0]), 1, 2, "s", 25_000)
     theirs = pair_mask(two.secrets[0], public_of(one.secrets[0]), 2, 1, "s", 25_000)

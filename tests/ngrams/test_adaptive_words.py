@@ -41,7 +41,7 @@ def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
 
 
 def test_words_are_those_of_the_planned_rounds():
-    """With one secret, separate rounds give the same words, and phrases consist of the released words."""
+    """Separate rounds with the same secret give the same words, and phrases consist of released words."""
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
     plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-6))
     release = plan.release(corpus, seed=3)

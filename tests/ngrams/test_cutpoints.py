@@ -14,7 +14,7 @@ from voxpop.mechanisms.ngrams import votes as thresholds
 from voxpop.mechanisms.ngrams.votes import Votes
 
 CHANCES = (0.75, 0.5, 0.125)
-"""1 minus these, prices and shares are powers of two or sums of few, so that sums of doubles are exact in any order."""
+"""1 minus these, prices and shares are powers of two or sums of a few, so sums of doubles are exact in any order."""
 PRICES = 2.0 ** np.arange(-3, 9)
 RULES = [(0.25, 0.0), (0.25, 1.0), (0.0, 0.5), (0.0, 1.0), (0.5, -0.25)]
 REFERENCES = [0, 1]
@@ -22,7 +22,7 @@ REFERENCES = [0, 1]
 
 @pytest.fixture(autouse=True)
 def few_prices(monkeypatch):
-    """Choose among few prices, powers of two."""
+    """Replace the prices by a few powers of two."""
     monkeypatch.setattr(thresholds, "PRICES", PRICES)
 
 

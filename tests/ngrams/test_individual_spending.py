@@ -55,7 +55,7 @@ def public_numbers(users):
 
 @pytest.mark.jit
 def test_nothing_public_depends_on_what_users_spent():
-    """Given the same noisy weights, all public numbers are the same, independent of the users who paid."""
+    """Given the same noisy weights, all public numbers are the same and do not depend on the payments of users."""
     one, other = public_numbers(180)
     assert one == other
 
@@ -80,7 +80,7 @@ def priced_by_leftovers(step, left):
 
 
 def published_payers(step, left):
-    """Drop some of the lowest cutpoints; the number of users with remaining budget determines their number."""
+    """Drop the lowest cutpoints, in a number that depends on the number of users with remaining budget."""
     return replace(step, vote=replace(step.vote, rules=step.vote.rules[int((left > 0).sum()) % 7 :]))
 
 
@@ -131,7 +131,7 @@ def test_one_length_has_nothing_to_pay_for():
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
 def test_prices_leave_something_or_use_all(length):
-    """From 5 lengths on the charges use the whole budget after length 1; else the second-chance pass gets the rest."""
+    """With 5 lengths or more, charges use the whole budget after length 1; else the second-chance pass has a rest."""
     found = usual_charges((1.0,) * length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
@@ -146,7 +146,7 @@ def test_equal_values_change_no_price(length):
 @pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
 def test_values_move_prices_and_starve_no_length(values):
-    """The only length of value gets most; each length keeps a third of its usual charge, and the cap is the same."""
+    """A length with all the value gets most; each length keeps a third of its usual charge, and the cap is the same."""
     usual, valued = usual_charges((1.0,) * len(values)), usual_charges(worths_of(values))
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
     assert sum(valued) <= 1 + LEAST_SHARE
@@ -244,7 +244,7 @@ def grams_of(rows):
 
 
 def test_joined_candidates_have_one_number_each_and_bands_of_their_own():
-    """The likely candidates have the first numbers, then the further ones."""
+    """The likely candidates have the first numbers, then the candidates of the screening vote follow."""
     valid = Candidates.all_valid(Grams.of_tokens(4), 4, single=False)
     pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, np.array([1, 2, 3, 4]), single=False)
     likely = Candidates(pairs, np.full(4, 3))
@@ -270,7 +270,7 @@ def test_too_many_cutpoints_are_refused():
 
 
 def test_the_slack_counts_every_pass():
-    """Screening votes and the second-chance pass count as passes, and composition allows for their number."""
+    """Screening votes and the second-chance pass count as passes, and `MOST_PASSES` includes them."""
     rounds = vp.NGrams(2).plan(BUDGET).first.shown.rounds
     assert 32 + SIDE_VOTES + 1 + len(rounds) == MOST_PASSES
     assert len(SCREENING_CHARGES) + 1 == SIDE_VOTES

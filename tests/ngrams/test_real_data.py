@@ -44,7 +44,7 @@ def test_msnbc_as_published(clicks):
 @pytest.mark.slow
 @pytest.mark.data
 def test_msnbc_by_default_releases_half_as_much_again(clicks):
-    """The default releases more than 1.6 times the paper's total; the measured factor is near 1.78, deviation 0.01."""
+    """The default releases more than 1.6 times the paper's total; the measured factor is near 1.78 (deviation 0.01)."""
     guided = vp.NGrams(max_length=6, limit=10).release(clicks, vp.Budget(1, 1e-7))
     assert len(guided) > 1.6 * sum(PAPER)
     assert private_spurious_share(AllGrams.of(clicks, 6), guided, 6) < 0.01

@@ -91,7 +91,7 @@ def thrice(chance):
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
 def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
-    """Empty candidates pass the lowest cutpoint three times as often, or only a third of those below is counted."""
+    """Of empty candidates at the lowest cutpoint three times as many go on, or a third of those below is counted."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))
     if fault == "a third of those below":

@@ -42,7 +42,7 @@ def levels_of(vote, weights, runs):
 
 
 def off(found, vote, weights):
-    """Return whether too many or too few reach any cutpoint; false alarms are below `FALSE_ALARM` for each test."""
+    """Return whether too many or too few candidates reach a cutpoint; false alarm below `FALSE_ALARM` for each test."""
     tests = len(vote.rules) * np.unique(weights).size
     for weight in np.unique(weights):
         own = found[:, weights == weight]
@@ -89,7 +89,7 @@ def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
 
 
 def test_the_rule_of_the_plan_is_one_of_the_marks():
-    """So at length 1, and with published thresholds, candidates are released by the rule of the plan."""
+    """So length 1, and votes with published thresholds, release candidates by the rule of the plan."""
     vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
     assert vote.rules[0] == RULE
     assert (np.diff(vote.thresholds) > 0).all()
@@ -124,7 +124,7 @@ def test_bands_part_all_candidates(words, seed, least):
 
 
 def naive_estimate(cells, sigma):
-    """Shrink cells towards their mean by the share of their variance that exceeds the noise."""
+    """Keep, of each deviation from the mean, the share of the variance that exceeds the noise."""
     mean = max(sum(cells) / len(cells), sigma / 16)
     spread = sum((x - sum(cells) / len(cells)) ** 2 for x in cells) / len(cells)
     between = max(0.0, spread - sigma**2)
@@ -146,7 +146,7 @@ def test_estimates_are_drawn_to_the_mean_of_their_grade():
 
 
 def test_few_grams_of_a_grade_are_taken_with_their_neighbours():
-    """Small levels are pooled, so that no mean is taken over a few grams."""
+    """Levels with few grams are pooled with their neighbours, so that no mean is taken over a few grams."""
     levels = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
     cells = np.arange(levels.size) * 10
     assert (np.diff(calibrated(cells, levels, 1e9)) == 0).all()

@@ -35,7 +35,7 @@ def released(rounds, corpus, candidates, secret):
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
 def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
-    """The noise that runs spends the square; the expected number of spurious candidates is met, and no less."""
+    """The noise that runs spends the square; the thresholds give the expected number of spurious candidates."""
     rounds = plan_known(square, limit, number, 0.5)
     spent = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds)
     assert 0.999 * square < spent <= square
@@ -50,7 +50,10 @@ def test_less_noise_than_charged_is_refused(monkeypatch):
 
 
 def test_candidates_of_nobody_are_released_as_often_as_stated(monkeypatch):
-    """500 of 100,000 are expected in each of 3 runs; within 7 deviations, false alarm 1e-11. No noise is detected."""
+    """500 of 100,000 are expected in each of 3 runs; the sum is within 7 deviations, false alarm below 1e-11.
+
+    The test also detects a variant without noise.
+    """
     rounds = plan_known(1.0, 100, 100_000, 500)
     found = [len(released(rounds, NOBODY, tokens(100_000), Secret.from_seed(seed))) for seed in range(3)]
     # The bound is within two percent.

@@ -105,7 +105,10 @@ def test_counts_and_cover_are_right_but_for_the_noise(profile, table):
 
 
 def test_the_noise_of_cover_is_the_planned_noise(table):
-    """Of 8 columns in 25 profiles, the mean square of noise is within 40 % of the plan's. False alarm below 1e-7."""
+    """For 8 columns in 25 profiles, the mean square of the noise is within 40 % of the plan's.
+
+    The probability of a false alarm is below 1e-7.
+    """
     profiling = vp.Profiling({f"c{number}": "int64" for number in range(8)})
     plan = profiling.plan(BUDGET)
     none = profiling.read(

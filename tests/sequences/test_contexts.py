@@ -125,8 +125,7 @@ def test_quantiles_are_those_of_integrals(noisy, expected, scale, level):
     distance = np.abs(noisy - ratio * expected) / scale
     density = density * np.exp(-(distance - distance.min()))
     below = np.append(0.0, np.cumsum(density) / density.sum())
-    # Where the density is high, one step of the grid has a large share, so the level is between those of adjacent
-    # steps.
+    # At high density one step of the grid has a large share: the level is between those of the adjacent steps.
     place = np.searchsorted(ratio, found / expected)
     assert below[max(place - 1, 0)] - 1e-3 <= level <= below[min(place + 1, ratio.size)] + 1e-3
 

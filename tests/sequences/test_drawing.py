@@ -49,8 +49,7 @@ def test_drawn_as_by_loops(model, symbols_alone, alone, number, seed, copies):
     numbers = [lambda state=state: uniform(state) for state in states]
     naive = draw_together(chances, sampler.fit.ends, copies, numbers, lambda: uniform(shared))
     drawn = listed(sampler.draw(seeds))
-    # Probabilities are differences of running sums, so a boundary may be off by a rounding error: about one draw in
-    # 1e12.
+    # Probabilities are differences of running sums, so a boundary may have a rounding error: one draw in about 1e12.
     assert drawn == naive
 
 
@@ -105,7 +104,7 @@ def test_more_steps_than_are_drawn_together(model, monkeypatch):
 
 @given(st.integers(1, 2_000), st.integers(0, 2**64 - 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_every_run_is_spread_evenly(size, seed, start, low, high):
-    """The number of a run's elements in an interval is as expected from its length, up to 3 + log2(size)."""
+    """The number of elements of a run in an interval is the expected one, up to 3 + log2(size)."""
     low, high = sorted((low, high))
     found = drawing._spread(size, np.array([seed], np.uint64))[int(start * size) :]
     held = ((found >= low) & (found < high)).sum()

@@ -38,7 +38,7 @@ def test_fields_out_of_range_are_refused(fields, words):
 
 
 def test_a_missing_alphabet_is_refused_with_the_way_out(visits):
-    """The configuration is valid without an alphabet; plans and releases raise an error: it must be public."""
+    """The configuration is valid without an alphabet; plans and releases require a public one."""
     bare = vp.Sequences(max_length=20, max_gram=5)
     for call in (lambda: bare.plan(vp.Budget(1)), lambda: bare.release(visits, vp.Budget(1))):
         with pytest.raises(vp.errors.InputError, match="public") as refusal:
@@ -68,7 +68,7 @@ def test_an_alphabet_from_a_release_and_what_both_cost(visits):
 
 
 def test_the_plan_states_the_numbers_before_any_data():
-    """Lengths get 0.05 / sqrt(epsilon), distinct and repeated symbols at most 15 % of the rest, and then the root."""
+    """Lengths get 0.05 / sqrt(epsilon), distinct and repeated symbols at most 15 % of the rest; the root is next."""
     plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
     left = (1 - 0.071) * 0.85
     assert plan.to_dict()["scale_of_lengths"] == pytest.approx(1 / (0.5 * 0.071))

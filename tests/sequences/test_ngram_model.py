@@ -106,7 +106,7 @@ FIGURE = {
 
 
 def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
-    """The root gets epsilon/5, then I1 4/5 with one predicted level, and I2 and I3 2/5 with two predicted levels."""
+    """The root gets epsilon/5; I1 gets 4/5 for one predicted level, I2 and I3 get 2/5 for two predicted levels."""
     paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
     root = paths.spend(0, Fraction(1, 5))
     assert paths.shares[root].own == Fraction(1, 5)
@@ -162,7 +162,7 @@ def test_no_path_spends_more_than_epsilon(levels, heights, epsilon):
 
 @given(st.integers(2, 5), st.floats(0.5, 50), st.integers(0, 10**6))
 def test_no_path_of_a_real_tree_spends_more_than_epsilon(max_gram, epsilon, seed):
-    """In these trees, the sum of sensitivity over scale from the root to each leaf is at most epsilon."""
+    """In trees of random data, the sum of sensitivity over scale from the root to each leaf is at most epsilon."""
     rng = np.random.default_rng(seed)
     sequences = ["".join(rng.choice(list("aaabc"), rng.integers(1, 8))) for _ in range(400)]
     tree = explore(Limits(Fraction(epsilon), 3, 7, max_gram), laid_out(sequences, 3), Secret.from_seed(seed))

@@ -1,4 +1,4 @@
-"""Tests of the privacy loss of one user: an exact search, an audit of outputs, and broken variants for both."""
+"""Tests of the privacy loss of one user: an exact search, an audit of outputs, and broken variants that both detect."""
 
 import sys
 from fractions import Fraction
@@ -20,7 +20,7 @@ from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
 ALARM = 1e-10  # probability that one bound of the audit errs
-RUNS = 2500  # a limit below is missed with probability under 1e-8; with 1,500 it was 1e-4
+RUNS = 2500  # a limit below is missed by chance with probability under 1e-8; with 1,500 runs it was 1e-4
 
 
 def count_the_end_at_the_root(monkeypatch):

@@ -46,7 +46,7 @@ def test_counts_are_those_of_the_reference_implementation(users, most, counted, 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
 def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, counted):
-    """No symbol differs from all previous ones and equals the last one, which gives the sensitivity of the noise."""
+    """A symbol cannot both be new and repeat the previous one, which gives the sensitivity of the noise."""
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0
     assert found.sum() <= min(len(user), counted)
@@ -125,7 +125,7 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
 @pytest.mark.jit
 @pytest.mark.parametrize("repeats", [0.0, 0.6])
 def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
-    """With single symbols only, symbols are repeated as often as by users, and the shares of symbols stay the same."""
+    """If only single symbols are counted, drawn sequences repeat symbols as often as users do, with equal shares."""
     rng, shares = np.random.default_rng(5), [0.5, 0.3, 0.15, 0.05]
     pages = []
     for size in rng.integers(1, 13, 5000):

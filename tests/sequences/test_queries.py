@@ -125,9 +125,9 @@ def test_intervals_hold_as_often_as_they_say(chain):
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
     and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case: of intervals two thirds
-    as wide 0.79 hold, with a deviation of 0.07 in one release (40 of them), so their mean stays below the bound of 0.83
-    with probability 1 - 1e-5. Wider intervals of transitions exceed 0.975. The other queries have no upper bound,
-    because 80 releases are too few to detect wider intervals.
+    as wide, a share of 0.79 holds, with a deviation of 0.07 in one release (40 releases), so their mean stays below the
+    bound of 0.83, except with probability 1 in 100,000. Wider intervals of transitions exceed 0.975. The other queries
+    have no upper bound, because 80 releases are too few to detect wider intervals.
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))

@@ -211,7 +211,7 @@ def released_after_deletion(keep, copies=300, holders=3):
 
 
 def test_names_stay_after_deletions():
-    """Both rates are similar, because names stay; if names are removed (a broken variant), P cannot release.
+    """Names stay, so both rates are similar; a broken variant removes names and releases words that P cannot release.
 
     For 300 words a rate of 0.2 differs from its estimate by more than 0.15 with probability below 1e-9.
     """

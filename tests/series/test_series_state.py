@@ -57,7 +57,7 @@ def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
 
 
 def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
-    """The ledger has its checksum; without this check the same budget would be spent twice."""
+    """The checksum in the ledger detects the old state; without it the same budget would be spent twice."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     series.run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")

@@ -113,7 +113,7 @@ def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
 
 @pytest.mark.jit
 def test_no_common_key_is_lost():
-    """3,000 keys in ten releases each have ten times the users needed, by adaptive rounds and a classic weighting.
+    """Ten releases lose none of 3,000 keys with ten times the users needed, in rounds and in a classic weighting.
 
     False alarm: 30,000 times the probability that the plans state, below 1e-2 of one in a million for both together.
     """

@@ -49,7 +49,7 @@ def few():
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_few_users_are_as_rare_as_promised(few, name):
-    """The items are released on the real path, in every mechanism with thresholds (false alarm 1e-9)."""
+    """The test runs the real path of every mechanism that has thresholds (false alarm 1e-9)."""
     plan = planned(UNIONS[name], GENEROUS, FEW, BETA)
     assert plan.released_with_few() <= BETA
     assert len(plan.release(few, seed=1)) <= binom.isf(FALSE_ALARM, ITEMS, plan.released_with_few())
@@ -79,7 +79,7 @@ def test_the_bound_is_close(few):
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_enough_users_still_come_out(name):
-    """As planned, items are released if only the users needed for 0.99 hold them; 300 items (false alarm 1e-9)."""
+    """Of 300 items with the users needed for 0.99, as many as planned are released (false alarm 1e-9)."""
     plan = replace(UNIONS[name], min_users=FEW).plan(GENEROUS)
     users = np.arange(300 * plan.users_needed(0.99))
     corpus = read_engine(pl.DataFrame({"who": users, "what": users % 300}), user="who", items="what")

@@ -233,7 +233,7 @@ def test_the_audit_of_the_choice_passes():
 @pytest.mark.jit
 @pytest.mark.parametrize(("part", "refuted"), [(1e-3, True), (1 / 8, False)])
 def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, refuted):
-    """With nearly no noise an additional user is detected for certain; an eighth of it differs from the plan.
+    """With nearly no noise an additional user is certain to be detected; an eighth of the noise differs from the plan.
 
     The second fault is missed with probability below 1e-3.
     """

@@ -83,6 +83,6 @@ def test_the_plan_reads_as_text():
 )
 @pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
 def test_what_is_no_budget_is_explained(mechanism, budget):
-    """Every mechanism raises the error before it plans anything, also with adaptive rounds."""
+    """Every mechanism, including adaptive rounds, raises the error before it plans anything."""
     with pytest.raises(InputError, match="Budget"):
         mechanism.plan(budget)

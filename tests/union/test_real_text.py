@@ -47,7 +47,7 @@ def test_published_accounting_releases_what_the_prototype_released(posts, algori
 @pytest.mark.slow
 @pytest.mark.data
 def test_the_optimal_selection_for_one_item_per_user(posts):
-    """With limit 1 it releases 25 % more than published Gaussian noise, and no less than Laplace noise within 2 %."""
+    """With limit 1 it releases a quarter more than published Gaussian noise; at most 2 % less than Laplace noise."""
     optimal = len(vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(posts, BUDGET))
     gaussian, laplace = (
         len(algorithm(delta_0=1).release(posts, BUDGET))
