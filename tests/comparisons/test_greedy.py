@@ -1,4 +1,4 @@
-"""GW: its kernel against plain loops, its sensitivity by search, and its numbers."""
+"""Tests of GW: its kernel against plain loops, its sensitivity by search, and its numbers."""
 
 from itertools import pairwise
 from math import exp
@@ -22,7 +22,7 @@ UNIT = 1 << 40
 
 
 def poured(users: list[list[int]], cutoff: float) -> np.ndarray:
-    """Pour on the real kernel, users and items as they come."""
+    """Pour on the real kernel, with users and items in the given order."""
     items, starts = as_arrays(users)
     histogram = np.zeros(8, np.int64)
     pour_in_order(histogram, items, starts, np.arange(len(users)), round(cutoff * UNIT), UNIT)
@@ -31,7 +31,7 @@ def poured(users: list[list[int]], cutoff: float) -> np.ndarray:
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
 def test_the_kernel_pours_like_plain_loops(users, cutoff):
-    """Item after item, each filled before the next gets anything."""
+    """Items are filled one after the other, each before the next gets weight."""
     weights = naive.pour_in_order(users, cutoff)
     for item, weight in enumerate(poured(users, cutoff) / UNIT):
         assert weight == pytest.approx(weights.get(item, 0.0), abs=1e-9)
@@ -39,7 +39,7 @@ def test_the_kernel_pours_like_plain_loops(users, cutoff):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0), data=st.data())
 def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
-    """In l1, in whole units, and nothing weighs less with the user than without."""
+    """The change is in l1 and in whole units, and no item weighs less with the user than without."""
     extra = data.draw(st.integers(0, len(users) - 1))
     change = poured(users, cutoff) - poured([user for i, user in enumerate(users) if i != extra], cutoff)
     assert (change >= 0).all()
@@ -48,7 +48,7 @@ def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
 def test_one_novel_item_at_most_has_weight(users, cutoff):
-    """The first item that nobody else holds takes all that its user has left."""
+    """The first item that no other user holds gets all the remaining weight of its user."""
     fresh = [[7, *(item for item in user if item < 5), 6] for user in users[-1:]]
     others = [[item for item in user if item < 5] for user in users[:-1]]
     histogram = poured([*others, *fresh], cutoff)
@@ -57,7 +57,7 @@ def test_one_novel_item_at_most_has_weight(users, cutoff):
 
 
 class Greedy(WeightingRule):
-    """The kernel as the search takes it; `order` is that in which one user pours."""
+    """The kernel in the interface of the search; `order` is the order in which one user pours."""
 
     __slots__ = ("order",)
     sequential = True
@@ -85,7 +85,7 @@ class Greedy(WeightingRule):
         mine = mine.astype(np.int64)
         if self.order == "public":
             return mine
-        if self.order == "own":  # a function of the user's own set, another for another set
+        if self.order == "own":  # a function of the user's set, and different for different sets
             return mine[np.argsort((mine + 1) * (40503 + 257 * int((mine % 9).sum())) % 65537)]
         return mine[np.argsort(-histogram[mine], kind="stable")]  # fullest first: depends on others
 
@@ -93,7 +93,7 @@ class Greedy(WeightingRule):
 @pytest.mark.jit
 @pytest.mark.parametrize("order", ["public", "own"])
 def test_no_pair_of_neighbours_is_further_apart_than_one(order, record_property):
-    """Thousands of pairs on the kernel, from any weights, in an order of each user's own or a public one."""
+    """The search tries thousands of pairs on the kernel, from any weights, with an order per user or a public one."""
     found = search_broadly(Greedy(order), norm=1, pairs=6_000, limit=6, seed=3)
     assert not found.violated
     assert found.distance > 0.999
@@ -102,14 +102,14 @@ def test_no_pair_of_neighbours_is_further_apart_than_one(order, record_property)
 
 @pytest.mark.jit
 def test_an_order_that_depends_on_others_is_found(record_property):
-    """The broken twin: filling what is nearest to the cutoff first."""
+    """In this broken variant, users first fill the item that is nearest to the cutoff."""
     found = search_broadly(Greedy("fullest"), norm=1, pairs=6_000, limit=6, seed=3)
     assert found.distance > 1.5
     record_property("figure", f"fullest item first: {found.distance:.3f}")
 
 
 def test_a_lone_item_comes_out_with_probability_delta():
-    """The threshold is where a weight of 1 with Laplace noise is exceeded with probability delta, exactly."""
+    """A weight of 1 with Laplace noise exceeds the threshold with probability delta, exactly."""
     budget = Budget(3, exp(-10))
     numbers = GreedyNumbers.of(budget)
     assert 0.5 * exp(-(numbers.threshold - 1) / numbers.scale) == pytest.approx(budget.delta, rel=1e-12)
@@ -118,12 +118,12 @@ def test_a_lone_item_comes_out_with_probability_delta():
 
 
 def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
-    """Return the probability that some item exceeds the threshold after noise, by the law of Laplace."""
+    """Return the probability that some item exceeds the threshold with Laplace noise."""
     return float(-np.expm1(np.log1p(-0.5 * np.exp((weights - numbers.threshold) / numbers.scale)).sum()))
 
 
 def test_without_a_limit_a_user_of_lone_items_costs_more_than_delta(record_property):
-    """As published: noise alone lifts one of 999 items without weight. With a limit of 1,000 it is delta."""
+    """As published, noise releases one of 999 items without weight too often; with limit 1,000 delta is kept."""
     budget = Budget(3, exp(-10))
     lone = np.zeros(1000, np.int64)
     items, starts = np.arange(1000, dtype=np.int32), np.array([0, 1000])
@@ -136,11 +136,11 @@ def test_without_a_limit_a_user_of_lone_items_costs_more_than_delta(record_prope
 
 
 def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
-    """Users in an order, the extra one's place, and who then pour what it saved them on items without weight.
+    """Return users in order, and the place of an extra user who lets later users pour on items without weight.
 
-    A unit is `shares` shares, the cutoff five units and a share. Items a lie one share below it, items b about a unit.
-    The extra user fills the items a. Each later user holds an a, a b and a c: the b takes all that is left, but what
-    was saved.
+    A unit has `shares` shares, and the cutoff is five units and a share. Items a are one share below it, items b about
+    a unit. The extra user fills the items a. Each later user holds an a, a b and a c: the b takes all the remaining
+    weight except for the weight that was saved on the a.
     """
     users, near = [], 3 * shares
     for number in range(shares):
@@ -158,7 +158,7 @@ def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
 
 @pytest.mark.jit
 def test_items_of_others_have_weight_only_through_the_extra_user(record_property):
-    """In one order of users: a hundred items that others hold have weight through it alone, and cost 5 times delta."""
+    """In one order of users, 100 items of others have weight only through the extra user, and cost 5 times delta."""
     users, extra = saving_users()
     size, share = 1 + max(max(user) for user in users), -(-UNIT // 100)
     histograms = []
@@ -177,7 +177,7 @@ def test_items_of_others_have_weight_only_through_the_extra_user(record_property
 
 
 def test_orders_of_pouring():
-    """Most frequent first, ties by first appearance; or by a public rank."""
+    """Users pour by falling frequency, ties by first appearance; or by a public rank."""
     held = PrivatePairs(np.array([2, 0, 1, 1], np.int32), np.array([0, 3, 4]), np.array([1, 4, 1, 1], np.int32), 3)
     assert by_own_frequency(held).items.tolist() == [0, 2, 1, 1]
     assert by_own_frequency(held).times.tolist() == [4, 1, 1, 1]
@@ -185,7 +185,7 @@ def test_orders_of_pouring():
 
 
 def test_common_items_come_out_and_lone_ones_do_not():
-    """A hundred users hold items 0 and 1; user j holds item 2 + j alone."""
+    """A hundred users hold items 0 and 1; only user j holds item 2 + j."""
     users = [[0, 1, 2 + j] for j in range(100)]
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, np.ones_like(items), 102)

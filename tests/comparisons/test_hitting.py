@@ -1,4 +1,4 @@
-"""The greedy hitting set: near the plain greedy algorithm at a large epsilon, and random at a tiny one."""
+"""Tests of the greedy hitting set: near the plain greedy algorithm at a large epsilon, random at a tiny one."""
 
 import numpy as np
 from benchmarks.baselines.held import PrivatePairs
@@ -19,7 +19,7 @@ def pairs() -> PrivatePairs:
 
 
 def test_users_of_a_pick_are_removed():
-    """Items 0 and 3, not the more common items 1 and 2 (false alarm below 1e-100)."""
+    """The picks are items 0 and 3, not the more common items 1 and 2 (false alarm below 1e-100)."""
     held = pairs()
     chosen = private_hitting_set(held, np.ones(5, np.bool_), 2, Budget(4, 1e-7), Secret.from_seed(1))
     assert chosen.tolist() == [0, 3]

@@ -1,4 +1,4 @@
-"""MAD and MAD2R as reconstructed: against plain loops, and how far one user really moves them."""
+"""Tests of MAD and MAD2R as reconstructed: against plain loops, and the largest change by one user."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ BUDGET = Budget(3, 4.54e-5)
 
 
 def pairs_of(users: list[list[int]], size: int) -> PrivatePairs:
-    """Lay users out as pairs."""
+    """Return the users as pairs."""
     items, starts = as_arrays(users)
     return PrivatePairs(items, starts, np.ones_like(items), size)
 
@@ -38,13 +38,13 @@ def weigh(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> np
 
 
 def moved(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> float:
-    """Return how far the last user moves the weights, in l2."""
+    """Return the l2 change of the weights by the last user."""
     return float(np.linalg.norm(weigh(users, bias, tau, most) - weigh(users[:-1], bias, tau, most)))
 
 
 @given(users=bounded_users(), tau=st.floats(0.2, 3.0), most=st.integers(1, 6))
 def test_weights_are_those_of_plain_loops(users, tau, most):
-    """With even shares, whoever holds more than `most` set aside."""
+    """Shares are even, and users with more than `most` items are set aside."""
     held = pairs_of(users, 8)
     weights = adaptive_weights(held, even_shares(held), tau, most)
     expected = naive.adaptive_weights([{item: len(user) ** -0.5 for item in user} for user in users], tau, most)
@@ -53,7 +53,7 @@ def test_weights_are_those_of_plain_loops(users, tau, most):
 
 @given(users=bounded_users(), low=st.lists(st.sampled_from([0.5, 0.7, 1.0]), min_size=8, max_size=8))
 def test_biased_shares_stay_within_one(users, low):
-    """No user gives more than 1 in l2, no item more than b_max of an even share, and a low one just its bias."""
+    """No user gives over 1 in l2, no item gets over b_max of an even share, and a low item gets exactly its bias."""
     held = pairs_of(users, 8)
     bias = np.array(low)
     shares = biased_shares(held, bias, 2.0)
@@ -65,20 +65,20 @@ def test_biased_shares_stay_within_one(users, low):
 
 
 def crowded(full: int, held: int, singles: int = 600) -> list[list[int]]:
-    """Crowds of one-item users on the first items; the last user holds all."""
+    """Return crowds of one-item users on the first items, and a last user who holds all."""
     return [[item] for item in range(full) for _ in range(singles)] + [list(range(held))]
 
 
 @pytest.mark.parametrize("most", [2, 8, 50])
 def test_mad_moves_further_than_one(most, record_property):
-    """Half of the user's items are full, and what comes back goes to the other half: sqrt(1 + 1 / (4 d_max))."""
+    """Half of the user's items are full, and the returned weight goes to the other half: sqrt(1 + 1 / (4 d_max))."""
     distance = moved(crowded(most // 2, most, 3000), np.ones(most), 4.0, most)
     assert 1.0 + 0.9 * (even_sensitivity(most) - 1.0) < distance <= even_sensitivity(most) + 1e-9
     record_property("figure", f"d_max {most}: {distance:.6f}")
 
 
 def test_biased_rounds_move_further_still(record_property):
-    """37 of 50 items need 0.6 of a share and are full: 1.018 with the published numbers."""
+    """37 of 50 items need 0.6 of a share and are full: the distance is 1.018 with the published numbers."""
     bias = np.where(np.arange(50) < 37, 0.6, 1.0)
     distance = moved(crowded(37, 50), bias, 4.0, PUBLISHED.most)
     assert 1.0175 < distance <= BIASED_SENSITIVITY
@@ -86,7 +86,7 @@ def test_biased_rounds_move_further_still(record_property):
 
 
 def test_a_search_at_random_finds_it_and_nothing_beyond_the_bound(record_property):
-    """Small d_max, where the excess is large: random crowds, users and thresholds, then steps from the best."""
+    """For a small d_max with a large excess, the search tries random crowds, users and thresholds, then small steps."""
     rng = np.random.default_rng(5)
     best, distance = None, 0.0
     for trial in range(3000):
@@ -105,7 +105,7 @@ def test_a_search_at_random_finds_it_and_nothing_beyond_the_bound(record_propert
 
 
 def test_noise_grows_with_the_sensitivity_and_rounds_share_the_budget():
-    """Scaled for what was found, noise and thresholds are larger; a split epsilon leaves the first round very noisy."""
+    """For the true sensitivity noise and thresholds are larger; a split epsilon makes the first round very noisy."""
     plain, scaled = (two_scales(BUDGET, 100, each, split_epsilon=False) for each in (1.0, BIASED_SENSITIVITY))
     assert scaled[1].scale == pytest.approx(plain[1].scale * BIASED_SENSITIVITY)
     assert scaled[1].threshold > plain[1].threshold
@@ -115,7 +115,7 @@ def test_noise_grows_with_the_sensitivity_and_rounds_share_the_budget():
 
 @pytest.mark.parametrize("algorithm", [private_mad, private_mad2r])
 def test_common_items_come_out_and_lone_ones_do_not(algorithm):
-    """Two thousand users hold items 0 to 9; user j holds item 10 + j alone."""
+    """Two thousand users hold items 0 to 9; only user j holds item 10 + j."""
     held = pairs_of([[*range(10), 10 + j] for j in range(2000)], 2010)
     released = algorithm(held, Budget(3, 1e-9), 100, Secret.from_seed(1))
     assert released[:10].all()

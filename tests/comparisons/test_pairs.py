@@ -1,4 +1,4 @@
-"""The generator of pairs has the shape it promises."""
+"""Tests of the generator of pairs: users, sizes and seeds."""
 
 import polars as pl
 import pytest
@@ -14,20 +14,20 @@ def pairs(tmp_path_factory) -> pl.DataFrame:
 
 
 def test_pairs_are_distinct_and_every_user_has_some(pairs):
-    """No pair twice, nobody left out."""
+    """No pair occurs twice, and no user is without pairs."""
     assert pairs.is_duplicated().sum() == 0
     assert pairs["user"].n_unique() == 20_000
 
 
 @pytest.mark.parametrize(("share", "size"), QUANTILES[:5])
 def test_set_sizes_follow_the_papers_table(pairs, share, size):
-    """Within 1.5 percentage points of Table 1 (over 4 standard deviations for each)."""
+    """Shares are within 1.5 percentage points of Table 1 (over 4 standard deviations for each)."""
     sizes = pairs.group_by("user").len()["len"]
     assert (sizes <= size).mean() == pytest.approx(share, abs=0.015)
 
 
 def test_a_seed_gives_the_same_pairs(tmp_path):
-    """One seed, one file; another seed, another."""
+    """The same seed gives the same file, and another seed another file."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write_pairs(tmp_path / name, users=500, items=5000, seed=seed)
     first, again, other = (pl.read_parquet(tmp_path / name) for name in "abc")

@@ -1,4 +1,4 @@
-"""The generator of texts has the shape it promises, and its phrases can be found."""
+"""Tests of the generator of texts: its sizes and distribution, and phrases that can be found."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_the_stock_phrases_are_found(tmp_path):
 
 
 def test_sizes_are_as_asked(tmp_path):
-    """Within a tenth of the tokens asked for; every user ends with the end of a document."""
+    """The number of tokens is within a tenth of the request; the tokens of every user end with an end mark."""
     write_texts(tmp_path / "texts", users=500, tokens=200_000, words=1000, phrases=100)
     corpus = load_engine(tmp_path / "texts")
     assert corpus.user_key.size == 500
@@ -32,7 +32,7 @@ def test_sizes_are_as_asked(tmp_path):
 
 
 def test_a_seed_gives_the_same_texts(tmp_path):
-    """One seed, one corpus."""
+    """The same seed gives the same corpus, and another seed another corpus."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write_texts(tmp_path / name, users=50, tokens=5000, words=100, phrases=10, seed=seed)
     first, again, other = (np.asarray(load_engine(tmp_path / name).tokens) for name in "abc")
@@ -41,7 +41,7 @@ def test_a_seed_gives_the_same_texts(tmp_path):
 
 
 def test_popularity_falls_with_the_rank():
-    """The first of 1,000 is drawn about one time in ten, by the law of its distribution."""
+    """The first of 1,000 is drawn about one time in ten, as its distribution predicts."""
     drawn = popular(1000, 100_000, np.random.default_rng(1))
     assert drawn.min() == 0
     assert drawn.max() <= 999

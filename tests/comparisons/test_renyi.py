@@ -1,4 +1,4 @@
-"""Selection by Rényi divergence at one order: exact privacy of worst cases, and released items."""
+"""Tests of selection by Rényi divergence at one order: exact privacy of worst cases, and released items."""
 
 from itertools import product
 from math import exp
@@ -47,21 +47,21 @@ def chance(chosen: Selection, weight: float) -> float:
 
 @pytest.mark.parametrize("budget", [BUDGET, Budget(1, 1e-5)], ids=str)
 def test_exact_delta_of_even_shares_is_within_the_budget(budget, record_property):
-    """Users of 1, 4 and 16 items at a limit of 16: at most delta, and near it."""
+    """Users of 1, 4 and 16 items at a limit of 16 have a delta of at most the budget, and near it."""
     found = worst_delta(one_round(budget, 16), budget.epsilon)
     assert 0.9 * budget.delta < found <= budget.delta * (1 + 1e-6)
     record_property("figure", f"{found / budget.delta:.4f} of delta")
 
 
 def test_a_selection_at_twice_the_divergence_is_detected():
-    """The search above finds delta exceeded."""
+    """The search above finds a delta above the budget."""
     tau = divergence_at(6.5, BUDGET.epsilon, BUDGET.delta)
     broken = selection(6.5, 2 * tau, BUDGET.delta, 0.25, 0.05)
     assert worst_delta(broken, BUDGET.epsilon) > 2 * BUDGET.delta
 
 
 def test_weights_of_probability_one_half_and_nine_tenths():
-    """At (3, e^-10) and limit 100: 6.06 and 7.50, computed independently of the grid."""
+    """At (3, e^-10) and limit 100 they are 6.06 and 7.50, computed independently of the grid."""
     chosen = one_round(BUDGET, 100)
     assert chosen.weight_of(0.5) == pytest.approx(6.06, abs=0.04)
     assert chosen.weight_of(0.9) == pytest.approx(7.50, abs=0.04)
@@ -69,7 +69,7 @@ def test_weights_of_probability_one_half_and_nine_tenths():
 
 
 def test_the_second_of_two_rounds_releases_at_higher_weights():
-    """A tenth of the divergence pays for the first round, whose noise is large."""
+    """The first round uses a tenth of the divergence, so its noise is large."""
     scale, second = two_rounds(BUDGET, 100)
     assert one_round(BUDGET, 100).weight_of(0.5) < second.weight_of(0.5) < 1.4 * one_round(BUDGET, 100).weight_of(0.5)
     assert scale.threshold > second.weight_of(0.5)

@@ -1,4 +1,4 @@
-"""A battery that passes sequences of one source and fails others."""
+"""Tests of the resemblance figures, which accept sequences of one source and detect others."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import voxpop as vp
 
 
 def drawn(seed, stay, number=4000):
-    """Sequences that stay where they are with a chance."""
+    """Return sequences that repeat the previous symbol with probability `stay`."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 7, number)
     symbols = rng.integers(4, size=sizes.sum())
@@ -29,14 +29,14 @@ def real():
 
 
 def test_sequences_of_one_source_pass(real):
-    """All distances are those of samples, and the classifier guesses (0.5 with a deviation of 0.009)."""
+    """All distances are as between samples, and the classifier guesses (0.5 with a deviation of 0.009)."""
     found = figures(real, drawn(2, 0.5))
     assert max(value for what, value in found.items() if what != "classifier") < 0.05
     assert abs(found["classifier"] - 0.5) < 0.065
 
 
 def test_other_transitions_are_told(real):
-    """The same symbols and lengths in another order: only transitions and the classifier notice."""
+    """Symbols and lengths are the same, in another order: only transitions and the classifier detect it."""
     found = figures(real, drawn(3, 0.0))
     assert found["lengths"] < 0.05
     assert found["symbols"] < 0.05
@@ -45,13 +45,13 @@ def test_other_transitions_are_told(real):
 
 
 def test_equal_collections_have_no_distance(real):
-    """Zero, exactly; the classifier cannot tell them apart."""
+    """All distances are exactly 0, and the classifier guesses."""
     found = figures(real, real)
     assert found.pop("classifier") == pytest.approx(0.5)
     assert set(found.values()) == {0.0}
 
 
 def test_different_alphabets_are_refused(real):
-    """They cannot be compared."""
+    """Sequences over different alphabets cannot be compared."""
     with pytest.raises(vp.errors.InputError, match="alphabet"):
         private_resemblance(real, as_sequences(np.zeros(3, np.int32), np.ones(3, np.int64), 5))

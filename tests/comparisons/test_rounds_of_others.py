@@ -1,4 +1,4 @@
-"""The basic mechanism, DP-SIPS and PipelineDP's weighted Gaussian; pairs, samples and missing mass."""
+"""Tests of the basic mechanism, DP-SIPS and PipelineDP's weighted Gaussian, and of pairs, samples and missing mass."""
 
 from itertools import pairwise
 from math import exp
@@ -27,7 +27,7 @@ MEASURED = {(3, 1): 6.436175, (3, 10): 20.327304, (3, 100): 68.247531}
 
 @given(users=bounded_users())
 def test_weights_are_those_of_plain_loops(users):
-    """Even l2 shares."""
+    """Shares are even in l2."""
     items, starts = as_arrays(users)
     expected = naive.weigh_weighted(users, 2)
     weights = even_weights(PrivatePairs(items, starts, np.ones_like(items), 8))
@@ -36,7 +36,7 @@ def test_weights_are_those_of_plain_loops(users):
 
 @given(users=bounded_users(), limit=st.integers(1, 6), seed=st.integers(0, 9))
 def test_samples_are_parts_of_what_users_hold(users, limit, seed):
-    """Each user keeps as many items as the limit allows, all of them its own, each with how often it holds it."""
+    """Each user keeps as many items as the limit allows, all from the user's items, each with its frequency."""
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, items + 10, 8)
     drawn = held.drawn(limit, Secret.from_seed(seed), "test")
@@ -47,14 +47,14 @@ def test_samples_are_parts_of_what_users_hold(users, limit, seed):
 
 
 def test_every_item_is_drawn_equally_often():
-    """6,000 users draw 2 of 6: each item 2,000 times, but for 8 deviations of 37 (false alarm below 1e-14)."""
+    """6,000 users draw 2 of 6: each item 2,000 times, within 8 deviations of 37 (false alarm below 1e-14)."""
     held = PrivatePairs(np.tile(np.arange(6, dtype=np.int32), 6000), np.arange(6001) * 6, np.ones(36000, np.int32), 6)
     counts = held.drawn(2, Secret.from_seed(2), "test").holders()
     assert np.abs(counts - 2000).max() < 8 * 37
 
 
 def test_noise_has_its_law():
-    """Quantiles of 200,000 draws lie where they should, within 7 deviations (false alarm below 1e-10)."""
+    """Quantiles of 200,000 draws are as expected, within 7 deviations (false alarm below 1e-10)."""
     normal, double = gaussian(Secret.from_seed(3), "a", 200_000), laplace(Secret.from_seed(3), "b", 200_000)
     for noise, below in ((normal, 0.8413447), (double, 1 - 0.5 * exp(-1))):
         assert abs((noise < 1).mean() - below) < 7 * 0.5 / 200_000**0.5
@@ -62,20 +62,20 @@ def test_noise_has_its_law():
 
 
 def test_one_round_has_the_numbers_of_our_own_under_published_accounting():
-    """Two ways to the same sigma and threshold."""
+    """Two computations give the same sigma and threshold."""
     ours = vp.papers.WeightedGaussian(delta_0=50).plan(BUDGET)
     (scale,) = scales_of(BUDGET, 50, (1.0,))
     assert (scale.scale, scale.threshold) == pytest.approx((ours.scale, ours.threshold), rel=1e-9)
 
 
 def crowd() -> pl.DataFrame:
-    """Five hundred users of three words, and a word of one user."""
+    """Return 500 users of three words, and a word of one user."""
     rows = [(user, word) for user in range(500) for word in ("a", "b", "c")]
     return pl.DataFrame([*rows, (1, "z"), (1, "a")], schema=["who", "what"], orient="row")
 
 
 def test_releases_of_common_items_and_missing_mass():
-    """What 500 users hold comes out by each, what one holds does not, and the mass counts pairs once."""
+    """Every method releases the items of 500 users but not the item of one user, and the mass counts pairs once."""
     corpus = read_engine(crowd(), user="who", items="what")
     held = PrivatePairs.of(corpus)
     assert held.holders().tolist() == private_user_counts(corpus).tolist() == [500, 500, 500, 1]
@@ -95,13 +95,13 @@ def test_releases_of_common_items_and_missing_mass():
 
 @pytest.mark.parametrize(("case", "threshold"), MEASURED.items())
 def test_pipeline_dp_multiplies_its_noise_by_the_root_of_the_limit(case, threshold):
-    """Thresholds that pipeline-dp 0.3.1 (python-dp 1.1.5) gave when it ran."""
+    """The thresholds were measured with pipeline-dp 0.3.1 (python-dp 1.1.5)."""
     epsilon, limit = case
     assert pipeline_dp_scale(vp.Budget(epsilon, BUDGET.delta), limit).threshold == pytest.approx(threshold, rel=1e-3)
 
 
 def test_pipeline_dp_itself_where_it_is_installed():
-    """Its selector's own threshold is the one we compare with, and what a limit of 1 needs is not multiplied."""
+    """The selector has the threshold of the comparison; the noise needed for a limit of 1 is not multiplied."""
     selection = pytest.importorskip(
         "pipeline_dp.partition_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
     )

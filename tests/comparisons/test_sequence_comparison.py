@@ -1,4 +1,4 @@
-"""Comparisons of sequences against loops, and the baselines they are compared with."""
+"""Tests of comparisons of sequences against loops, and of the baselines in these comparisons."""
 
 from collections import Counter
 from fractions import Fraction
@@ -48,7 +48,7 @@ def test_counts_are_of_sequences_that_contain_the_run(sequences, queries):
 @settings(max_examples=50)
 @given(SEQUENCES, st.integers(1, 12))
 def test_top_patterns_are_the_most_frequent_subsequences(sequences, k):
-    """Best first finds the same supports as listing every subsequence."""
+    """Best-first search finds the same supports as a list of all subsequences."""
     support = Counter()
     for each in sequences:
         support.update({pattern for size in range(1, len(each) + 1) for pattern in combinations(each, size)})
@@ -58,7 +58,7 @@ def test_top_patterns_are_the_most_frequent_subsequences(sequences, k):
 
 
 def test_errors_distances_and_hits():
-    """Small cases by hand."""
+    """The expected values of small cases are computed by hand."""
     truth, other = data_of([[0, 1], [0], [2, 0, 1, 1]]), data_of([[0, 1], [1, 1]])
     errors = private_relative_error(truth, other, [(0,), (0, 1), (3,)], weight=1.5)
     assert errors == pytest.approx([0.5, 0.25, 0.0])
@@ -69,7 +69,7 @@ def test_errors_distances_and_hits():
 
 
 def test_queries():
-    """Held ones occur, uniform ones have every length, and the seed decides."""
+    """Held queries occur, uniform queries have every length, and the seed determines both."""
     data = data_of([[0, 1, 2, 3, 0], [1], [2, 2, 2]])
     held = private_queries(data, 3, 200, seed=1)
     assert private_counts(data, held).min() >= 1
@@ -82,7 +82,7 @@ def test_queries():
 
 @given(SEQUENCES, st.integers(1, 3))
 def test_a_chain_without_noise_counts_every_step(sequences, gram):
-    """With a huge epsilon the chain holds each gram's count, beginnings and ends included."""
+    """With a huge epsilon the chain contains each gram's count, including beginnings and ends."""
     chain = release_chain(marked(sequences), 4, 7, gram, Fraction(10**6), Secret.from_seed(0))
     expected = Counter()
     for each in sequences:
@@ -106,7 +106,7 @@ def test_a_chain_draws_what_it_counted():
 
 
 def test_a_prefix_tree_without_noise_is_the_data():
-    """With a huge epsilon it holds each sequence as often as it occurs, longer ones cut at its height."""
+    """With a huge epsilon the tree contains each sequence as often as it occurs; longer ones are cut at its height."""
     sequences = [[0, 1]] * 300 + [[0]] * 200 + [[2, 2, 2, 2]] * 100
     tree = release_prefix_tree(marked(sequences), 4, 3, Fraction(10**6), Secret.from_seed(0))
     found = {
@@ -119,7 +119,7 @@ def test_a_prefix_tree_without_noise_is_the_data():
 
 
 def test_the_baselines_noise_is_what_their_budget_says():
-    """The variance of empty bins is that of scale sensitivity / epsilon (false alarm below 1e-9)."""
+    """The noise in empty bins has the scale sensitivity / epsilon (false alarm below 1e-9)."""
     chain = release_chain(np.empty(0, np.int32), 60, 4, 3, Fraction(1), Secret.fresh())
     a = np.exp(-1 / 5)
     assert (chain.counts >= 1).mean() == pytest.approx(a / (1 + a), abs=7 * 0.5 / chain.counts.size**0.5)

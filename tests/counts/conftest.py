@@ -1,4 +1,4 @@
-"""Releases to count."""
+"""A fixture that builds releases to count."""
 
 import pyarrow as pa
 import pytest
@@ -10,7 +10,7 @@ from voxpop.release.result import StoredPlan
 
 @pytest.fixture(scope="session")
 def release_of():
-    """Return a maker of releases of the given grams, in any order."""
+    """Return a function that builds releases of the given grams, in any order."""
 
     def make(grams, guarantee=None):
         rows = sorted({tuple(gram) for gram in grams}, key=lambda gram: (len(gram), [t.encode() for t in gram]))

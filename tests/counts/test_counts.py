@@ -1,4 +1,4 @@
-"""Counts of holders: right but for the noise, and stating what they spend."""
+"""Tests of counts of users: correct up to the noise, with a statement of their spend."""
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,7 @@ def all_weights(corpus, release, limits):
 @given(users=written_users(), grams=GRAMS, limits=st.lists(st.integers(1, 4), min_size=4, max_size=4))
 @settings(max_examples=150)
 def test_weights_are_those_of_sets(release_of, users, grams, limits):
-    """Whatever grams are counted, parts missing or not, held by anybody or not."""
+    """Any grams can be counted, with or without their parts, and with or without users."""
     release = release_of(grams)
     lengths = max(map(len, grams))
     found = all_weights(corpus_of(users), release, limits[:lengths]) / UNIT
@@ -39,7 +39,7 @@ def test_weights_are_those_of_sets(release_of, users, grams, limits):
 
 
 def test_counts_are_right_but_for_the_noise(release_of):
-    """A thousand holders each; 200 counts within 7 standard errors. False alarm below 1e-9."""
+    """Each of 200 words has 1,000 users; counts are within 7 standard errors. False alarm below 1e-9."""
     words = [f"w{i:03}" for i in range(200)]
     table = pl.DataFrame({"who": range(2000), "what": [words[:100], words[100:]] * 1000})
     corpus = read_engine(table, user="who", items="what")
@@ -50,7 +50,7 @@ def test_counts_are_right_but_for_the_noise(release_of):
 
 
 def test_grams_that_nobody_holds_get_noise_too(release_of):
-    """All but one of 400 counts of nothing differ from 0 somewhere, with mean 0. False alarm below 1e-10."""
+    """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0. False alarm below 1e-10."""
     corpus = corpus_of([[["a"]]])
     tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, limit=4)
     assert np.count_nonzero(tally.users) > 300
@@ -59,7 +59,7 @@ def test_grams_that_nobody_holds_get_noise_too(release_of):
 
 
 def test_two_counts_never_share_noise(release_of):
-    """Every count draws a fresh secret; a seed is reproducible and marked."""
+    """Every count draws a fresh secret; a count with a seed is repeatable and marked."""
     corpus, release = corpus_of([[["a", "b"]]] * 5), release_of((f"x{i}",) for i in range(50))
     fresh = [release.count(corpus, BUDGET).users.tolist() for _ in range(2)]
     seeded = [release.count(corpus, BUDGET, seed=3) for _ in range(2)]
@@ -71,14 +71,14 @@ def test_two_counts_never_share_noise(release_of):
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
 def test_squares_of_shares_never_exceed_the_limit(limit):
-    """In whole numbers, for every number of grams a user may hold."""
+    """The bound holds in whole numbers, for every number of grams a user may hold."""
     shares = [int(share) for share in share_table(limit, 5000)]
     assert all(held * share * share <= limit * UNIT * UNIT for held, share in enumerate(shares))
     assert shares[min(limit, 5000)] == UNIT
 
 
 def test_limits_halve_from_length_to_length(release_of):
-    """And are never above the number of grams there are."""
+    """Limits never exceed the number of grams of a length."""
     release = release_of([*((f"w{i}",) for i in range(50)), *((f"w{i}", "w1") for i in range(50)), ("a", "b", "c")])
     assert Counts(60).plan(BUDGET, release).limits == (50, 30, 1)
     assert Counts(5).plan(BUDGET, release).limits == (5, 3, 1)
@@ -108,20 +108,20 @@ def test_together_is_less_than_the_sum():
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
 def test_bad_limits_are_refused(limit):
-    """Whole numbers from 1 on."""
+    """The limit must be a whole number from 1 on."""
     with pytest.raises(vp.errors.InputError, match="`limit`"):
         Counts(limit)
 
 
 def test_no_delta_is_refused(release_of):
-    """Before any data is read."""
+    """The error is raised before any data is read."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(vp.errors.BudgetError, match="delta"):
         Counts().plan(vp.Budget(1), release)
 
 
 def test_phrases_of_items_are_refused(release_of):
-    """Items have no order, so no phrases."""
+    """Items have no order, so they have no phrases."""
     table = pl.DataFrame({"who": range(20), "what": ["tea"] * 20})
     corpus = read_engine(table, user="who", items="what")
     with pytest.raises(vp.errors.InputError, match="order"):
@@ -129,13 +129,13 @@ def test_phrases_of_items_are_refused(release_of):
 
 
 def test_an_empty_release_has_no_counts(release_of):
-    """And fails on nothing."""
+    """The count is empty and causes no error."""
     tally = release_of([]).count(corpus_of([[["a"]]]), BUDGET)
     assert (len(tally), list(tally), tally.to_polars().height) == (0, [], 0)
 
 
 def test_a_tally_as_tables(release_of):
-    """Most users first; looked up by gram; in Arrow too."""
+    """Rows are in order of users, and counts are available by gram and in Arrow."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
     tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
     assert next(iter(tally))[0] == ("b",)
@@ -146,7 +146,7 @@ def test_a_tally_as_tables(release_of):
 
 
 def test_saved_beside_the_release(release_of, tmp_path):
-    """Loaded as it was; gone once the release is saved anew; never beside another release."""
+    """Loaded counts are equal and stay if the same release is saved again; another release refuses them."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     tally = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")
@@ -163,7 +163,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
 
 
 def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
-    """Neither by other counts, nor with the release that they count, unless somebody says so."""
+    """Neither other counts nor another release replace paid counts, except with `overwrite=True`."""
     release, other = release_of([("a",), ("b",)]), release_of([("c",)])
     tally = release.count(corpus_of([[["a"]]] * 9), BUDGET)
     release.save(tmp_path / "words")
@@ -180,7 +180,7 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
 
 @pytest.mark.parametrize("name", ["counts.parquet", "counts.json"])
 def test_damaged_counts_are_refused(release_of, tmp_path, name):
-    """A changed byte is found."""
+    """A changed byte is detected."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")

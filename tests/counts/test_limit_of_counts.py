@@ -1,4 +1,4 @@
-"""The private choice of the limit of counts: what it costs, what it counts, and what it chooses."""
+"""Tests of the private choice of the limit of counts: its cost, its histogram and the chosen limit."""
 
 from dataclasses import replace
 from math import sqrt
@@ -45,9 +45,9 @@ def classes(engine, edges=(4, 16, 64), counted=None):
 
 @pytest.mark.parametrize("budget", [BUDGET, vp.Budget(0.1, 1e-6), vp.Budget(12, 1e-12)], ids=str)
 def test_every_limit_and_the_histogram_keep_the_budget(budget):
-    """In eighty digits, from the numbers that would run; a histogram of less noise would not fit."""
+    """The numbers that would run fit the budget in eighty digits; a histogram with less noise does not."""
     plan = plan_of(budget=budget)
-    assert len(plan.menu) == 10  # 1 to 256, and 300 for all above
+    assert len(plan.menu) == 10  # 1 to 256, and 300 for all grams
     for scale, fits in ((1.0, True), (0.1, False)):
         square = precise.number(max(mus(plan))) ** 2 + 1 / precise.number(scale * plan.histogram_sigma) ** 2
         spent = precise.gaussian_delta(budget.epsilon, square ** precise.number(0.5))
@@ -59,7 +59,7 @@ def test_every_limit_and_the_histogram_keep_the_budget(budget):
 
 @pytest.mark.jit
 def test_the_charge_does_not_depend_on_the_choice():
-    """Nor does the guarantee of a tally; its error does."""
+    """The guarantee of a tally does not depend on it either; its error does."""
     few, many = (WORDS.count(holders([size] * 3000), BUDGET, seed=1) for size in (2, 250))
     assert few.plan.limits[0] < many.plan.limits[0]
     assert few.error < many.error
@@ -71,7 +71,7 @@ def test_the_charge_does_not_depend_on_the_choice():
 
 @pytest.mark.jit
 def test_the_chosen_limit_has_nearly_the_least_error():
-    """Against the truth, for users of three sizes (false alarm below 1e-9: the errors of 300 words average out)."""
+    """Errors are against the truth, for users of three sizes (false alarm below 1e-9: 300 errors average out)."""
     for size, users in ((2, 4000), (30, 4000), (200, 4000)):
         corpus, truth = holders([size] * users), np.where(np.arange(300) < size, users, 0)
         wrong = {
@@ -84,7 +84,7 @@ def test_the_chosen_limit_has_nearly_the_least_error():
 
 @pytest.mark.jit
 def test_engines_count_the_same_classes():
-    """At the edges; words that are not on the list do not count."""
+    """There are users at the edges of classes; words that are not on the list do not count."""
     corpus = holders([0, 1, 3, 4, 15, 16, 64, 300])
     assert classes(corpus) == classes(naive_of(corpus)) == [2, 2, 1, 2]
     odd = np.arange(300) % 2 == 1
@@ -93,14 +93,14 @@ def test_engines_count_the_same_classes():
 
 
 def moved(sizes, gone):
-    """Return by how much one user moves the histogram."""
+    """Return the l1 change of the histogram by one user."""
     fewer = [size for number, size in enumerate(sizes) if number != gone]
     return int(np.abs(np.subtract(classes(holders(sizes)), classes(holders(fewer)))).sum())
 
 
 @pytest.mark.jit
 def test_a_user_moves_one_class_by_one(monkeypatch):
-    """And a variant whose classes depend on other users is detected."""
+    """The test also detects a variant whose classes depend on other users."""
     rng = np.random.default_rng(5)
     for _ in range(40):
         sizes = [int(size) for size in rng.integers(1, 100, rng.integers(2, 9))]
@@ -116,7 +116,7 @@ def test_a_user_moves_one_class_by_one(monkeypatch):
 
 @pytest.mark.jit
 def test_the_histogram_has_the_planned_noise(monkeypatch):
-    """The noise that is drawn has the standard deviation of the plan, and a name of its own."""
+    """The noise has the standard deviation of the plan, and a separate name."""
     seen, real = [], releasing.CellNoise
     monkeypatch.setattr(releasing, "CellNoise", lambda *given: seen.append(given) or real(*given))
     plan = plan_of()

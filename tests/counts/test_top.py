@@ -1,4 +1,4 @@
-"""Rankings: the right grams but for the noise, everybody counted once and in full, and what is spent stated."""
+"""Tests of rankings: correct grams up to the noise, every user counted once and in full, and a stated spend."""
 
 from dataclasses import replace
 
@@ -28,19 +28,19 @@ GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(
 
 
 class Unseen:
-    """Noise of nothing: for tests that may look."""
+    """No noise, for tests that may read exact numbers."""
 
     def __call__(self, weights, names):
-        """Return weights as they are."""
+        """Return the weights without noise."""
         return no_noise(weights, names)
 
     def restricted(self):
-        """Return the same."""
+        """Return the same object."""
         return self
 
 
 def counted(users, release):
-    """Return the numbers that a ranking adds noise to, in users."""
+    """Return the exact numbers of users to which a ranking adds noise."""
     found = measured_holders(
         corpus_of(users), release, lambda *_: sizes_of(release), Secret.from_seed(0), lambda _: Unseen()
     )
@@ -50,31 +50,31 @@ def counted(users, release):
 @given(users=written_users(), grams=GRAMS)
 @settings(max_examples=150)
 def test_everybody_counts_once_and_in_full(release_of, users, grams):
-    """Whatever they hold, for grams of every length: exactly the numbers of holders."""
+    """For any data and grams of every length, the results are exactly the numbers of users."""
     release = release_of(grams)
     expected = holders(users, list(release), [10**9] * max(map(len, grams)))
     assert counted(users, release).tolist() == [expected[gram] for gram in release]
 
 
 def farthest(users, release, extra):
-    """Return the most that one user moves a single count."""
+    """Return the largest change of a single count by one user."""
     return float(np.abs(counted([*users, extra], release) - counted(users, release)).max(initial=0.0))
 
 
 @given(users=written_users(), grams=GRAMS, extra=written_users(users=1))
 def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users, grams, extra):
-    """What the bound of picks is about, on the real walks."""
+    """The bound on picks assumes this; the test uses the real walks."""
     release = release_of(grams)
     moved = counted([*users, extra[0]], release) - counted(users, release)
     assert ((moved == 0) | (moved == 1)).all()
 
 
 def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
-    """A planted fault: who says a word five times counts five times."""
+    """A planted fault: a word that a user writes five times counts five times."""
     from voxpop.mechanisms.counts import releasing as holders_module
 
     class Occurrences(holders_module.HolderShares):
-        """One for each time a word is held."""
+        """A share of one for each occurrence of a word."""
 
         def add(self, histogram, items, starts):
             """Count users five times."""
@@ -85,7 +85,7 @@ def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
 
 
 def test_the_most_held_come_first(release_of):
-    """A hundred words, the first ten far above the others. False alarm: below 1e-9 by what the plan states."""
+    """The first ten of a hundred words are far above the others. False alarm below 1e-9, as the plan states."""
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
     corpus = read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
@@ -96,7 +96,7 @@ def test_the_most_held_come_first(release_of):
 
 
 def test_all_that_there_is_is_ranked_where_more_is_asked(release_of):
-    """And nothing at all where nothing was released."""
+    """An empty release has an empty ranking."""
     corpus = corpus_of([[["a", "b"]]] * 500 + [[["b"]]] * 4000)
     ranking = release_of([("a",), ("b",), ("a", "b")]).top(99, corpus, vp.Budget(4, 1e-6))
     assert ranking.to_list()[0] == ("b",)
@@ -106,7 +106,7 @@ def test_all_that_there_is_is_ranked_where_more_is_asked(release_of):
 
 
 def test_noise_goes_to_every_gram_and_is_fresh(release_of):
-    """Words that nobody holds come in any order; two rankings differ, a seed repeats and is marked."""
+    """Words without users are in any order; two rankings differ, and a seed repeats and is marked."""
     corpus, release = corpus_of([[["a"]]]), release_of((f"x{place}",) for place in range(50))
     orders = [release.top(50, corpus, BUDGET).places.tolist() for _ in range(2)]
     assert orders[0] != orders[1] != sorted(orders[1])
@@ -117,7 +117,7 @@ def test_noise_goes_to_every_gram_and_is_fresh(release_of):
 
 
 def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
-    """Every listed gram has the noise of its place on the list, also where parts of longer ones stand between."""
+    """Every listed gram has the noise of its place on the list, also with parts of longer grams in between."""
     release = release_of([("b",), ("c", "d")])
     ranked = release.top(2, corpus_of([]), vp.Budget(1, 1e-6), seed=4)
     secret, rate, zero = Secret.from_seed(4), ranked.plan.rate, np.zeros(1, np.int64)
@@ -126,7 +126,7 @@ def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
 
 
 def test_a_ranking_as_tables():
-    """In order, with places; keys keep their types, and a key called place gives way."""
+    """Rows are in order, with places; keys keep their types, and the column `place` contains the places."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
     keys = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
@@ -140,7 +140,7 @@ def test_a_ranking_as_tables():
 
 
 def test_the_first_of_a_tally_cost_nothing(release_of):
-    """They are the tally's own."""
+    """The grams follow from the counts of the tally."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 3000)
     tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
     assert tally.top(1) == tally.to_list()[:1]
@@ -150,7 +150,7 @@ def test_the_first_of_a_tally_cost_nothing(release_of):
 
 
 def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
-    """Less noise for fewer places; spent within the budget; readable."""
+    """Noise is less for fewer places, the spend is within the budget, and the text is readable."""
     release = release_of((f"w{place}",) for place in range(500))
     plans = [Top(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
     assert [plan.picks for plan in plans] == [1, 10, 500, 500]
@@ -163,14 +163,14 @@ def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
 
 
 def test_a_ledger_is_charged(release_of, tmp_path):
-    """One entry, before anything runs."""
+    """There is one entry, written before anything runs."""
     account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6), create=True)
     release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["top"]
 
 
 def test_saved_beside_the_release(release_of, tmp_path):
-    """Loaded as it was; kept when the same release is saved again; never beside another, nor replaced unasked."""
+    """A loaded ranking is equal and stays if its release is saved again; other files are not replaced by default."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     ranking = release.top(2, corpus, BUDGET)
     release.save(tmp_path / "words")
@@ -195,7 +195,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
 
 @pytest.mark.parametrize("name", ["top.parquet", "top.json"])
 def test_damaged_rankings_are_refused(release_of, tmp_path, name):
-    """A changed byte is found."""
+    """A changed byte is detected."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     release.top(2, corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
@@ -207,7 +207,7 @@ def test_damaged_rankings_are_refused(release_of, tmp_path, name):
 
 @pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
 def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
-    """Rows that are not there, or twice, even where checksums agree."""
+    """Rows that do not exist, or occur twice, are refused even with correct checksums."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     ranking = release.top(2, corpus_of([[["a"]]] * 9), BUDGET)
@@ -224,13 +224,13 @@ def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])
 def test_bad_numbers_are_refused(k):
-    """Whole numbers from 1 on."""
+    """The number must be a whole number from 1 on."""
     with pytest.raises(InputError, match="`k`"):
         Top(k)
 
 
 def test_what_cannot_be_spent_is_refused(release_of):
-    """No delta, phrases of items, and a table instead of a corpus."""
+    """The cases are a budget without delta, phrases of items, and a table instead of a corpus."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(BudgetError, match="delta"):
         Top().plan(vp.Budget(1), release)

@@ -1,4 +1,4 @@
-"""The public domain of a round: every vote that could be cast, once, at a place that follows from what is public."""
+"""Tests of the public domain of a round: every possible vote once, at a place that follows from public values."""
 
 from collections import Counter
 from itertools import product
@@ -19,7 +19,7 @@ SYMBOLS = ("a", "b", "c")
 
 @given(st.integers(1, 3), st.integers(0, 3), st.integers(2, 6), st.integers(0, 2), st.data())
 def test_the_domain_is_every_valid_vote_and_nothing_else(unit, first, max_length, rounds, data):
-    """Against all strings of symbols, ended and not, that the server would take for a vote."""
+    """The comparison is with all strings of symbols, ended or not, that the server would accept as votes."""
     rules = Rules(Ballot(0.5, 2), 1 + max_length // unit, unit, max_length, first=first)
     trie = Trie()
     for number in range(1, rounds + 1):
@@ -42,7 +42,7 @@ def test_the_domain_is_every_valid_vote_and_nothing_else(unit, first, max_length
 
 
 def test_votes_come_back_and_strangers_are_left_out():
-    """A vector says what was put in; a letter that is not public has no place."""
+    """A vector returns the votes from which it was built; a letter that is not public has no place."""
     domain = Domain(Trie(), Rules(Ballot(0.5, 2), 3, 1, 3), public_symbols("characters", None))
     votes = Counter({Prefix(("a",)): 3, Prefix(("z",)): 1})
     assert domain.votes(domain.vector(votes + Counter({Prefix(("é",)): 9}))) == votes
@@ -51,7 +51,7 @@ def test_votes_come_back_and_strangers_are_left_out():
 
 
 def test_rounds_are_bounded():
-    """16,777,216 sums; more are refused before any is made, with how many prefixes would fit."""
+    """A round has at most 16,777,216 sums; more are refused before any is made, with the prefixes that would fit."""
     rules, letters = Rules(Ballot(0.5, 2), 3, 4, 12), public_symbols("characters", None)
     ten = Trie().grown(frozenset(Prefix(("a", "b", "c", letter)) for letter in "abcdefghij"))
     assert len(Domain(ten, rules, letters)) == 4_752_550
@@ -62,7 +62,7 @@ def test_rounds_are_bounded():
 
 
 def test_a_list_of_300_000_tokens():
-    """Later rounds hold 55 living prefixes; places are computed, not listed."""
+    """Later rounds have up to 55 living prefixes; places are computed, not listed."""
     tokens, rules = tuple(sorted(f"t{number}" for number in range(300_000))), Rules(Ballot(0.5, 2), 5, 1, 5)
     assert len(Domain(Trie(), rules, tokens)) == 300_000
     later = Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:55])), rules, tokens)
@@ -75,7 +75,7 @@ def test_a_list_of_300_000_tokens():
 
 
 def test_other_places_have_another_digest():
-    """Other letters, another trie or another length: what a node counted elsewhere is told apart."""
+    """Other letters, another trie or another length give another digest, so sums over another domain are detected."""
     rules, trie = Rules(Ballot(0.5, 2), 3, 1, 3), Trie().grown(frozenset({Prefix(("a",))}))
     domains = [
         Domain(trie, rules, SYMBOLS),
@@ -91,7 +91,7 @@ def test_other_places_have_another_digest():
     [("bytes", None, 256), ("characters", None, 26), ("characters", "éab", 3), ("tokens", "good morning", 2)],
 )
 def test_public_symbols(alphabet, declared, count):
-    """In an order that everybody knows; tokens must be declared."""
+    """Symbols are in a public order; tokens must be declared."""
     symbols = public_symbols(alphabet, declared)
     assert len(symbols) == count
     assert list(symbols) == sorted(symbols)

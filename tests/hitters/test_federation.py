@@ -1,4 +1,4 @@
-"""A federation without a network: nodes, the wire, and a server that goes on without what is lost or malformed."""
+"""Tests of a federation without a network: nodes, messages, and a server that skips lost or malformed answers."""
 
 import json
 from collections import Counter
@@ -39,7 +39,7 @@ def table(first: int, count: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
-    """Three nodes that tell sums of votes, over text, against one corpus with the same secret."""
+    """Three nodes send sums of votes as text; the result equals one corpus with the same secret."""
     plan = vp.HeavyHitters(max_length=6, alphabet=alphabet).plan(vp.Budget(1, 1e-6))
     tables = [table(first, 200) for first in (0, 200, 400)]
     nodes = [read_engine(each, user="who", items="what") for each in tables]
@@ -59,7 +59,7 @@ def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
 
 @given(st.lists(st.frozensets(PREFIXES, max_size=5), max_size=4))
 def test_tries_survive_the_wire(levels):
-    """Any trie comes back as it went, and equal tries are equal text."""
+    """Any trie is equal after it was written and read, and equal tries are equal text."""
     trie = Trie(tuple(levels))
     assert read_trie(write_trie(trie)) == trie
 
@@ -89,7 +89,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize("text", MALFORMED)
 def test_malformed_votes_are_dropped_whole_and_said(text):
-    """The round goes on without that node, the log says so, and quotes nothing of what it sent."""
+    """The round continues without that node; the log reports the failure and quotes nothing of the answer."""
     with pytest.raises(InputError):
         read_votes(text, GROWN, RULES)
     good = write_votes(Counter({Prefix(("a", "b")): 2}))
@@ -100,7 +100,7 @@ def test_malformed_votes_are_dropped_whole_and_said(text):
 
 
 def test_lost_late_and_repeated_answers():
-    """Who does not answer is left out and named; who was not asked, or answers twice, is not counted."""
+    """Nodes that do not answer are named and left out; repeated and unrequested answers do not count."""
     good = write_votes(Counter({Prefix(("a", "b")): 1}))
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()

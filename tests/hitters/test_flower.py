@@ -1,7 +1,8 @@
-"""A real federation: a SuperLink and four SuperNodes as separate processes on loopback, compared with the simulation.
+"""Tests of a real federation, a SuperLink and four SuperNodes as separate processes on loopback.
 
-Several runs go on at a time, on the same nodes, and each test waits for its own. What a node or the server does wrong
-in a run stands in its run config; the rest of them is what people run.
+The results are compared with the simulation. Several runs share the nodes at the same time, and each test waits for its
+run. The run config contains the faults of the nodes and the server in a run; the rest of their code is the code that
+users run.
 """
 
 import json
@@ -39,13 +40,13 @@ from voxpop.privacy.secret import Secret
 NODES = 4
 AT_A_TIME = 6
 POLLS = "FLWR_SUPEREXEC_TASK_POLL_INTERVAL"
-"""Names the seconds after which Flower looks again for what is to be started."""
+"""Names the seconds after which Flower looks again for tasks to start."""
 SECRET = Secret.from_seed(11)
 BUDGET = vp.Budget(1, 1e-6)
 WHOLE = vp.HeavyHitters(max_length=4).plan(BUDGET)
 """One round: a word of three letters and its end mark."""
 UNITS: list[dict[str, int]] = [{}, {"unit": 1}, {"unit": 2}]
-"""The runs' plans: WHOLE, letter by letter, and two letters at a time."""
+"""The plans of the runs: WHOLE, letter by letter, and two letters at a time."""
 ROOT = Trie()
 CLIENT = '''
 """A node that does what the run config says of it: "3:1.masked=lost" is node 3 when sums are asked for in round 1."""
@@ -183,7 +184,7 @@ def votes_of(path: Path, trie: Trie = ROOT, plan=WHOLE) -> Counter[Prefix]:
 
 
 def first_holder(path: Path) -> int:
-    """A user who is asked in the first round: alone with its word."""
+    """Return a user who is sampled in the first round, the only one with this word."""
     for user in range(5000, 5100):
         pl.DataFrame({"who": [user], "what": ["zoo"]}).write_parquet(path)
         if votes_of(path):
@@ -192,7 +193,7 @@ def first_holder(path: Path) -> int:
 
 
 def shared_users(path: Path) -> int:
-    """So many users that their word is not found where they live on one node, and found where they live on two."""
+    """Return a number of users whose word is found if they are on two nodes, and not if they are on one."""
     for count in range(1, 60):
         pl.DataFrame({"who": range(9000, 9000 + count), "what": ["two"] * count}).write_parquet(path)
         if sum(votes_of(path).values()) * 2 >= WHOLE.theta:
@@ -202,9 +203,9 @@ def shared_users(path: Path) -> int:
 
 
 def tables(folder: Path) -> list[Path]:
-    """One a node: of its 500 users most say one of four words, a fifth one of this node, a tenth one of their own.
+    """Write one table a node: of 500 users 70 % have four common words, 20 % a word of the node, 10 % unique words.
 
-    Somebody on node 1 is alone with "zoo"; some users live on node 2 and on node 3.
+    Only one user on node 1 has "zoo"; some users are on both node 2 and node 3.
     """
     paths = []
     twice = range(9000, 9000 + shared_users(folder / "shared.parquet"))
@@ -222,14 +223,14 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """One vote too few for a word with one holder; many for a word without; and what makes a word's total 0."""
+    """Return false votes: one too few for a word of one user, many for a word of no user, and a count for total 0."""
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"
 
 
 class Runs:
-    """Everything that is run, started at once.
+    """All runs of the federation, started at once.
 
     Attributes:
         paths: the tables of the nodes.
@@ -239,7 +240,7 @@ class Runs:
         self.folder, self.paths = folder, tables(folder)
         plans = [{"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "max-length": 4, **more} for more in UNITS]
         environment = {WAITS: "0.2", POLLS: "2", PLANNED: json.dumps(plans)}
-        # A SuperLink starts one server a run, a node a process for each answer.
+        # A SuperLink starts one server for each run, and a node starts a process for each answer.
         self.federation = Federation(folder, {POLLS: "5"}, **environment)
         self.patterns = patterns_of(self.paths)
         for number, path in enumerate(self.paths):
@@ -261,7 +262,7 @@ class Runs:
         self.starting.start()
 
     def start(self, name: str, more: str = "", **texts: str) -> None:
-        """Put a run into the queue, with what goes wrong in it."""
+        """Put a run into the queue, with its faults."""
         mine = self.folder / name
         mine.mkdir()
         (mine / "patterns").write_text("\n".join(pattern.hex() for pattern in self.patterns))
@@ -271,7 +272,7 @@ class Runs:
         self.waiting.append((name, f"max-length=4 seed=11 nodes={NODES} patience=400.0 {more}{told}"))
 
     def start_all(self) -> None:
-        """Start runs in their order, so many at a time."""
+        """Start runs in their order, `AT_A_TIME` at a time."""
         running: list[str] = []
         for name, config in self.waiting:
             while len(running) == AT_A_TIME:
@@ -281,30 +282,30 @@ class Runs:
             running.append(name)
 
     def over(self, name: str) -> bool:
-        """Whether a run has ended, as it should or not."""
+        """Return whether a run has ended, with or without an error."""
         return (self.folder / name / "done").exists() or "ERROR" in (self.folder / f"{name}.log").read_text()
 
     def release(self, name: str) -> vp.Release:
-        """Wait for a run, and return what it released."""
+        """Wait for a run, and return its release."""
         self.federation.wait_for((self.folder / name / "done").exists)
         return vp.load(self.folder / name / "found")
 
     def failed(self, name: str) -> str:
-        """Wait for a run that releases nothing, and return what its server says."""
+        """Wait for a run that releases nothing, and return the log of its server."""
         log = self.folder / f"{name}.log"
-        # There is no log, and so an OSError, until the run's turn comes.
+        # Before the run is started there is no log, which gives an OSError.
         self.federation.wait_for(lambda: "nothing is released" in log.read_text())
         assert not (self.folder / name / "found").exists()
         return log.read_text()
 
     def says(self, name: str, what: str) -> str:
-        """Wait until a run's log says something, and return the log: it comes after the release."""
+        """Wait until a run's log contains a text that is written after the release, and return the log."""
         log = self.folder / f"{name}.log"
         self.federation.wait_for(lambda: what in log.read_text())
         return log.read_text()
 
     def expected(self, plan, lost=()) -> set[str]:
-        """What a run finds whose sums lack those of some (node, round)."""
+        """Return the words of a run whose sums lack some (node, round)."""
         trie = Trie()
         for number in range(1, plan.rounds + 1):
             votes: Counter[Prefix] = Counter()
@@ -316,16 +317,16 @@ class Runs:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The federation and all its runs; stopped in the end."""
+    """Start the federation with all its runs, and stop it at the end."""
     started = Runs(tmp_path_factory.mktemp("federation"))
     yield started
     started.federation.stop()
 
 
 def patterns_of(paths: list[Path]) -> list[bytes]:
-    """The bytes of each node's counts of words "su?" as they lie in its vector, those of their total, and a decoy.
+    """Return the bytes of each node's counts of words "su?" in its vector, of their total, and of a decoy.
 
-    The decoy is of no vector: what looking for a pattern itself leaves in memory.
+    The decoy is in no vector: it counts the copies of a pattern that the search itself leaves in memory.
     """
     domain = Domain(Trie(), WHOLE.rules, public_symbols("characters", None))
     place = domain.place_of(Prefix(tuple("sua"), ended=True))
@@ -336,7 +337,7 @@ def patterns_of(paths: list[Path]) -> list[bytes]:
 
 
 def memory_holds(process: int, pattern: bytes) -> bool:
-    """Whether the memory of a process that we started holds some bytes."""
+    """Return whether the memory of a process that the tests started contains some bytes."""
     for line in Path(f"/proc/{process}/maps").read_text().splitlines():
         span, access = line.split()[:2]
         low, high = (int(each, 16) for each in span.split("-"))
@@ -353,12 +354,12 @@ def memory_holds(process: int, pattern: bytes) -> bool:
 
 
 def numbers_of(ballot) -> list[float]:
-    """A ballot as a server sends it."""
+    """Return a ballot in the format of the server's messages."""
     return [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
 
 
 def table_of(folder: Path) -> Path:
-    """Three hundred users, half of them with one word."""
+    """Write a table of 300 users, half of them with one word."""
     path = folder / "table.parquet"
     pl.DataFrame({"who": range(300), "what": [f"u{user}" if user % 2 else "sun" for user in range(300)]}).write_parquet(
         path
@@ -367,7 +368,7 @@ def table_of(folder: Path) -> Path:
 
 
 def test_a_node_keeps_to_the_votes_it_was_asked_for_at_first(tmp_path):
-    """Each ballot keeps to the budget of all rounds by itself; one after the other was not accounted for."""
+    """Each ballot meets the budget over all rounds, but a change of ballots between rounds was not accounted for."""
     settings = settings_of({"epsilon": 1.0, "delta": 1e-6, "max-length": 6, "secure": False})
     node = {"source": str(table_of(tmp_path)), "user": "who", "items": "what"}
     context, ballot = Context(1, 2, node, RecordDict(), {}), settings.plan.rules.ballot
@@ -385,7 +386,7 @@ def test_a_node_keeps_to_the_votes_it_was_asked_for_at_first(tmp_path):
 
 
 def test_a_node_answers_each_round_once_and_forgets_another_run():
-    """The same or an earlier round is refused; a new run starts afresh."""
+    """The same or an earlier round is refused; a new run has a new state."""
     context = Context(1, 2, {}, RecordDict(), {})
     begin(context, 0)
     begin(context, 1)
@@ -397,10 +398,10 @@ def test_a_node_answers_each_round_once_and_forgets_another_run():
 
 @pytest.mark.slow
 def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees_the_total_only(runs):
-    """Sums added up in secret: the release of one corpus with the same secret, bit by bit.
+    """Secret sums give the same release, bit by bit, as one corpus with the same secret.
 
-    The memory of the server's process, when it is done, holds the total and the counts of no node; nor does that of the
-    SuperLink, which hands messages on, nor any log.
+    At the end the memory of the server's process contains the total, but no counts of a node. The memory of the
+    SuperLink, which forwards messages, and all logs contain no counts of a node either.
     """
     release = runs.release("honest")
     *nodes, total, none = map(int, (runs.folder / "honest" / "counted").read_text().split())
@@ -413,11 +414,11 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     found = runs.expected(WHOLE)
     assert set(release) == found >= {"awx", "bwx", "cwx", "dwx", "sua", "sub", "suc", "sud", "two"}
     assert "zoo" not in found
-    # A user of two nodes is two users there, and one where both tables are read together.
+    # A user of two nodes is two users there, but one user if both tables are read together.
     assert list(release) == sorted([*whole, "two"])
     assert "of no node its own sums" in release.guarantee.seen
     assert "not against the server" in release.plan.to_dict()["trust"]
-    # The server reads no table, so it cannot say how it was read.
+    # The server reads no table, so its plan does not state how a table was read.
     plan = with_record(WHOLE, aggregation="secure")
     assert release.plan.to_dict() == plan.to_dict()
     assert (release.guarantee, release.reading) == (plan.begin(0)[1], "")
@@ -425,7 +426,7 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
 
 @pytest.mark.slow
 def test_one_of_four_nodes_is_lost_at_each_stage(runs):
-    """Before keys, shares or sums: left out of that round; after its sums: counted. The run goes on."""
+    """A node lost before keys, shares or sums is left out of that round; after its sums it counts. The run goes on."""
     plan = vp.HeavyHitters(max_length=4, unit=1).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2), (1, 3)})
     assert set(runs.release("losses")) == found
@@ -440,13 +441,13 @@ def test_one_of_four_nodes_is_lost_at_each_stage(runs):
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["keys", "shares", "masked", "unmasking"])
 def test_with_two_of_four_nodes_lost_the_run_ends_without_a_release(runs, stage):
-    """At every stage: beyond the threshold the round fails closed, loudly."""
+    """At every stage, a round with too few nodes fails closed with an error."""
     assert "2 of 4 nodes are left and 3 are needed" in runs.failed(f"beyond-{stage}")
 
 
 @pytest.mark.slow
 def test_an_answer_to_a_stage_that_was_closed_is_not_heard(runs):
-    """A node sends its sums when the next round has begun: they are in no total, and the run goes on without it."""
+    """If a node sends its sums after the next round began, no total has them, and the run goes on without the node."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (3, 2)})
     assert set(runs.release("late")) == found
@@ -458,7 +459,7 @@ def test_an_answer_to_a_stage_that_was_closed_is_not_heard(runs):
 
 @pytest.mark.slow
 def test_sums_of_another_length_or_domain_are_left_out_by_name(runs):
-    """One node sends a number too few, another counts over other letters: left out; both in a round: fails closed."""
+    """One node sends a number too few, another uses other letters: left out; both in one round: it fails closed."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2)})
     assert set(runs.release("malformed")) == found
@@ -471,9 +472,9 @@ def test_sums_of_another_length_or_domain_are_left_out_by_name(runs):
 
 @pytest.mark.slow
 def test_a_lying_node_chooses_what_is_found_and_takes_the_threshold_from_others(runs):
-    """One vote too few for a word tells whether anybody on another node holds it: the guarantee needs honest nodes.
+    """One vote too few for a word reveals whether users of other nodes hold it: the guarantee needs honest nodes.
 
-    Beside it a word that nobody holds is found, and one that hundreds hold is lost: sums are taken modulo 2^32.
+    Also, a word without users is found, and a word with hundreds of users is lost, because sums are modulo 2^32.
     """
     honest = runs.expected(WHOLE)
     assert "zoo" not in honest
@@ -482,17 +483,17 @@ def test_a_lying_node_chooses_what_is_found_and_takes_the_threshold_from_others(
 
 @pytest.mark.slow
 def test_a_node_that_is_asked_twice_is_counted_once(runs):
-    """Every message of the run comes twice: nodes answer the first, refuse the second, and nothing else changes."""
+    """Every message of the run arrives twice: nodes answer the first and refuse the second; the result is the same."""
     assert set(runs.release("twice")) == runs.expected(WHOLE)
     assert "left out" not in runs.says("twice", "round 1 of at most 1 done")
 
 
 @pytest.mark.slow
 def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
-    """Sums in the open: one node talks nonsense, one answers twice; the others are heard.
+    """With open sums, one node sends invalid text and one answers twice; the other nodes count.
 
-    And two nodes hold the same users, who then vote twice. Nothing can see that, which is why the guarantee asks that
-    nobody lives on two nodes: a word is found as if twice as many held it.
+    Two nodes have the same users, who vote twice. The server cannot detect this, so the guarantee requires that no user
+    is on two nodes: a word is found as if twice as many users held it.
     """
     release, found = runs.release("open"), runs.expected(WHOLE, {(0, 1), (1, 1)})
     assert set(release) == found
@@ -505,7 +506,7 @@ def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
 
 
 def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
-    """Files of runs are not sent to the nodes: apps within apps would soon be nested too deeply for Flower."""
+    """Files of runs are not sent to the nodes; else apps within apps would soon be nested too deeply for Flower."""
     app = tmp_path / "app"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)
     for name in ("home/apps/hitters/README.md", "home/apps/hitters/client.py", "keys/node.py", "hitters/words.py"):
@@ -518,7 +519,7 @@ def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
 
 
 def test_a_failure_is_logged_in_one_line(caplog):
-    """Flower logs an exception of the server with its traceback; of voxpop's own the message is enough."""
+    """Flower logs a server's exception with its traceback; for errors of Voxpop the message suffices."""
     logger, records = logging.getLogger(LOGGER_NAME), []
     sink = logging.Handler()
     sink.emit = lambda record: records.append(sink.format(record))

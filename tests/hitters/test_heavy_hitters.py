@@ -1,4 +1,4 @@
-"""The mechanism from end to end: plans, releases, what is refused, and audits by simulation."""
+"""End-to-end tests of heavy hitters: plans, releases, refused inputs, and audits by simulation."""
 
 import json
 import math
@@ -27,19 +27,19 @@ BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
 
 def corpus_of(counts: dict[str, int], spare: int = 0) -> LocalCorpus:
-    """So many users of each word, one word each, and some who hold another word of their own."""
+    """Return users with one word each: as many as given for each word, and `spare` users with unique words."""
     words = [word for word, count in counts.items() for _ in range(count)]
     words += [f"own{number:06}" for number in range(spare)]
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
 
 
 def discovery(plan: HittersPlan, users: int) -> float:
-    """The probability that a word of these users is found, in the worst case."""
+    """Return the probability that a word of these users is found, in the worst case."""
     return discovery_rate(users, plan.rules.ballot, plan.rounds)
 
 
 def unlike_words(count: int, length: int) -> list[str]:
-    """Words that share no prefix: each of a letter of its own."""
+    """Return words without common prefixes, each of a different letter."""
     return [chr(0x4E00 + number) * length for number in range(count)]
 
 
@@ -47,7 +47,7 @@ def unlike_words(count: int, length: int) -> list[str]:
 @pytest.mark.parametrize("unit", [1, 2, 3, 4, "auto"])
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_common_words_are_found_and_rare_ones_are_not(unit, alphabet):
-    """Words of 400 users come out, in the order of their bytes; words of one user never."""
+    """Words of 400 users are released, in the order of their bytes, but no word of one user."""
     corpus = corpus_of({"sun": 400, "star": 400, "sunny": 400, "ü": 400}, spare=300)
     hitters = vp.HeavyHitters(max_length=10, unit=unit, alphabet=alphabet)
     release = hitters.release(corpus, BUDGET)
@@ -57,14 +57,14 @@ def test_common_words_are_found_and_rare_ones_are_not(unit, alphabet):
 
 
 def test_words_too_long_are_left_out():
-    """The end mark is counted: with max_length 5, four symbols are the most."""
+    """The end mark counts: with max_length 5, a word has at most four symbols."""
     corpus = corpus_of({"four": 300, "fives": 300})
     assert list(vp.HeavyHitters(max_length=5).release(corpus, BUDGET)) == ["four"]
     assert list(vp.HeavyHitters(max_length=6).release(corpus, BUDGET)) == ["fives", "four"]
 
 
 def test_most_frequent_word_and_public_tie_break():
-    """A user's word is the one it says most; of several it is the first by bytes."""
+    """The word of a user is the user's most frequent one; ties are broken by bytes."""
     rows = [["b", "b", "a"]] * 300 + [["d", "c"]] * 300
     corpus = read_engine(pl.DataFrame({"who": range(600), "what": rows}), user="who", tokens="what")
     assert list(vp.HeavyHitters().release(corpus, BUDGET)) == ["b", "c"]
@@ -76,7 +76,7 @@ def test_most_frequent_word_and_public_tie_break():
 
 
 def test_a_seed_is_reproducible_marked_and_independent_of_the_order_of_rows():
-    """One seed, one release, however the rows are shuffled; and it says that it is not private."""
+    """A seed gives one release for any order of the rows, and the guarantee states that it is not private."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"who": rng.integers(0, 3000, 20_000), "what": (400 * rng.random(20_000) ** 3).astype(int)})
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
@@ -90,7 +90,7 @@ def test_a_seed_is_reproducible_marked_and_independent_of_the_order_of_rows():
 
 
 def test_an_empty_release_is_a_release(tmp_path):
-    """Nothing to say, nothing said; saved and loaded like any other."""
+    """A release without words is saved and loaded like any other."""
     corpus = read_engine(pl.DataFrame({"who": [1, 2], "text": ["", None]}), user="who", text="text")
     release = vp.HeavyHitters().release(corpus, BUDGET)
     assert len(release) == 0
@@ -102,7 +102,7 @@ def test_an_empty_release_is_a_release(tmp_path):
     ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "of no node its own sums")]
 )
 def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
-    """Of a federation: the guarantee is about what is released, and the server saw more."""
+    """The guarantee of a federation covers the release; the record states the sums that the server also received."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
     release = release_of([["tea"]], ran, ran.guarantee)
@@ -117,7 +117,7 @@ def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
 
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_thresholds_at_which_further_votes_find_nothing(length, epsilon, delta):
-    """At a few of those that are tried every chance of a further vote is rounded to 0; others find the best plan."""
+    """At a few tried thresholds, all probabilities of a further vote are rounded to 0; others give the best plan."""
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
     assert plan.delta <= delta
@@ -125,7 +125,7 @@ def test_thresholds_at_which_further_votes_find_nothing(length, epsilon, delta):
 
 
 def test_plan_and_release_hold_no_private_number():
-    """The plan of a release is the plan made without data."""
+    """The plan of a release equals a plan made without data."""
     release = vp.HeavyHitters().release(corpus_of({"tea": 500}), BUDGET)
     plan = vp.HeavyHitters().plan(BUDGET)
     assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
@@ -156,21 +156,21 @@ def test_plan_and_release_hold_no_private_number():
     ],
 )
 def test_fields_out_of_range_are_refused(fields, word):
-    """Each complaint names its field."""
+    """Each error names its field."""
     with pytest.raises(InputError, match=word):
         vp.HeavyHitters(**fields)
 
 
 @pytest.mark.parametrize("field", ["words", "unit", "max_length"])
 def test_fields_of_the_paper_out_of_range_are_refused(field):
-    """Each complaint names its field."""
+    """Each error names its field."""
     with pytest.raises(InputError, match=f"`{field}`"):
         vp.papers.TrieHH(**{field: 0 if field in ("unit", "max_length") else "some"})
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_the_papers_numbers_with_coins_are_proved_by_us(words):
-    """Independent sampling with the paper's rate and threshold: our proof, and many more users for each word."""
+    """Voxpop proves independent sampling at the paper's rate and threshold, which needs many more users for a word."""
     plan = vp.papers.TrieHH(words=words).plan(BUDGET)
     assert "Theorem 1 of TrieHH" in str(plan)
     assert plan.guarantee == vp.Guarantee(1, 1e-6)
@@ -188,7 +188,7 @@ def test_no_delta_no_plan():
 @pytest.mark.jit
 @pytest.mark.parametrize("holders", [45, 55, 62, 95])
 def test_discovery_by_simulation(holders):
-    """Words that share no prefix are found as often as the plan says; false alarm below 1e-9 (6.2 deviations)."""
+    """Words without common prefixes are found as often as planned; false alarm below 1e-9 (6.2 deviations)."""
     plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(1, 1 / 65_876_900))
     words = unlike_words(150, 9)
     corpus = corpus_of(dict.fromkeys(words, holders))
@@ -200,10 +200,10 @@ def test_discovery_by_simulation(holders):
 
 @pytest.mark.jit
 def test_eight_times_fewer_holders_by_simulation():
-    """At epsilon 1 and delta 1/(100 n): an eighth of the holders that the paper's plan needs are found more often.
+    """At epsilon 1 and delta 1/(100 n), an eighth of the users that the paper's plan needs suffices.
 
-    With an eighth of the paper's 2,694 holders every one of 300 words is found; the paper's plan finds none of them
-    and about nine in ten at 2,694. False alarms below 1e-9: exact binomial tails.
+    With an eighth of the paper's 2,694 users every one of 300 words is found; the paper's plan finds no word with these
+    users, and about nine in ten words with 2,694 users. False alarms are below 1e-9, by exact binomial tails.
     """
     budget = vp.Budget(1, 1 / 65_876_900)
     ours, theirs = (each.plan(budget) for each in (vp.HeavyHitters(), vp.papers.TrieHH()))
@@ -218,7 +218,7 @@ def test_eight_times_fewer_holders_by_simulation():
 
 @cache
 def found_rate(holders: int, theta: int, words: str) -> float:
-    """How often the real arrays find a word of so many holders in one round: 100,000 words that share nothing."""
+    """Return the rate at which the real arrays find a word in one round, over 100,000 unrelated words."""
     rules = Rules(Ballot(0.5, theta), 1, 3, 3, words=words)
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
     spelling = spell(corpus, rules)
@@ -230,10 +230,11 @@ def found_rate(holders: int, theta: int, words: str) -> float:
 @pytest.mark.jit
 @pytest.mark.parametrize("words", [pytest.param("one", marks=pytest.mark.slow), "many"])
 def test_audit_by_simulation(words):
-    """The real arrays with and without one user: being found or not shows no more than the accountant allows.
+    """The accountant bounds the difference that one user makes to the probability of a found word in the real arrays.
 
-    A rate of 100,000 strays by 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise no false alarm
-    above 1e-10. A broken twin, a server content with one vote less, is caught with the same margin.
+    A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a
+    false alarm with probability below 1e-10. A broken variant, in which the server needs one vote less, is detected
+    with the same margin.
     """
     caught = False
     for others in (1, 2, 3, 5, 8):

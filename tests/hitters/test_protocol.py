@@ -1,4 +1,4 @@
-"""One user's client, the arrays of all users and the paper's loops: the same votes under the same secret."""
+"""Tests that the client of one user, the arrays of all users and the paper's loops cast the same votes."""
 
 from collections import Counter
 
@@ -52,7 +52,7 @@ def rules_of(
 
 
 def corpus_of(users: list[list[str]], keys: list[int] | None = None) -> LocalCorpus:
-    """Return a corpus with one row per user, and keys of our choice."""
+    """Return a corpus with one row per user, with these keys if given."""
     table = pl.DataFrame({"who": list(range(len(users))), "what": users}, schema_overrides={"what": pl.List(pl.String)})
     corpus = read_engine(table, user="who", items="what")
     if keys is None:
@@ -114,7 +114,7 @@ def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabe
 
 @given(USERS, st.sampled_from(["one", "many"]), st.integers(1, 4), st.integers(0, 3))
 def test_clients_do_what_the_paper_says(users, words, unit, seed):
-    """The trie of the paper's loops, with the same coins and the same choice of words."""
+    """The trie is equal to the trie of the paper's loops, with the same coins and the same choice of words."""
     rules, secret = rules_of(words, unit, 0.7, max_length=8), Secret.from_seed(seed)
     corpus = corpus_of(users)
     clients = all_clients(users, corpus, rules)
@@ -146,7 +146,7 @@ def test_phrases_of_tokens(tmp_path):
 
 @given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=3), min_size=1, max_size=30))
 def test_phrases_agree_with_clients(users):
-    """Documents of tokens, some empty and some too long: arrays and clients find the same."""
+    """For documents of tokens, some empty and some too long, arrays and clients find the same phrases."""
     users = [[[f"t{token}" for token in document] for document in user] for user in users]
     table = pl.DataFrame(
         {
@@ -167,7 +167,7 @@ def test_phrases_agree_with_clients(users):
 
 
 def test_users_of_one_key_are_sampled_apart():
-    """Ten thousand users who share a key are as many coins, not one; false alarm below 1e-9 (6.2 deviations)."""
+    """Ten thousand users who share a key have separate coins; false alarm below 1e-9 (6.2 deviations)."""
     corpus = corpus_of([["ab"]] * 10_000, [1] * 10_000)
     rules = rules_of("one", 1, 0.3)
     electorate = Electorate.of(spell(corpus, rules), corpus.user_key, rules)
@@ -178,13 +178,13 @@ def test_users_of_one_key_are_sampled_apart():
 
 @given(st.lists(st.integers(0, 5), max_size=30))
 def test_twins_count_equal_keys_before(keys):
-    """The second user of a key is its twin number 1."""
+    """The second user of a key gets the number 1."""
     twins = twins_of(np.array(keys, np.uint64))
     assert twins.tolist() == [keys[:place].count(key) for place, key in enumerate(keys)]
 
 
 def test_a_vote_is_silent_once_its_prefix_is_lost_and_after_the_word_has_ended():
-    """A client speaks only while its word is alive."""
+    """A client votes only while its word is alive."""
     rules, secret = rules_of("one", 1, 0.5), Secret.from_seed(0)
     client = client_of(1, {("a", "b"): 1}, rules)
     trie = Trie()
@@ -212,7 +212,7 @@ def test_a_vote_is_silent_once_its_prefix_is_lost_and_after_the_word_has_ended()
     ],
 )
 def test_what_no_client_could_vote_for_is_not_counted(vote):
-    """After "a" grew, "ab" and the whole word "a" are votes, and nothing else of these."""
+    """Once "a" is in the trie, "ab" and the complete word "a" are valid votes, but none of the tested values."""
     trie, rules = Trie().grown(frozenset([Prefix(("a",))])), rules_of("one", 1, 0.5)
     good = [Prefix(("a", "b")), Prefix(("a",), ended=True)]
     assert all(is_valid(each, trie, rules) for each in good)

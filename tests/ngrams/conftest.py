@@ -1,4 +1,4 @@
-"""A small collection whose phrases are known."""
+"""A small collection with known phrases."""
 
 import pytest
 
@@ -11,7 +11,7 @@ RARE = "nobody else wrote this {}"
 
 @pytest.fixture(scope="session")
 def letters() -> vp.Corpus:
-    """Return 3,000 users who each wrote two of five phrases, and one sentence that is theirs alone."""
+    """Return 3,000 users who each wrote two of five phrases, and one sentence that no other user wrote."""
     users = []
     for number in range(3000):
         texts = [PHRASES[number % 5], PHRASES[(number // 5) % 5], RARE.format(f"number{number}")]

@@ -1,4 +1,4 @@
-"""Words in adaptive rounds, longer grams behind them: the numbers of both add up, and what runs is what was planned."""
+"""Tests of words in adaptive rounds before longer grams: both spends add up, and the planned rounds run."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.jit
 
 
 def spent(plan, first, rest):
-    """Return what rounds and what follows spend, by the numbers given, slack counted."""
+    """Return the delta of the given rounds and of the later lengths, with slack."""
     return total_delta(first, plan.budget, rest=rest) + plan.slack
 
 
@@ -25,23 +25,23 @@ def spent(plan, first, rest):
     "fields", [{"limit": 3000}, {"max_length": 2, "limit": 7}, {"max_length": 1, "limit": 100}], ids=str
 )
 def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
-    """Delta is that of the numbers that run; more of either part, or either part forgotten, is another number."""
+    """Delta follows from the numbers that run; increasing either part, or omitting it, gives another delta."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)
     assert 0.9 * budget.delta < spent(plan, first, plan.later) <= plan.delta * (1 + 1e-9) <= budget.delta
-    # All of mu^2 alone, without novel words, is below what novelty leaves.
+    # Without novel words, the delta of the whole mu^2 is below the budget.
     assert gaussian_delta(budget.epsilon, (first.square + plan.later) ** 0.5) < budget.delta
     if plan.mechanism.max_length > 1:
         assert first.square < plan.later
-        # A twin that takes nothing off what follows, and one whose rounds have all of mu^2 as well.
+        # Broken variants: later lengths without a deduction for the rounds, and rounds with too little noise.
         assert spent(plan, first, first.square + plan.later) > 1.02 * budget.delta
         louder = replace(first, first_round=replace(first.first_round, scale=first.first_round.scale / 3))
         assert spent(plan, louder, plan.later) > budget.delta
 
 
 def test_words_are_those_of_the_planned_rounds():
-    """One secret gives the same words as the rounds by themselves; what came out is what phrases are made of."""
+    """Separate rounds with the same secret give the same words, and phrases consist of released words."""
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
     plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-6))
     release = plan.release(corpus, seed=3)
@@ -53,7 +53,7 @@ def test_words_are_those_of_the_planned_rounds():
 
 
 def test_the_plan_says_how_words_come_out():
-    """In its text and its numbers, one row a round."""
+    """The text and the numbers of the plan show the rounds, one row for each."""
     plan = vp.NGrams(max_length=2, limit=100).plan(vp.Budget(1, 1e-6))
     assert "length 1 comes in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["round_plans"]]

@@ -1,4 +1,4 @@
-"""The paper's baselines: set union over all grams, without pruning."""
+"""Tests of the paper's baselines: set union over all grams, without pruning."""
 
 import pytest
 from benchmarks.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
@@ -27,7 +27,7 @@ def naive_counts(users, length):
 
 
 def test_every_gram_is_counted_as_a_set_would():
-    """Lengths 1 to 4, none across documents."""
+    """The lengths are 1 to 4, and no gram spans two documents."""
     frame = private_gram_counts(corpus_of(USERS), 4)
     for length in range(1, 5):
         part = frame.filter(frame["length"] == length)
@@ -35,7 +35,7 @@ def test_every_gram_is_counted_as_a_set_would():
 
 
 def test_baselines_release_the_common_grams(letters, budget):
-    """All three name phrases of 1,000 users, and none of one user."""
+    """All three baselines release phrases of 1,000 users, and no gram of a single user."""
     grams = AllGrams.of(letters, 3)
     phrase = ("see", "you", "soon")
     for release in (
@@ -51,7 +51,7 @@ def test_baselines_release_the_common_grams(letters, budget):
 
 @pytest.mark.jit
 def test_coverage_and_spurious_share_against_the_truth(letters, budget):
-    """All grams of 100 users are named; what nobody holds is counted as spurious."""
+    """All grams of 100 users are covered; released grams without users count as spurious."""
     release = vp.NGrams(max_length=3, limit=20).release(letters, budget, seed=1)
     coverage = private_ngram_coverage(letters, release, [100, 10**6], 3)
     assert coverage.filter(coverage["k"] == 100)["covered"].to_list() == [1.0, 1.0, 1.0]
@@ -66,7 +66,7 @@ def test_coverage_and_spurious_share_against_the_truth(letters, budget):
 
 
 def test_missing_mass_is_that_of_plain_loops(letters, budget):
-    """By length, and of all lengths together."""
+    """The missing mass is correct for each length and for all lengths together."""
     release = vp.NGrams(max_length=3, limit=20).release(letters, budget, seed=1)
     counts = [naive_counts(_documents(letters), length) for length in (1, 2, 3)]
     missing = [sum(users for gram, users in each.items() if gram not in release) for each in counts]
@@ -78,7 +78,7 @@ def test_missing_mass_is_that_of_plain_loops(letters, budget):
 
 @pytest.mark.jit
 def test_releases_side_by_side(letters, budget):
-    """One row each, as wide as the longest of them."""
+    """The table has one row for each release and columns up to the longest length."""
     long, short = (vp.NGrams(max_length=n, limit=20).release(letters, budget, seed=1) for n in (3, 1))
     table = released_by_length({"long": long, "short": short})
     assert table.columns == ["name", "1", "2", "3", "total"]

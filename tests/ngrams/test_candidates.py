@@ -1,4 +1,4 @@
-"""Candidates: membership, count and list agree with trying every extension."""
+"""Tests of candidates: membership, count and list agree with an enumeration of all extensions."""
 
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ WORDS = "abcd"
 
 
 def released(data, *, single):
-    """Draw released grams of lengths 1 to 3, each valid given the one before."""
+    """Draw released grams of lengths 1 to 3, each valid given the length before."""
     words = data.draw(st.sets(st.sampled_from(WORDS), min_size=1), label="words")
     lengths = [{(word,) for word in words}]
     for _ in range(data.draw(st.integers(0, 2), label="longer")):
@@ -25,7 +25,7 @@ def released(data, *, single):
 
 
 def as_grams(words, lengths, *, single):
-    """Build the same with `Grams.longer`, by names."""
+    """Build the same grams with `Grams.longer`, by names."""
     order = sorted(words)
     grams = Grams.of_tokens(len(order))
     text = [(word,) for word in order]
@@ -49,7 +49,7 @@ def as_text(candidates, grams, text, words, *, single):
 
 @given(data=st.data(), single=st.booleans())
 def test_valid_candidates_are_exactly_the_papers_set(data, single):
-    """Counted without listing, listed without repetition; ranks follow the order of tokens."""
+    """Candidates are counted without a list, and listed without repetition; ranks follow the order of tokens."""
     words, lengths = released(data, single=single)
     grams, text = as_grams(words, lengths, single=single)
     assert text == sorted(lengths[-1])
@@ -61,7 +61,7 @@ def test_valid_candidates_are_exactly_the_papers_set(data, single):
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE))
 def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(data, level):
-    """Against fractions, with many ties: few estimates differ."""
+    """The candidates agree with exact fractions; there are many ties, because few estimates differ."""
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)
@@ -91,7 +91,7 @@ def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(da
 
 
 def test_estimates_are_never_zero_and_capped():
-    """So products stay positive and fit."""
+    """So products of estimates are positive and do not overflow."""
     estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
     assert estimates.capped.tolist() == [1, 1, 3, 2**36]
     assert Estimates(np.array([-7]), cell=1.0).total == 1
@@ -99,7 +99,7 @@ def test_estimates_are_never_zero_and_capped():
 
 @pytest.mark.parametrize("weight", [0.1, 1.0, 2.5, 1e300])
 def test_a_level_stands_for_at_least_the_weight(weight):
-    """Rounded up, and capped where products would overflow."""
+    """A level is rounded up, and capped where products would overflow."""
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([5, 6]), cell=0.25)
     forecast = Forecast.of(valid, estimates, np.array([11, 11]), 0.25)
@@ -110,7 +110,7 @@ def test_a_level_stands_for_at_least_the_weight(weight):
 
 
 def test_the_largest_estimates_and_levels_do_not_overflow():
-    """Need is the exact ceiling at the corners of what is allowed."""
+    """`need` is the exact ceiling at the limits of the allowed range."""
     top = 2**36
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([top, 2**50]), cell=1.0)

@@ -1,4 +1,4 @@
-"""Cutpoints at a price, and their charge: against the naive twin, and against all outcomes of small votes, exactly."""
+"""Tests of cutpoints and charges against a reference implementation and all outcomes of small votes."""
 
 from itertools import product
 from math import comb, prod
@@ -14,7 +14,7 @@ from voxpop.mechanisms.ngrams import votes as thresholds
 from voxpop.mechanisms.ngrams.votes import Votes
 
 CHANCES = (0.75, 0.5, 0.125)
-"""One less these, prices and shares are powers of two or sums of few, so sums of doubles are exact in any order."""
+"""1 minus these, prices and shares are powers of two or sums of a few, so sums of doubles are exact in any order."""
 PRICES = 2.0 ** np.arange(-3, 9)
 RULES = [(0.25, 0.0), (0.25, 1.0), (0.0, 0.5), (0.0, 1.0), (0.5, -0.25)]
 REFERENCES = [0, 1]
@@ -22,17 +22,17 @@ REFERENCES = [0, 1]
 
 @pytest.fixture(autouse=True)
 def few_prices(monkeypatch):
-    """Choose among few prices, powers of two."""
+    """Replace the prices by a few powers of two."""
     monkeypatch.setattr(thresholds, "PRICES", PRICES)
 
 
 def set_reference(monkeypatch, reference):
-    """Count those below this cutpoint."""
+    """Make this cutpoint the reference, below which candidates are counted."""
     monkeypatch.setattr(constants, "MOST_CHANCE", CHANCES[reference])
 
 
 def votes_of(bands):
-    """Return votes of candidates, each band as the levels of its own."""
+    """Return votes of bands, each given as the levels of its candidates."""
     reached = [[naive.reached(band, cutpoint) for cutpoint in range(len(CHANCES))] for band in bands]
     return Votes(np.array(reached, np.int64), np.array([len(band) for band in bands]), np.array(CHANCES))
 
@@ -42,7 +42,7 @@ bands = st.lists(st.lists(st.integers(0, len(CHANCES)), min_size=1, max_size=9),
 
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_cutpoints_and_charges_are_those_of_the_naive_twin(reference, monkeypatch):
-    """Which tries every level of every candidate, and chooses everything again."""
+    """The reference implementation tries every level of every candidate, and repeats the whole choice."""
     set_reference(monkeypatch, reference)
 
     @given(bands, st.sampled_from(RULES))
@@ -56,7 +56,7 @@ def test_cutpoints_and_charges_are_those_of_the_naive_twin(reference, monkeypatc
 
 
 def outcomes(empty):
-    """Yield the levels that some candidates without holders may get, in any order, and how likely they are."""
+    """Yield each combination of levels of candidates without users, in any order, and its probability."""
     exactly = [1 - CHANCES[0], CHANCES[0] - CHANCES[1], CHANCES[1] - CHANCES[2], CHANCES[2]]
     for counts in product(range(empty + 1), repeat=len(exactly)):
         if sum(counts) == empty:
@@ -66,11 +66,11 @@ def outcomes(empty):
 
 
 def means(empty, held, rule):
-    """Return, over all outcomes: spurious grams, what is charged, and what would be for the cutpoints taken alone.
+    """Return means over all outcomes: spurious grams, charges, and the charges for the chosen cutpoints only.
 
     Args:
-        empty: candidates that nobody holds, by band.
-        held: the levels of others, by band.
+        empty: number of candidates without users, by band.
+        held: levels of the other candidates, by band.
         rule: share and spare.
     """
     spurious = charged = by_cutpoint = 0.0
@@ -90,7 +90,7 @@ def means(empty, held, rule):
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("empty", [(8,), (4, 5), (1, 6), (2, 2, 2)], ids=str)
 def test_where_nobody_holds_any_the_charge_is_what_comes_out(empty, rule, reference, monkeypatch):
-    """Its mean over all outcomes, each with its chance, is exactly the mean of spurious grams."""
+    """The mean charge over all outcomes, weighted by probability, is exactly the mean of spurious grams."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means(empty, [[]] * len(empty), rule)
     assert charged == pytest.approx(spurious, abs=1e-12)
@@ -101,7 +101,7 @@ def test_where_nobody_holds_any_the_charge_is_what_comes_out(empty, rule, refere
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
 def test_where_some_are_held_the_charge_is_no_less_than_what_comes_out(held, rule, reference, monkeypatch):
-    """They are held by few or many, below or above."""
+    """The held candidates have few or many users, and low or high levels."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means((4, 3), held, rule)
     assert charged >= spurious - 1e-12
@@ -109,7 +109,7 @@ def test_where_some_are_held_the_charge_is_no_less_than_what_comes_out(held, rul
 
 @pytest.mark.jit
 def test_a_charge_for_the_cutpoints_alone_is_too_low(monkeypatch):
-    """The broken twin: as if a band had not chosen its cutpoint by the votes that it is charged for."""
+    """This broken variant charges as if a band did not choose its cutpoint from the same votes."""
     short = []
     for reference, rule in product(REFERENCES, RULES):
         set_reference(monkeypatch, reference)
@@ -120,7 +120,7 @@ def test_a_charge_for_the_cutpoints_alone_is_too_low(monkeypatch):
 
 
 def test_a_charge_for_those_below_alone_is_too_low(monkeypatch):
-    """The other broken twin: each candidate below the reference is counted once, as if there were no others."""
+    """This broken variant counts each candidate below the reference once, as if no empty ones were above it."""
     real = thresholds.charges
 
     def once(reached, sizes, reference, chances, *more):

@@ -1,4 +1,4 @@
-"""Extractions in which users pay for themselves: what is public, what is refused, and the sweep."""
+"""Tests of extractions with individual budgets: public values, refused inputs and the second-chance pass."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ SENTENCES = ["thank you very much indeed", "see you soon my friend", "good night
 
 
 def crowd(users=1500):
-    """Users who say whole sentences, parts of them, and words in any order."""
+    """Return users who write whole sentences, parts of sentences, and words in any order."""
     rng = np.random.default_rng(4)
     words = sorted({word for sentence in SENTENCES for word in sentence.split()})
     words += [f"word{number}" for number in range(130)]
@@ -43,7 +43,7 @@ def read(table):
 
 
 def public_numbers(users):
-    """Return the plan after releases of a collection, and of one of more users with the weights of the first."""
+    """Return the plans after two releases: of a collection, and of a larger one with the weights of the first."""
     table = crowd()
     more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
     watched = Watched(read(table))
@@ -55,13 +55,13 @@ def public_numbers(users):
 
 @pytest.mark.jit
 def test_nothing_public_depends_on_what_users_spent():
-    """Given the same noisy weights, the same numbers come out, whoever paid for them."""
+    """Given the same noisy weights, all public numbers are the same and do not depend on the payments of users."""
     one, other = public_numbers(180)
     assert one == other
 
 
 def with_leak(monkeypatch, leak):
-    """Let something that is known of payments into the second-chance pass."""
+    """Let the second-chance pass depend on the remaining budgets."""
     real = releasing.Runner.execute
 
     def execute(self, step):
@@ -73,28 +73,28 @@ def with_leak(monkeypatch, leak):
 
 
 def priced_by_leftovers(step, left):
-    """Set the noise of the pass by what users have left on average."""
+    """Set the noise of the pass from the mean of the remaining budgets."""
     sigma = step.sigma * (float(left.mean()) / WHOLE) ** -0.5
     rules = tuple(replace(rule, scale=sigma) for rule in step.vote.rules)
     return replace(step, sigma=sigma, vote=replace(step.vote, rules=rules))
 
 
 def published_payers(step, left):
-    """Drop the lowest cutpoints, as many as the number of users who can still pay says."""
+    """Drop the lowest cutpoints, in a number that depends on the number of users with remaining budget."""
     return replace(step, vote=replace(step.vote, rules=step.vote.rules[int((left > 0).sum()) % 7 :]))
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("leak", [priced_by_leftovers, published_payers])
 def test_what_users_spent_is_seen_where_it_leaks(monkeypatch, leak):
-    """Broken variants in which a public number depends on payments are caught by the comparison above."""
+    """The comparison above detects broken variants in which a public number depends on payments."""
     with_leak(monkeypatch, leak)
     one, other = public_numbers(180)
     assert one != other
 
 
 def test_a_release_says_what_ran():
-    """Wide votes, votes and the sweep, with their noise and what is expected to be spurious."""
+    """The plan lists screening votes, votes and the second-chance pass, with noise and expected spurious grams."""
     release = INDIVIDUAL.release(read(crowd()), BUDGET, seed=2)
     ran, second = release.plan.ran, release.plan.second_chance
     assert all(run.measurement_sigma is not None for run in ran[1:])
@@ -103,7 +103,7 @@ def test_a_release_says_what_ran():
     counted = np.bincount(release.grams["length"].to_numpy(), minlength=6)[1:]
     votes = [sum(released for _, _, released in run.bands) for run in ran[1:]]
     assert [a + b for a, b in zip(votes, second.released, strict=True)] == counted[1 : len(ran)].tolist()
-    # eta is 0.1; a charge may be above what is left where one more candidate would move the price.
+    # eta is 0.1; a charge may exceed the remaining allowance if one more candidate would change the price.
     assert 0 < sum(run.spurious for run in ran[1:]) + sum(second.spurious) <= 1.1 * 0.1 * len(release)
     assert set(release.plan.to_dict()["second_chance"]) == {
         "sigma",
@@ -116,14 +116,14 @@ def test_a_release_says_what_ran():
 
 @pytest.mark.jit
 def test_every_part_of_a_phrase_is_released_after_the_sweep():
-    """The sweep adds only what has its parts already."""
+    """The second-chance pass adds only grams whose parts are already released."""
     for seed in range(4):
         grams = {tuple(gram) for gram in INDIVIDUAL.release(read(crowd()), BUDGET, seed=seed)}
         assert all(gram[:-1] in grams and gram[1:] in grams for gram in grams if len(gram) > 1)
 
 
 def test_one_length_has_nothing_to_pay_for():
-    """Then length 1 has everything."""
+    """With one length, length 1 gets the whole budget."""
     release = vp.NGrams(1, limit=3).release(read(crowd()), BUDGET, seed=1)
     assert len(release) > 0
     assert release.plan.second_chance is None
@@ -131,7 +131,7 @@ def test_one_length_has_nothing_to_pay_for():
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
 def test_prices_leave_something_or_use_all(length):
-    """From length 5 on they add up to all that follows length 1; short walks leave the rest to the sweep."""
+    """With 5 lengths or more, charges use the whole budget after length 1; else the second-chance pass has a rest."""
     found = usual_charges((1.0,) * length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
@@ -139,37 +139,37 @@ def test_prices_leave_something_or_use_all(length):
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
 def test_equal_values_change_no_price(length):
-    """To the last bit, whatever the value."""
+    """Charges are the same to the last bit for equal values other than 1."""
     assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
 def test_values_move_prices_and_starve_no_length(values):
-    """What counts alone gets most; each length keeps a third of its usual price, and users pay from the same cap."""
+    """A length with all the value gets most; each length keeps a third of its usual charge, and the cap is the same."""
     usual, valued = usual_charges((1.0,) * len(values)), usual_charges(worths_of(values))
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
     assert sum(valued) <= 1 + LEAST_SHARE
     budget = vp.Budget(4, 1e-7)
     plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"values": values}))
     square = [each.first.square + each.later for each in (plain, plan)]
-    assert square[1] == pytest.approx(square[0], rel=1e-3)  # the whole is spent either way, but for a threshold
+    assert square[1] == pytest.approx(square[0], rel=1e-3)  # both spend the whole budget, except for a threshold
     assert plan.delta <= budget.delta
 
 
 def test_longest_grams_that_count_alone_are_paid_for_in_every_vote():
-    """Nothing is left to the sweep by price, and no length before the last is a bottleneck, as length 4 usually is."""
+    """The charges leave nothing to the second-chance pass, and no length is a bottleneck, as length 4 usually is."""
     alone = usual_charges(worths_of([0, 0, 0, 0, 1]))
     assert sum(alone) == pytest.approx(1.0)
     assert alone[2] > 2 * usual_charges((1.0,) * 5)[2]
     short = usual_charges(worths_of([0, 1, 0.1]))
     assert short[0] > usual_charges((1.0,) * 3)[0]
-    assert sum(short) < 0.6  # much is left to the sweep, as usual
+    assert sum(short) < 0.6  # much is left to the second-chance pass, as usual
 
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
-    """Paces keep the prices of the lengths that its run may still reach."""
+    """The rates reserve the charges of the lengths that the longest run of the user may still reach."""
     charges, left = Charges(0.5, (1.0,) * 9, dense=dense), np.array([WHOLE])
     for length in range(2, 10):
         measurement, charges = charges.measurement(length)
@@ -182,14 +182,14 @@ def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
 
 
 def vote_of(names, levels, sizes, cutpoints):
-    """Return a vote and how it came out, candidates in one band each."""
+    """Return a vote on all pairs of 1,000 words with these cutpoints."""
     rule = ThresholdRule("gaussian", 1.0, 0, 2.0**-20)
     candidates = Candidates.all_valid(Grams.of_tokens(1000), 1000, single=False)
     return ThresholdVote.of(candidates, rule, np.array(cutpoints))
 
 
 class OneBand:
-    """All candidates in one band."""
+    """A grouping of all candidates into one band."""
 
     def __init__(self, size):
         self.sizes = np.array([size])
@@ -199,7 +199,7 @@ class OneBand:
 
 
 def test_deferred_are_what_was_not_selected_and_may_be_real():
-    """Parted by level; what noise alone would explain is left out."""
+    """Deferred candidates are grouped by level; groups that noise explains are left out."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
     levels = np.concatenate([np.full(900, 1), np.full(600, 2), np.full(500, 4), rng.integers(1, 6, 10)])
@@ -219,7 +219,7 @@ def test_deferred_are_what_was_not_selected_and_may_be_real():
 
 
 def test_a_list_of_deferred_numbers_all_lengths():
-    """Numbers are names; lengths and pieces come back; what is selected joins its length in order."""
+    """Numbers serve as names; each has a length and a piece; selected grams join their length in order."""
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
         Deferred(np.array([2, 5, 9]), np.array([1, 0, 1]), rows[0]),
@@ -244,7 +244,7 @@ def grams_of(rows):
 
 
 def test_joined_candidates_have_one_number_each_and_bands_of_their_own():
-    """The likely ones first, then those that stood out."""
+    """The likely candidates have the first numbers, then the candidates of the screening vote follow."""
     valid = Candidates.all_valid(Grams.of_tokens(4), 4, single=False)
     pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, np.array([1, 2, 3, 4]), single=False)
     likely = Candidates(pairs, np.full(4, 3))
@@ -263,21 +263,21 @@ def test_joined_candidates_have_one_number_each_and_bands_of_their_own():
 
 
 def test_too_many_cutpoints_are_refused():
-    """The slack of 128-bit decisions covers fewer than 128 of a vote."""
+    """The slack of 128-bit decisions covers fewer than 128 cutpoints of a vote."""
     rule = ThresholdRule("gaussian", 1.0, 0, 2.0**-20)
     with pytest.raises(InternalError, match="cutpoints"):
         ThresholdVote.of(None, rule, np.linspace(0.1, 1, 200))
 
 
 def test_the_slack_counts_every_pass():
-    """Wide votes and the sweep are charged as lengths are; what composes releases knows how many there can be."""
+    """Screening votes and the second-chance pass count as passes, and `MOST_PASSES` includes them."""
     rounds = vp.NGrams(2).plan(BUDGET).first.shown.rounds
     assert 32 + SIDE_VOTES + 1 + len(rounds) == MOST_PASSES
     assert len(SCREENING_CHARGES) + 1 == SIDE_VOTES
 
 
 def test_a_sweep_pays_with_all_that_is_left():
-    """Its price is public, and so is its noise."""
+    """The charge of the second-chance pass is public, and so is its noise."""
     charges = Charges(0.5, (1.0,) * 9)
     square, rates = charges.second_chance()
     charge = charges.charge(square, 1.0, rates)

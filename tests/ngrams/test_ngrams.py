@@ -1,4 +1,4 @@
-"""N-gram extraction end to end: what is released, what is refused, what never changes."""
+"""End-to-end tests of n-gram extraction: released grams, refused inputs and invariants."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ CELLS = [
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell):
-    """Every phrase of 1,000 users, with all its parts, and not one word that a single user wrote."""
+    """Every phrase of 1,000 users is released with all its parts, but no word of a single user."""
     release = cell.release(letters, budget, seed=3)
     grams = set(release)
     assert {("thank", "you", "very", "much"), ("see", "you", "soon"), ("how", "are", "you")} <= grams
@@ -43,7 +43,7 @@ def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell
 @given(users=written_users(), cell=st.sampled_from(CELLS), seed=st.integers(0, 99))
 @settings(max_examples=60)
 def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, seed):
-    """At an epsilon so large that a few users' words come out, and with many spurious grams."""
+    """Epsilon is so large that words of a few users are released, with many spurious grams."""
     ngrams = replace(cell, limit=6, eta=0.4)
     release = ngrams.release(corpus_of([[["a"]], *users]), vp.Budget(30, 0.01), seed=seed)
     grams = set(release)
@@ -53,7 +53,7 @@ def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, s
 
 @pytest.mark.jit
 def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget, monkeypatch):
-    """The randomness belongs to grams and users, not to the order of work."""
+    """The random values depend on grams and users, not on the order of work."""
     plan = vp.NGrams(max_length=4, limit=3).plan(budget)
     first = plan.release(letters, seed=7)
     monkeypatch.setattr(threads, "THREADS", 1)
@@ -68,13 +68,13 @@ def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget
 
 @pytest.mark.jit
 def test_no_two_releases_without_a_seed_share_their_noise(letters):
-    """At a budget where much is uncertain, two releases differ."""
+    """The budget leaves many grams uncertain, so releases differ."""
     plan = vp.NGrams(max_length=3, limit=3, eta=0.3).plan(vp.Budget(0.5, 1e-7))
     assert len({frozenset(plan.release(letters)) for _ in range(4)}) > 1
 
 
 def test_what_ran_keeps_to_what_was_planned(letters, budget):
-    """All mu^2 of DPNE after length 1 stays within the plan's; none is wasted at the end."""
+    """After length 1, `DPNE` spends at most the mu^2 of the plan, and more than 99.9 percent of it."""
     plan = vp.papers.DPNE(max_length=4, limit=20).plan(budget)
     ran = plan.release(letters).plan.ran
     spent = sum(each.sigma**-2 for each in ran[1:])
@@ -86,29 +86,29 @@ def test_what_ran_keeps_to_what_was_planned(letters, budget):
 
 @pytest.mark.jit
 def test_the_plan_spends_its_budget_and_never_more(budget):
-    """Within a thousandth of delta by exact accounting; half of it and less by that of the paper."""
+    """Exact accounting spends delta within a thousandth; the accounting of the paper spends half of it or less."""
     for cell in CELLS:
         plan = cell.plan(budget)
         assert plan.delta <= budget.delta
-        # Thresholds of adaptive rounds come within 0.4 percent of what novel words may spend.
+        # Thresholds of adaptive rounds use the delta for novel words within 0.4 percent.
         assert isinstance(cell, vp.papers.DPNE) or plan.delta > 0.999 * budget.delta
 
 
 def test_published_numbers_of_the_paper(budget):
-    """DPNE's T 9, limit 100 at epsilon 4, delta 1e-7: its defaults."""
+    """The defaults are T 9 and limit 100, at epsilon 4 and delta 1e-7."""
     published = vp.papers.DPNE().plan(budget)
     assert published.sigma == pytest.approx([3.98371] * 9, abs=2e-5)
     assert published.first.threshold == pytest.approx(24.4381, abs=1e-3)
 
 
 def test_a_ratio_sets_sigma_from_length_to_length(budget):
-    """DPNE: sigma_k = c sigma_(k-1)."""
+    """In DPNE, sigma_k = c sigma_(k-1)."""
     sigma = np.array(vp.papers.DPNE(max_length=6, ratio=1.25).plan(budget).sigma)
     assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
 
 
 def test_limits_of_the_paper_may_differ_by_length(letters, budget):
-    """A list, one for each length."""
+    """A list gives one limit for each length."""
     dpne = vp.papers.DPNE(max_length=3, limit=[10, 5, 2])
     assert dpne.limits == (10, 5, 2)
     assert hash(dpne) == hash(vp.papers.DPNE(max_length=3, limit=(10, 5, 2)))
@@ -116,7 +116,7 @@ def test_limits_of_the_paper_may_differ_by_length(letters, budget):
 
 
 def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budget):
-    """The release states the limit of words that ran; longer phrases have 100,000 at no cost."""
+    """The release states the chosen limit of words; longer phrases have a limit of 100,000 at no cost."""
     plan, given = vp.NGrams(2).plan(budget), vp.NGrams(2, limit=100_000).plan(budget)
     assert plan.sigma[1] == pytest.approx(given.sigma[1], rel=0.01)
     assert plan.to_dict()["limit"] == given.to_dict()["limit"] == 100_000
@@ -131,8 +131,8 @@ def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budge
 
 @pytest.mark.jit
 def test_unsupported_grams_come_out_as_often_as_eta_allows():
-    """One user's worth of data that noise may lift: the number of spurious bigrams is binomial. False alarm 1e-9."""
-    users = [[[word] for word in "abcdefgh"]] * 400  # all words common, no bigrams at all
+    """No bigram has users, so the number of spurious bigrams is binomial; false alarm 1e-9."""
+    users = [[[word] for word in "abcdefgh"]] * 400  # all words are common, and there are no bigrams
     corpus, eta, runs = corpus_of(users), 0.25, 120
     plan = vp.papers.DPNE(max_length=2, limit=8, eta=eta).plan(vp.Budget(20, 1e-6))
     found = 0
@@ -146,7 +146,7 @@ def test_unsupported_grams_come_out_as_often_as_eta_allows():
 
 
 def test_documents_are_not_joined(budget):
-    """A phrase does not reach from one document of a user into the next."""
+    """No phrase spans two documents of a user."""
     corpus = corpus_of([[["good"], ["morning"]]] * 2000)
     release = vp.NGrams(max_length=2, limit=5).release(corpus, budget, seed=1)
     assert set(release) == {("good",), ("morning",)}
@@ -162,12 +162,12 @@ def test_tokens_may_contain_spaces(budget):
 
 @pytest.mark.parametrize("users", [[], [[]], [[[]]], [[["a"]]]])
 def test_next_to_no_data_gives_an_empty_release(users, budget):
-    """No users, no documents, no words, one word of one user."""
+    """The cases are: no users, no documents, no words, and one word of one user."""
     assert list(vp.NGrams(max_length=3).release(corpus_of(users), budget)) == []
 
 
 def test_one_length_is_a_set_union(letters, budget):
-    """With max_length 1 the plan is that of set union."""
+    """With `max_length=1` the plan has the rounds of set union, and the same words are released."""
     one, union = vp.NGrams(max_length=1, limit=20).plan(budget), vp.SetUnion(limit=20).plan(budget)
     squares = [row["scale"] ** -2 for row in union.to_dict()["round_plans"]]
     assert one.first.square == pytest.approx(sum(squares), rel=1e-3)
@@ -185,7 +185,7 @@ def test_a_release_is_saved_and_loaded_with_what_ran(letters, budget, tmp_path):
 
 
 def test_users_needed_grow_with_length_and_probability(budget):
-    """Where lengths share half by half, longer phrases need more users."""
+    """With a ratio above 1, longer phrases need more users."""
     plan = vp.papers.DPNE(max_length=5, ratio=1.3).plan(budget)
     halves = [plan.users_needed(0.5, length=length) for length in range(2, 6)]
     assert halves == sorted(halves)
@@ -213,7 +213,7 @@ def test_users_needed_grow_with_length_and_probability(budget):
     ],
 )
 def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
-    """Each message names the field or the values allowed."""
+    """Each message names the field or the allowed values."""
     with pytest.raises(InputError, match=words):
         vp.NGrams(**fields)
 
@@ -231,19 +231,19 @@ def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
     ],
 )
 def test_fields_of_the_paper_out_of_range_are_refused(fields, words):
-    """As above."""
+    """Each message names the field or the allowed values."""
     with pytest.raises(InputError, match=words):
         vp.papers.DPNE(**fields)
 
 
 def test_a_delta_of_zero_is_refused_with_advice():
-    """Words are unknown beforehand."""
+    """Words are not known in advance."""
     with pytest.raises(BudgetError, match="must not be computed from the data"):
         vp.NGrams().plan(vp.Budget(1.0))
 
 
 def test_plans_are_data(budget):
-    """Frozen, comparable, and complete as JSON."""
+    """Plans are frozen, comparable, and complete as JSON."""
     plan = vp.NGrams(max_length=3).plan(budget)
     assert plan == vp.NGrams(max_length=3).plan(budget)
     assert replace(plan, delta=0.0) != plan

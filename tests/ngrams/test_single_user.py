@@ -1,4 +1,4 @@
-"""The stated probability that a phrase of one user is released, on phrases for which it is nearly reached."""
+"""Test of the stated probability that a phrase of one user is released, on phrases that nearly reach it."""
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ def test_phrases_of_one_user_are_released_at_most_as_often_as_stated(users, agai
     """Each pair of words has several users with no other phrase, and 185 pairs have one.
 
     So nearly all candidates are likely, and thresholds are as low as `eta` permits. With fewer users the second-chance
-    pass runs too. False alarms: below 1e-9 for each case.
+    pass runs too. The probability of a false alarm is below 1e-9 for each case.
     """
     pairs = [f"a{i} a{j}" for i in range(WORDS) for j in range(WORDS) for _ in range(1 if ALONE[i, j] else users)]
     said = pairs + [f"a{i}" for i in range(WORDS) for _ in range(400)]
@@ -32,7 +32,7 @@ def test_phrases_of_one_user_are_released_at_most_as_often_as_stated(users, agai
         assert stated <= planned
         shares.append(f"{found / len(alone):.0%} released, at most {stated:.1%} stated")
         assert binom.sf(found - 1, len(alone), stated) > 1e-9 / RUNS
-        # The bound that planning stated before: the thresholds of unlikely candidates.
+        # An earlier bound, from the thresholds of unlikely candidates, does not hold.
         assert binom.sf(found - 1, len(alone), 0.0369) < 1e-9
     record_property("figure", shares[0])
 

@@ -1,11 +1,12 @@
-"""How many released grams nobody holds, length by length, where nearly all candidates are empty.
+"""Tests of the number of released grams without users, by length, if nearly all candidates are empty.
 
-A band chooses its cutpoint after the votes, so the one it takes has more empty grams above it than it should. Of n
-empty candidates the number above cutpoint i, less (1 + a) n p_i, has a largest value W with P(W >= x) <= e^(-theta x),
-e^theta - 1 = theta (1 + a), whatever the choice (docs/privacy/ngrams.md, "Spurious grams"). So the excess of m bands is
-below a Gamma variable of shape m but for `FALSE_ALARM`, for each length, its part of the sweep included: below
-1e-8 for this file. What is charged varies with the votes, so the sum over all runs may be short of n p_i by a tenth.
-That its mean is never short is shown exactly, on small votes (`test_cutpoints.py`).
+A band chooses its cutpoint after the votes, so more empty grams reach the chosen cutpoint than a fixed one. For n empty
+candidates, let W be the largest value, over all cutpoints i, of the number above cutpoint i minus (1 + a) n p_i. For
+every choice, P(W >= x) <= e^(-theta x) with e^theta - 1 = theta (1 + a) (docs/privacy/ngrams.md, "Spurious grams"). So
+the excess of m bands is below a Gamma variable of shape m, except with probability `FALSE_ALARM`, for each length and
+its part of the second-chance pass. For the whole file the probability of a false alarm is below 1e-8. Charges vary with
+the votes, so their sum over all runs may be less than n p_i by a tenth. `test_cutpoints.py` shows exactly, on small
+votes, that their mean is never too low.
 """
 
 import numpy as np
@@ -24,9 +25,9 @@ from voxpop.privacy.decisions import FixedRule
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
 pytestmark = pytest.mark.jit
 MOST_BANDS = 24
-"""Bands of a length and its pieces in the second-chance pass, in the collection below; asserted."""
+"""Upper bound on the bands of a length and its pieces in the second-chance pass, in the collection below; asserted."""
 SLACK, SHORT = 0.25, 0.9
-"""a, and the least that charges of all runs may be over what they stand for."""
+"""The slack a, and the lowest allowed ratio of the charges of all runs to their expected value."""
 SAID = [[f"said{number:02}{place}" for place in range(LONGEST)] for number in range(40)]
 HELD = {tuple(each[first:last]) for each in SAID for first in range(LONGEST) for last in range(first + 2, LONGEST + 1)}
 PLAN = {"max_length": LONGEST, "limit": 10, "eta": 0.3}
@@ -34,13 +35,13 @@ PLAN = {"max_length": LONGEST, "limit": 10, "eta": 0.3}
 
 @pytest.fixture(scope="module")
 def mostly_empty():
-    """Return 200 words whose pairs nobody holds, and sentences of five other words that a crowd wrote."""
+    """Return 200 words whose pairs have no users, and sentences of five other words with 30 users each."""
     users = [[[f"word{number:03}"]] for number in range(200) for _ in range(40)]
     return corpus_of(users + [[sentence] for sentence in SAID for _ in range(30)])
 
 
 def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
-    """Return what was spurious and what was estimated, of all runs, and the most bands, by length from 2 on."""
+    """Return spurious grams and their estimate over all runs, and the most bands, by length from 2 on."""
     plan, found = mechanism(**PLAN).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
     real, pieces, bands = DeferredList.lengths_of, [], np.zeros(LONGEST - 1, int)
 
@@ -68,7 +69,7 @@ def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
 
 
 def too_many(found, estimated, bands):
-    """Say of each length whether more came out than the choice of cutpoints explains."""
+    """Return for each length whether more grams are spurious than the choice of cutpoints explains."""
     theta = brentq(lambda x: np.expm1(x) - x * (1 + SLACK), 1e-6, 2.0)
     excess = np.array([gamma.isf(FALSE_ALARM, RUNS * each) / theta if each else 0.0 for each in bands])
     return found > (1 + SLACK) * estimated / SHORT + excess
@@ -76,7 +77,7 @@ def too_many(found, estimated, bands):
 
 @pytest.mark.parametrize("mechanism", [vp.NGrams, vp.papers.DPNE])
 def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_empty, monkeypatch):
-    """By default, with screening votes and the second-chance pass, and as published."""
+    """The bound holds for the default, with screening votes and the second-chance pass, and for `DPNE`."""
     found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, mechanism)
     print(mechanism, found / RUNS, estimated / RUNS, bands)
     assert not too_many(found, estimated, bands).any()
@@ -84,13 +85,13 @@ def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_emp
 
 
 def thrice(chance):
-    """A chance that is three times as high, where it can be."""
+    """Return three times a probability, but at most the larger of the probability and `LIKELIEST`."""
     return max(chance, min(3 * chance, LIKELIEST))
 
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
 def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
-    """Of empty ones at the lowest cutpoint three times as many go on; or a third of those below is counted."""
+    """Of empty candidates at the lowest cutpoint three times as many go on, or a third of those below is counted."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))
     if fault == "a third of those below":
@@ -103,7 +104,7 @@ def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
 
 
 def test_a_higher_eta_than_stated_is_caught_where_thresholds_are_published(mostly_empty, monkeypatch):
-    """A threshold for three times eta, while the plan reports the chance of the right one."""
+    """The thresholds are for three times eta, while the plan reports the probability for the correct eta."""
     real = selecting.spurious_hits
     monkeypatch.setattr(selecting, "spurious_hits", lambda who, p, *rest: real(who, min(3 * p, 0.9), *rest))
     assert too_many(*numbers_by_length(mostly_empty, monkeypatch, vp.papers.DPNE))[:2].all()
@@ -111,9 +112,10 @@ def test_a_higher_eta_than_stated_is_caught_where_thresholds_are_published(mostl
 
 @pytest.mark.parametrize("empty", [30, 1000])
 def test_whatever_cutpoint_is_chosen_the_excess_is_bounded(empty):
-    """The worst choice there is, knowing which are empty: its mean excess is at most 1 / (2 a), by 4,000 draws.
+    """The worst choice, given which candidates are empty, has a mean excess of at most 1 / (2 a), in 4,000 draws.
 
-    The excess lies below an exponential variable of rate theta, so the sum is below a Gamma one but for 1e-9.
+    The excess is below an exponential variable of rate theta, so the sum is below a Gamma variable, except with
+    probability 1e-9.
     """
     chances, rng, draws = np.geomspace(0.9, 1e-4, 60), np.random.default_rng(5), 4_000
     for slack in (0.1, SLACK, 1.0):
@@ -123,5 +125,5 @@ def test_whatever_cutpoint_is_chosen_the_excess_is_bounded(empty):
         worst = np.maximum(0.0, (above - (1 + slack) * empty * chances).max(axis=1))
         assert worst.sum() < gamma.isf(FALSE_ALARM, draws) / theta
         assert worst.mean() < 1 / (2 * slack)
-    # With nothing to spare there is no such bound: the worst choice is off by a part of the root of n.
+    # With a = 0 there is no such bound: the excess of the worst choice is of the order of sqrt(n).
     assert (above - empty * chances).max(axis=1).mean() > 0.25 * np.sqrt(empty)

@@ -1,4 +1,4 @@
-"""Candidates that noise alone lifts: the right law, and doubles that agree with eighty digits."""
+"""Tests of candidates that reach a threshold by noise only: exact distribution, doubles against eighty digits."""
 
 import numpy as np
 import pytest
@@ -14,11 +14,11 @@ from voxpop.privacy.sampling import BAND
 from voxpop.privacy.secret import Secret
 
 FALSE_ALARM = 1e-9
-"""Of each comparison of all counts together."""
+"""The probability of a false alarm in each comparison of all counts together."""
 
 
 def are_binomial(hits, trials, chance):
-    """Say whether counts are likely ones, all of them together up to a false alarm."""
+    """Return whether all counts together are plausible for a binomial distribution; false alarm `FALSE_ALARM`."""
     each = FALSE_ALARM / (2 * np.size(hits))
     low, high = binom.ppf(each, trials, chance), binom.isf(each, trials, chance)
     return bool(np.all((hits >= low) & (hits <= high)))
@@ -26,7 +26,7 @@ def are_binomial(hits, trials, chance):
 
 @pytest.mark.parametrize(("count", "chance"), [(50, 0.3), (3, 0.5), (1, 0.01), (400, 0.002)])
 def test_every_number_is_hit_with_the_same_chance_and_independently(count, chance):
-    """Single numbers, and all neighbours together, over 4,000 secrets."""
+    """The test counts single numbers, and all pairs of neighbours together, over 4,000 secrets."""
     runs = 4000
     hits = np.zeros((runs, count), np.int64)
     for run in range(runs):
@@ -41,7 +41,7 @@ def test_every_number_is_hit_with_the_same_chance_and_independently(count, chanc
 
 
 def test_doubles_and_many_digits_give_the_same_hits():
-    """With every gap computed exactly nothing changes, for small and large gaps."""
+    """If every gap is computed exactly, the hits stay the same, for small and large gaps."""
     for count, chance in [(10**5, 1e-3), (10**12, 3e-10), (1000, 0.9), (2**46, 1e-13)]:
         quick, exact = (
             hits_below(count, precise.number(chance), Secret.from_seed(3), "test", band=band).tolist()
@@ -52,7 +52,7 @@ def test_doubles_and_many_digits_give_the_same_hits():
 
 
 def test_supported_candidates_are_left_to_their_own_noise():
-    """Hits on candidates with votes are dropped, whether those pass or not; others stay."""
+    """Hits on candidates with votes are dropped, whether these candidates pass or not; other hits stay."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     everything = spurious_hits(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
     assert everything.size == 81
@@ -70,7 +70,7 @@ def test_supported_candidates_are_left_to_their_own_noise():
 
 
 def test_too_many_candidates_are_refused_with_advice(monkeypatch):
-    """Numbering them safely is part of the proof."""
+    """The proof requires that candidates are numbered safely."""
     monkeypatch.setattr(unsupported, "MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     with pytest.raises(BudgetError, match="lower limit"):

@@ -1,4 +1,4 @@
-"""Levels, bands and thresholds from votes: their laws, their constraints, and what breaks them."""
+"""Tests of levels, bands and thresholds from votes: their distributions, their constraints and detected faults."""
 
 from itertools import pairwise
 
@@ -24,12 +24,12 @@ FALSE_ALARM = 1e-10
 
 
 def pairs_of(words):
-    """All pairs of so many words are candidates."""
+    """Return all pairs of `words` words as candidates."""
     return Candidates.all_valid(Grams.of_tokens(words), words, single=False)
 
 
 def levels_of(vote, weights, runs):
-    """Return the level of every candidate in each run, 0 where it has none."""
+    """Return the level of every candidate in each run, or 0 if it reaches no cutpoint."""
     everything = vote.candidates.names(np.arange(vote.candidates.count))
     held = np.flatnonzero(weights)
     found = np.zeros((runs, everything.size), np.int64)
@@ -42,7 +42,7 @@ def levels_of(vote, weights, runs):
 
 
 def off(found, vote, weights):
-    """Say whether any cutpoint is reached by too many or too few: a false alarm below `FALSE_ALARM` for each test."""
+    """Return whether too many or too few candidates reach a cutpoint; false alarm below `FALSE_ALARM` for each test."""
     tests = len(vote.rules) * np.unique(weights).size
     for weight in np.unique(weights):
         own = found[:, weights == weight]
@@ -55,7 +55,7 @@ def off(found, vote, weights):
 
 
 def test_every_candidate_is_graded_by_the_law_of_its_weight():
-    """Held or not: each cutpoint is reached with the exact probability; false alarm 1e-10."""
+    """Candidates with and without users reach each cutpoint with the exact probability; false alarm 1e-10."""
     vote = ThresholdVote.of(pairs_of(12), RULE, CUTPOINTS)
     weights = np.tile([0, 0, 0, 2 * UNIT, 5 * UNIT, 9 * UNIT], 24)
     assert not off(levels_of(vote, weights, 120), vote, weights)
@@ -63,7 +63,7 @@ def test_every_candidate_is_graded_by_the_law_of_its_weight():
 
 @pytest.mark.parametrize("fault", ["levels of one kind", "another chance", "too few hits"])
 def test_wrong_grades_are_caught(fault, monkeypatch):
-    """Whoever holds nothing always at the lowest cutpoint; too rarely above it; or too few that reach any."""
+    """Candidates without users never go above the lowest cutpoint, go above it too rarely, or reach it too rarely."""
     if fault == "levels of one kind":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(chance * 0))
     if fault == "another chance":
@@ -79,7 +79,7 @@ def test_wrong_grades_are_caught(fault, monkeypatch):
 
 @given(st.lists(st.integers(0, 12 * UNIT), min_size=1, max_size=30), st.integers(0, 99))
 def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
-    """One toss, each threshold decided as if it were the only one."""
+    """One draw decides all thresholds; each decision is the same as for this threshold in a separate rule."""
     secret, names = Secret.from_seed(seed), np.arange(len(weights))
     rules = ThresholdVote.of(None, RULE, CUTPOINTS).rules
     levels = NoisyLevels(rules, secret, "noise")(np.array(weights), names)
@@ -89,7 +89,7 @@ def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
 
 
 def test_the_rule_of_the_plan_is_one_of_the_marks():
-    """So at length 1, and with published thresholds, what is released is what the plan says."""
+    """So length 1, and votes with published thresholds, release candidates by the rule of the plan."""
     vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
     assert vote.rules[0] == RULE
     assert (np.diff(vote.thresholds) > 0).all()
@@ -99,13 +99,13 @@ def test_the_rule_of_the_plan_is_one_of_the_marks():
 
 
 def test_empty_candidates_are_estimated_by_what_stays_below():
-    """A thousand candidates that nobody holds, and as many that all hold."""
+    """Of 2,000 candidates, 1,000 have no users and 1,000 are held by all users."""
     votes = Votes(np.array([[1300, 1010]]), np.array([2000]), np.array([0.3, 0.01]))
     assert votes.empty[0] == pytest.approx(1000, rel=0.01)
 
 
 def forecast_of(words, seed):
-    """Forecasts of all pairs of words."""
+    """Return forecasts of all pairs of words."""
     rng = np.random.default_rng(seed)
     estimates = Estimates(rng.integers(1, 400, words), 0.25)
     return Forecast.of(pairs_of(words), estimates, np.full(words, estimates.total), 0.25)
@@ -113,7 +113,7 @@ def forecast_of(words, seed):
 
 @given(st.integers(3, 40), st.integers(0, 99), st.floats(0.01, 4))
 def test_bands_part_all_candidates(words, seed, least):
-    """Each candidate is in one band, the one that its forecast says; sizes are exact."""
+    """Each candidate is in exactly one band, which its forecast determines, and the sizes are exact."""
     forecast = forecast_of(words, seed)
     bands = bands_of(forecast.valid, forecast, least)
     names = forecast.valid.names(np.arange(forecast.valid.count))
@@ -124,7 +124,7 @@ def test_bands_part_all_candidates(words, seed, least):
 
 
 def naive_estimate(cells, sigma):
-    """The mean, and each gram's part of what is more than noise."""
+    """Keep, of each deviation from the mean, the share of the variance that exceeds the noise."""
     mean = max(sum(cells) / len(cells), sigma / 16)
     spread = sum((x - sum(cells) / len(cells)) ** 2 for x in cells) / len(cells)
     between = max(0.0, spread - sigma**2)
@@ -132,7 +132,7 @@ def naive_estimate(cells, sigma):
 
 
 def test_estimates_are_drawn_to_the_mean_of_their_grade():
-    """As by hand; measurements that are all noise become their mean."""
+    """The estimates equal those of plain loops; measurements that are only noise shrink to their mean."""
     rng = np.random.default_rng(3)
     levels = np.repeat([1, 2], ALIKE)
     cells = np.concatenate([rng.integers(-300, 900, ALIKE), rng.integers(5_000, 90_000, ALIKE)])
@@ -146,14 +146,14 @@ def test_estimates_are_drawn_to_the_mean_of_their_grade():
 
 
 def test_few_grams_of_a_grade_are_taken_with_their_neighbours():
-    """So that a mean is never one of a few."""
+    """Levels with few grams are pooled with their neighbours, so that no mean is taken over a few grams."""
     levels = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
     cells = np.arange(levels.size) * 10
     assert (np.diff(calibrated(cells, levels, 1e9)) == 0).all()
 
 
 def test_bands_that_gave_little_are_left_out_next_time():
-    """From the bottom, up to the first that was worth it; small ones decide nothing."""
+    """Bands are left out from the lowest, up to the first with enough released grams; small bands do not matter."""
     many = np.array([MANY * 10, MANY * 10, 5, MANY * 10])
     assert worthless(many, np.array([3, 4, 0, 900])) == 2
     assert worthless(many, np.array([900, 0, 0, 0])) == 0

@@ -1,4 +1,4 @@
-"""Rounds over public candidates: their cost, candidates of nobody, and neighbours through the code that releases."""
+"""Tests of rounds over public candidates: their cost, candidates without users, and neighbours on the release code."""
 
 from math import fsum
 
@@ -22,7 +22,7 @@ NOBODY = corpus_of([])
 
 
 def tokens(number):
-    """Return so many candidates."""
+    """Return `number` candidates."""
     return pa.array([f"2|{each}|x" for each in range(number)], pa.large_string())
 
 
@@ -35,7 +35,7 @@ def released(rounds, corpus, candidates, secret):
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
 def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
-    """By the noise that runs; thresholds keep the expected number of candidates of nobody, and are no higher."""
+    """The noise that runs spends the square; the thresholds give the expected number of spurious candidates."""
     rounds = plan_known(square, limit, number, 0.5)
     spent = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds)
     assert 0.999 * square < spent <= square
@@ -43,14 +43,17 @@ def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
 
 
 def test_less_noise_than_charged_is_refused(monkeypatch):
-    """Deliberately broken: a tenth less of it."""
+    """Deliberately broken: a tenth less noise."""
     monkeypatch.setattr(known, "sqrt", lambda value: 1.1 * value**0.5)
     with pytest.raises(InternalError, match="less noise"):
         plan_known(0.4, 100, 1000, 0.5)
 
 
 def test_candidates_of_nobody_are_released_as_often_as_stated(monkeypatch):
-    """500 are expected of 100,000, in 3 runs; within 7 deviations, false alarm below 1e-11. Detected: no noise."""
+    """500 of 100,000 are expected in each of 3 runs; the sum is within 7 deviations, false alarm below 1e-11.
+
+    The test also detects a variant without noise.
+    """
     rounds = plan_known(1.0, 100, 100_000, 500)
     found = [len(released(rounds, NOBODY, tokens(100_000), Secret.from_seed(seed))) for seed in range(3)]
     # The bound is within two percent.
@@ -61,7 +64,7 @@ def test_candidates_of_nobody_are_released_as_often_as_stated(monkeypatch):
 
 @given(weight=st.integers(0, 1 << 40), more=st.integers(0, 1 << 40), seed=st.integers(0, 2**32))
 def test_noisy_cells_rise_with_the_weight(weight, more, seed):
-    """With the same draw, exactly: so a candidate with weight is released if its noise alone releases it."""
+    """For the same draw cells rise exactly with the weight, so weight never prevents a release by noise."""
     draws = Secret.from_seed(seed).draws("test", np.arange(50, dtype=np.uint64), 0)
     one, other = (noisy_cells(np.full(50, each), 1.7, 1 << 30, 1 << 20, draws) for each in (weight, weight + more))
     assert (one <= other).all()
@@ -69,7 +72,7 @@ def test_noisy_cells_rise_with_the_weight(weight, more, seed):
 
 @pytest.mark.jit
 def test_those_that_noise_releases_are_released_whoever_holds_them():
-    """Holders only add candidates: 2,000 users who hold some of 20,000, with the same secret."""
+    """With the same secret, 2,000 users who hold some of 20,000 candidates only add released candidates."""
     rounds, candidates = plan_known(1.0, 100, 20_000, 400), tokens(20_000)
     rng = np.random.default_rng(1)
     users = [[[f"2|{each}|x" for each in rng.integers(0, 20_000, 30)]] for _ in range(2000)]
@@ -99,7 +102,7 @@ def recorded(monkeypatch, rounds, corpus, candidates, secret):
 
 
 def farthest(monkeypatch, cases, rounds):
-    """Return the largest change of all weights by one user, over what is charged, and if the same got noise."""
+    """Return the largest squared change of weights by one user, in sigma, and if the same candidates got noise."""
     worst, same, rng = 0.0, True, np.random.default_rng(7)
     for case in range(cases):
         size = int(rng.integers(1, 9))
@@ -107,7 +110,7 @@ def farthest(monkeypatch, cases, rounds):
         users = [
             [[names[each] for each in rng.integers(0, size, rng.integers(1, 12))]] for _ in range(rng.integers(1, 5))
         ]
-        # The additional user holds candidates that nobody else does, too.
+        # The additional user also holds candidates that no other user holds.
         extra = [[*(f"2|own{each}|x" for each in range(rng.integers(0, 3))), *users[0][0]]]
         candidates = pa.array([*names, *(f"2|own{each}|x" for each in range(3)), "2|none|x"], pa.large_string())
         keys = rng.permutation(len(users) + 1).tolist()
@@ -126,7 +129,7 @@ def farthest(monkeypatch, cases, rounds):
 
 
 def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
-    """Through all rounds, on every candidate; and the same candidates get noise with the user and without."""
+    """The sum is over all rounds and candidates; the same candidates get noise with and without the user."""
     square = 0.8
     worst, same = farthest(monkeypatch, 60, plan_known(square, 100, 1000, 0.5))
     assert same
@@ -136,13 +139,13 @@ def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
 
 
 def test_the_search_detects_noise_on_held_candidates_only(monkeypatch):
-    """Deliberately broken: candidates of nobody get none, so who holds one alone is seen."""
+    """Deliberately broken: candidates without users get no noise, so a single user of a candidate is detected."""
     monkeypatch.setattr(known, "_released_by_noise", lambda _, part, __: np.zeros(len(part), np.bool_))
     assert not farthest(monkeypatch, 10, plan_known(0.8, 100, 1000, 0.5))[1]
 
 
 def shown(rounds):
-    """Return how often candidates of no user and of one user are released, over 20,000 of each."""
+    """Return the release rates of candidates of no user and of one user, over 20,000 of each."""
     number = 20_000
     candidates = tokens(number)
     alone = [len(released(rounds, NOBODY, candidates, Secret.fresh())) / number]
@@ -152,9 +155,9 @@ def shown(rounds):
 
 @pytest.mark.jit
 def test_audit_of_candidates_of_one_user(monkeypatch):
-    """A test between nobody and one user has at most the power of one Gaussian shift, and most of it.
+    """A test between no user and one user has at most the power of one Gaussian shift, and most of it.
 
-    Detected: less noise than planned. False alarm below 1e-9.
+    The test detects less noise than planned. False alarm below 1e-9.
     """
     rounds = plan_known(1.0, 100, 20_000, 2_000)
     without, joined = shown(rounds)

@@ -1,4 +1,4 @@
-"""Profiles: which columns, what is released, what it costs, and what is saved."""
+"""Tests of profiles: chosen columns, released values, costs and saved files."""
 
 import datetime
 import json
@@ -29,7 +29,7 @@ QUIET = vp.ReadOptions(progress=False)
 
 
 def orders(users=4000):
-    """Return two orders of each user; a city has one country, and a few cities are rare."""
+    """Return two orders of each user; a quarter of the values of `own` are unique."""
     rng = np.random.default_rng(3)
     city = rng.integers(0, 6, users)
     rows = 2 * users
@@ -56,13 +56,13 @@ def table():
 
 @pytest.fixture(scope="module")
 def profile(table):
-    """Return their profile."""
+    """Return the profile of the orders."""
     joint = [("city", "year"), ("paid", "city", "day")]
     return vp.profile(table, user="customer", text=["note"], joint=joint, budget=BUDGET, options=QUIET, seed=3)
 
 
 def test_values_come_back_with_their_types(profile):
-    """Every value that many users share, and none that one user has."""
+    """All values that many users share are released, and no value of a single user."""
     assert profile.columns["city"].to_list() == ["Delft", "Kiel", "Lund", "Oslo", "Turku", "a|b"]
     assert profile.columns["year"].to_list() == [2024, 2025, 2026]
     assert profile.columns["paid"].to_list() == [False, True]
@@ -77,7 +77,7 @@ def test_values_come_back_with_their_types(profile):
 
 
 def test_columns_are_releases_for_other_software(profile, table):
-    """Filters and "other" by the types of the columns."""
+    """Filters and "other" use the types of the columns."""
     kept = vp.exports.filter(profile.joint["city", "year"], table)
     assert kept.height == table.height
     other = vp.exports.with_other(profile.columns["own"], table)
@@ -86,7 +86,7 @@ def test_columns_are_releases_for_other_software(profile, table):
 
 
 def test_counts_and_cover_are_right_but_for_the_noise(profile, table):
-    """Within 6 standard errors each; fewer than 60 numbers, false alarm below 1e-7."""
+    """All numbers are within 6 standard errors; for fewer than 60 numbers, false alarm below 1e-7."""
     exact = dict(table.group_by("city").agg(pl.col("customer").n_unique()).rows())
     found = profile.counts("city")
     assert found["users"].to_pylist() == sorted(found["users"].to_pylist(), reverse=True)
@@ -105,7 +105,10 @@ def test_counts_and_cover_are_right_but_for_the_noise(profile, table):
 
 
 def test_the_noise_of_cover_is_the_planned_noise(table):
-    """Of 8 columns in 25 profiles; the mean square is within 40 % of the plan's. False alarm below 1e-7."""
+    """For 8 columns in 25 profiles, the mean square of the noise is within 40 % of the plan's.
+
+    The probability of a false alarm is below 1e-7.
+    """
     profiling = vp.Profiling({f"c{number}": "int64" for number in range(8)})
     plan = profiling.plan(BUDGET)
     none = profiling.read(
@@ -122,7 +125,7 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
 
 
 def test_parents_of_released_joint_values_are_released(table):
-    """With one user for most values, joint values of few are found before a single one, or not; parents always are."""
+    """With few users, a joint value may be released before its single values, but these are always released."""
     few = table.head(700)
     for seed in range(4):
         found = vp.profile(few, user="customer", joint="pairs", budget=vp.Budget(1, 1e-6), options=QUIET, seed=seed)
@@ -132,7 +135,7 @@ def test_parents_of_released_joint_values_are_released(table):
 
 
 def test_combinations_with_too_many_candidates_are_left_out(table, monkeypatch):
-    """Cities by year have 18, and the days of cities 60 more; the report says so, and the rest is as usual."""
+    """City and year have 18 candidates, the other combination 60 more; the report shows that it is left out."""
     monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
     joint = [("city", "year"), ("paid", "city", "day")]
     found = vp.profile(table, user="customer", joint=joint, budget=BUDGET, options=QUIET, seed=3)
@@ -142,7 +145,7 @@ def test_combinations_with_too_many_candidates_are_left_out(table, monkeypatch):
 
 
 def test_columns_are_chosen_by_type_and_name():
-    """Whatever the values are: floats, identifiers and lists are left out, and so are none of their values."""
+    """The choice does not depend on values: floats, identifiers and lists are left out."""
     for rows in (1, 500):
         table = pl.DataFrame(
             {
@@ -172,7 +175,7 @@ def test_columns_are_chosen_by_type_and_name():
 
 
 def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
-    """Files, tables of several libraries and a dictionary; CSV declares strings, and `types=` more."""
+    """Sources are files, tables of several libraries and a dictionary; CSV has strings, unless `types=` is given."""
     some = table.select("customer", "city", "year")
     some.write_parquet(tmp_path / "t.parquet")
     some.write_ipc(tmp_path / "t.arrow")
@@ -192,7 +195,7 @@ def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
 
 
 def test_the_plan_is_printed_before_anything_runs(table, capsys):
-    """Its columns, and those that are left out."""
+    """The printed plan shows the columns, and the columns that are left out."""
     vp.profile(table, user="customer", budget=BUDGET)
     printed = capsys.readouterr().err
     assert "city (string), year (int64)" in printed
@@ -200,7 +203,7 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
 
 
 def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
-    """Recomputed from the numbers that run: rounds, counts and cover; the budget is used up to a hundredth."""
+    """The cost is computed from the numbers that run: rounds, counts and cover; over 97 percent of delta is used."""
     for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
         plan = vp.Profiling({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(BUDGET)
         novel, mu = plan.planned.pair()
@@ -222,7 +225,7 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])
 def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
-    """Deliberately broken: cover runs with a third of its noise, or all that follows is charged twice."""
+    """Deliberately broken: cover runs with a third of its noise, or all parts after the rounds are charged twice."""
     if broken == "COVER":
         real = planning.sqrt
         monkeypatch.setattr(planning, "sqrt", lambda value: real(value) / 3)
@@ -234,13 +237,13 @@ def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
 
 
 def test_budgets_that_are_too_small_are_refused():
-    """With the least delta."""
+    """The error states the least delta."""
     with pytest.raises(BudgetError, match="needs a delta of at least"):
         vp.Profiling({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
 
 def test_data_that_were_read_otherwise_are_refused(table):
-    """Words, and keys of other columns: no message quotes them."""
+    """The data are words or keys of other columns, and no message quotes them."""
     plan = vp.Profiling({"city": "string"}).plan(BUDGET)
     other = vp.Profiling({"own": "string"}).read(table, user="customer")
     for data in (vp.read(table, user="customer", items="own"), other):
@@ -249,7 +252,7 @@ def test_data_that_were_read_otherwise_are_refused(table):
 
 
 def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
-    """The contract suffices, cover included; and within a memory limit."""
+    """The engine contract suffices, also for cover, and a memory limit does not change the profile."""
     some = table.head(600)
     profiling = vp.Profiling.of(some, user="customer", text=["note"], joint=[("city", "year")])
     corpus = check_engine(profiling.read(some, user="customer"))
@@ -262,7 +265,7 @@ def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
 
 
 def test_saved_and_loaded(profile, table, tmp_path):
-    """The same profile, with its report; a changed file is refused."""
+    """A loaded profile is equal and has the same report; a changed file is refused."""
     profile.with_metadata(title="Orders").save(tmp_path / "profile")
     again = vp.load(tmp_path / "profile", vp.Profile)
     assert again == profile
@@ -282,7 +285,7 @@ def test_saved_and_loaded(profile, table, tmp_path):
 
 
 def test_columns_of_unusual_names():
-    """Names of counts, a nested user, and a column of both bars and quotes."""
+    """There are a column named like a column of counts, a nested user, and a name with a bar and a quotation mark."""
     rows = [{"id": number} for number in range(2000)]
     table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
     found = vp.profile(table, user="who.id", budget=BUDGET, joint="pairs", options=QUIET, seed=1)
@@ -291,7 +294,7 @@ def test_columns_of_unusual_names():
 
 
 def test_without_counts(table):
-    """More values, and neither counts nor cover."""
+    """Without counts more values are released, and there are neither counts nor cover."""
     found = vp.profile(table, user="customer", budget=BUDGET, counts=False, options=QUIET, seed=1)
     assert found.cover == {}
     assert found.to_arrow().column_names == ["column", "value"]
@@ -303,7 +306,7 @@ def test_without_counts(table):
 
 
 def test_a_ledger_is_charged_once(table, tmp_path):
-    """One entry for everything, and a seed cannot be charged."""
+    """One entry covers the whole profile, and a second profile exceeds the budget."""
     account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
     found = vp.profile(table, user="customer", budget=BUDGET, options=QUIET, ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["profile"]
@@ -313,11 +316,11 @@ def test_a_ledger_is_charged_once(table, tmp_path):
 
 
 def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_path):
-    """Data of another reading; more joint keys than a memory limit allows, for whatever is released of them."""
+    """The cases are data of another reading, and more joint keys than a memory limit allows for any release."""
     account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
     profiling = vp.Profiling.of(table, user="customer", joint="pairs")
     plan, corpus = profiling.plan(BUDGET), check_engine(profiling.read(table, user="customer"))
-    # Enough for all that single keys take, and not for what joint keys may take.
+    # Enough for all single keys, but not for the possible joint keys.
     room = BYTES_OF_ITEM * len(corpus.vocabulary) - 1
     small = corpus.within(MemoryLimit(1 << 30, room, tmp_path))
     for data, error in ((vp.read(table, user="customer", items="own"), InputError), (small, MemoryLimitError)):
@@ -329,7 +332,7 @@ def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_pa
 
 
 def test_hundreds_of_columns(tmp_path):
-    """Three hundred of them, with a memory limit."""
+    """There are 300 columns, and a memory limit."""
     columns = {f"c{number}": [number % 3, number % 5] * 1500 for number in range(300)}
     table = pl.DataFrame({"u": range(3000), **columns})
     limited = vp.ReadOptions(memory="3GiB", progress=False)
@@ -341,7 +344,7 @@ def test_hundreds_of_columns(tmp_path):
 
 
 def test_the_command_line(table, tmp_path, capsys, monkeypatch):
-    """Plan, release, show and verify."""
+    """The commands are plan, profile, show, verify and export."""
     monkeypatch.chdir(tmp_path)
     table.write_parquet("orders.parquet")
     chosen = ["orders.parquet", "--user", "customer", "--text", "note", "--joint", "city,year"]

@@ -1,4 +1,4 @@
-"""Typed keys: one token for one key, whatever bars, backslashes and nulls the table holds; cover row by row."""
+"""Tests of typed keys: each key has one token despite bars, backslashes and nulls in the table; cover row by row."""
 
 import datetime
 from itertools import product
@@ -54,7 +54,7 @@ def decoded(keys, tokens):
 
 @given(rows=ROWS)
 def test_rows_become_the_keys_of_the_reference(rows):
-    """User by user and row by row, in any order within a row; so tokens and keys are in bijection."""
+    """Rows have equal keys, in any order within a row, so tokens and keys are in bijection."""
     corpus = corpus_of(rows)
     keys = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
     assert len(set(keys.values())) == len(keys)
@@ -67,9 +67,10 @@ def test_rows_become_the_keys_of_the_reference(rows):
 
 @given(rows=ROWS, data=st.data())
 def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
-    """All of them, held or not, each once and in parts of any size; and the tokens that a stage keeps are these.
+    """The candidates are all joint keys, held or not, each once, in parts of any size; a stage keeps these tokens.
 
-    Combinations that would be too many with those before them have none, and a stage keeps none of them either.
+    A combination whose candidates exceed the limit together with the previous ones has no candidates, and a stage keeps
+    no tokens of it.
     """
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
@@ -107,7 +108,7 @@ def shared(rows, released):
 
 @given(rows=ROWS, parts=st.integers(1, 5), data=st.data())
 def test_cover_is_that_of_the_reference(rows, parts, data):
-    """However users are cut into parts; each share is rounded down."""
+    """The sums are the same for all divisions of users into parts; each share is rounded down."""
     every = [key for row in rows for key in keys_of_row(row, COLUMNS, TEXTS, ())]
     released = {key for key in every if data.draw(st.booleans())}
     users = {}
@@ -123,7 +124,7 @@ def test_cover_is_that_of_the_reference(rows, parts, data):
 
 
 def farthest(pairs=300):
-    """Return how far one user moves all sums in l2, over the charged root of the number of columns."""
+    """Return the largest l2 change of all sums by one user, over the charged root of the number of columns."""
     rng, worst = np.random.default_rng(5), 0.0
     for _ in range(pairs):
         values = ["x", "y", None][: rng.integers(1, 4)]
@@ -169,13 +170,13 @@ def test_joining_without_escaping_is_detected(monkeypatch):
 
 @pytest.mark.parametrize("joint", [[("a",)], [("a", "a")], [("a", "t")], [("a", "x")], [("a", "b"), ("a", "b")]])
 def test_combinations_that_are_none_are_refused(joint):
-    """One column, one twice, a text, an unknown one, a combination twice."""
+    """The cases are one column, a column twice, a text, an unknown column, and a combination twice."""
     with pytest.raises(InputError, match="different combinations"):
         TypedKeys(KEYS.columns, TEXTS, tuple(joint))
 
 
 def test_a_column_of_another_type_than_planned_is_refused():
-    """Equal spellings of two types would be one key."""
+    """Otherwise, equal spellings of two types would be one key."""
     with pytest.raises(ColumnError, match="holds int32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([1], pa.int32()), pa.array(["x"])])
     with pytest.raises(ColumnError, match="holds date32"):
@@ -183,7 +184,7 @@ def test_a_column_of_another_type_than_planned_is_refused():
 
 
 def test_tokens_of_lists_and_other_tokenizers():
-    """Words of texts by the tokenizer that is named; the empty text has none."""
+    """The named tokenizer splits texts into words; the empty text has no words."""
     keys = TypedKeys((KeyColumn("t", "string"),), ("t",))
     assert keys.tokens([pa.array(["Tea |, tea", None, ""])], "whitespace").to_pylist() == [
         ["0|Tea", "0|\\|,", "0|tea"],

@@ -1,4 +1,4 @@
-"""The tree of contexts: counted like a naive twin, cut cut to max_length steps, smoothed, drawn."""
+"""Tests of the context tree: counts by a reference implementation, truncation to max_length, smoothing, draws."""
 
 from collections import Counter
 from dataclasses import replace
@@ -32,7 +32,7 @@ def grown(users, max_length=5, max_gram=4, epsilon=5000, size=3):
 
 
 def path_of(tree, node):
-    """Where a node lies: the symbols before, the latest first."""
+    """Return the symbols before a node, the latest first."""
     path = []
     while node > 0:
         path.append(int(tree.before[node]))
@@ -41,7 +41,7 @@ def path_of(tree, node):
 
 
 def naive_counts(tree, users, max_length, size=3):
-    """What follows each node's context, step by step and node by node."""
+    """Count the symbols that follow the context of each node, step by step and node by node."""
     children = {(int(tree.parents[node]), int(tree.before[node])): node for node in range(1, tree.nodes)}
     counts = Counter()
     for user in users:
@@ -62,7 +62,7 @@ def naive_counts(tree, users, max_length, size=3):
 @settings(max_examples=60)
 @given(SEQUENCES, st.integers(1, 4), st.integers(1, 40))
 def test_counts_are_those_of_the_reference_implementation(users, max_gram, copies):
-    """With hardly any noise every node counts what follows its context, and "others" what is in no other child."""
+    """With hardly any noise, nodes count the symbols after their contexts; "others" has contexts in no other child."""
     users = users * copies
     tree = grown(users, max_gram=max_gram)
     counts = naive_counts(tree, users, 5)
@@ -71,24 +71,24 @@ def test_counts_are_those_of_the_reference_implementation(users, max_gram, copie
 
 
 def test_the_end_behind_max_length_symbols_is_no_step():
-    """A full sequence has max_length steps, a shorter one of n symbols n + 1."""
+    """A full sequence has max_length steps; a shorter one of n symbols has n + 1."""
     assert grown([[0, 1, 2, 0, 1]] * 7, max_gram=1).counts.sum() == 35
     assert grown([[0, 1, 2, 0]] * 7, max_gram=1).counts.sum() == 35
 
 
 def test_frequent_contexts_are_longer():
-    """Where a context is frequent it is told apart by what is before it; rare ones are counted together."""
+    """Frequent contexts are split by the symbol before them; rare contexts are counted together."""
     size = 100
     tree = grown([[0, 1, 0, 1, 0]] * 500, epsilon=500, size=size)
     paths = {tuple(path_of(tree, node)) for node in range(tree.nodes)}
     assert {(0,), (1,), (size,), (0, 1), (1, 0), (0, size), (OTHERS,)} <= paths
-    # Of 100 symbols the 98 that nobody has are in no context.
+    # Of 100 symbols, the 98 without users are in no context.
     assert {symbol for path in paths for symbol in path} == {0, 1, size, OTHERS}
     assert not any(size in path[:-1] or OTHERS in path[:-1] for path in paths)
 
 
 def test_smoothed_chances_add_up(model):
-    """At every node, all at least 0, and no sequence is empty."""
+    """At every node all are at least 0, and no sequence is empty."""
     smoothed = smooth(model.tree)
     assert smoothed.chances.min() >= 0
     assert smoothed.chances.sum(axis=1) == pytest.approx(1)
@@ -97,7 +97,7 @@ def test_smoothed_chances_add_up(model):
 
 
 def test_where_noise_drowns_counts_the_shorter_context_stays():
-    """With a scale far beyond the counts, longer contexts have the chances of their parents; with none, their own."""
+    """At a scale far above the counts, longer contexts have the probabilities of their parents; else their own."""
     rng = np.random.default_rng(0)
     alike = np.array([4000, 3000, 2000, 1000])
     own = np.stack([np.roll(alike, shift) // 2 for shift in (1, 2)] * 4)
@@ -116,7 +116,7 @@ def test_where_noise_drowns_counts_the_shorter_context_stays():
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-50, 400), st.floats(0.01, 200), st.floats(0.5, 100), st.floats(0.01, 0.99))
 def test_quantiles_are_those_of_integrals(noisy, expected, scale, level):
-    """The closed forms agree with sums over a fine grid: below the quantile lies that share of the posterior."""
+    """The closed forms agree with sums over a fine grid: the posterior below the quantile has the given share."""
     edges, weights = np.array([0.0, 0.5, 1.0, 2.0, 5.0]), np.array([[0.1, 0.4, 0.3, 0.2]])
     one = lambda value: np.array([value])  # noqa: E731
     found = count_quantiles(one(noisy), one(expected), one(scale), edges, weights, np.zeros(1, int), one(level))[0]
@@ -125,13 +125,13 @@ def test_quantiles_are_those_of_integrals(noisy, expected, scale, level):
     distance = np.abs(noisy - ratio * expected) / scale
     density = density * np.exp(-(distance - distance.min()))
     below = np.append(0.0, np.cumsum(density) / density.sum())
-    # Where the density is high a step of the grid holds much: the share is between those of the steps around.
+    # At high density one step of the grid has a large share: the level is between those of the adjacent steps.
     place = np.searchsorted(ratio, found / expected)
     assert below[max(place - 1, 0)] - 1e-3 <= level <= below[min(place + 1, ratio.size)] + 1e-3
 
 
 def naive_fit(noisy, expected, scale, edges, weights, rounds, smoothings):
-    """Expectation maximisation with smoothing, the likelihood of a cell being a sum over a fine grid."""
+    """Run expectation maximisation with smoothing; the likelihood of a cell is a sum over a fine grid."""
     parts = 4000
     inside = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) + 0.5) / parts
     like = np.array(
@@ -155,7 +155,7 @@ def naive_fit(noisy, expected, scale, edges, weights, rounds, smoothings):
     st.integers(0, 3),
 )
 def test_fitted_ratios_are_those_of_the_reference_implementation(bins, rounds, smoothings):
-    """Few bins and many, with and without smoothing; the weights stay weights."""
+    """There are few or many bins, with and without smoothing; the weights add up to 1."""
     noisy, expected, scale = np.array(bins).T
     edges, weights = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.3, 0.1])
     fitted = fit_ratios(noisy, expected, scale, edges, weights, rounds, smoothings)
@@ -173,7 +173,7 @@ SHAPES = {
 
 
 def one_level(shape, scale, seed):
-    """A tree of its root: 100,000 steps of a shape and 5,000 ends, with Laplace noise."""
+    """Return exact counts and a tree of its root: 100,000 steps of a shape and 5,000 ends, with Laplace noise."""
     rng = np.random.default_rng(seed)
     exact = np.append(100_000 * shape / shape.sum(), 5_000)
     counts = np.round(exact + rng.laplace(0, scale, exact.size)).astype(np.int64)
@@ -185,9 +185,10 @@ def one_level(shape, scale, seed):
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("scale", [50, 500])
 def test_what_symbols_have_in_common_takes_noise_away(name, scale):
-    """How often symbols occur at all: nearer to the truth than cutting counts off at 0, and as many in sum.
+    """Smoothed counts are as close to the truth as counts cut off at 0, much closer for large noise, and add up.
 
-    Over 20 fixed seeds; a sum of counts is off by noise of deviation scale (2 width)^(1/2), seven of which are allowed.
+    There are 20 fixed seeds. The noise of a sum of counts has the deviation scale (2 width)^(1/2); seven deviations are
+    allowed.
     """
     ours, cut = [], []
     for seed in range(20):
@@ -204,10 +205,10 @@ def test_what_symbols_have_in_common_takes_noise_away(name, scale):
 
 @pytest.mark.jit
 def test_draws_of_the_root_spread_as_noise_does():
-    """Where counts stand far above the noise, what they may have been is the count and noise of that deviation.
+    """If counts are far above the noise, a bootstrap draw is the count plus noise of the same deviation.
 
-    The deviation of 400 draws of 17 symbols each; the mean square of a Laplace number of variance 2 has the deviation
-    (20 / n)^(1/2), n = 6,800 here, seven of which are 0.38.
+    There are 400 draws of 17 symbols each. The mean square of n Laplace numbers of variance 2 has the deviation (20 /
+    n)^(1/2); for n = 6,800, seven deviations are 0.38.
     """
     shape = np.arange(17, 34)
     _, tree = one_level(shape, 20.0, 1)
@@ -221,7 +222,7 @@ def test_draws_of_the_root_spread_as_noise_does():
 @pytest.mark.parametrize("name", ["model", "symbols_alone"])
 @pytest.mark.parametrize(("novelty", "repeats"), [(2.0, 0.0), (NEVER, 0.0), (2.0, 0.4)])
 def test_draws_follow_the_model(name, novelty, repeats, request):
-    """Sequences of up to four symbols come as often as their probabilities say (false alarm below 1e-9)."""
+    """The frequencies of sequences of up to four symbols agree with their probabilities (false alarm below 1e-9)."""
     n = 200_000
     model = replace(request.getfixturevalue(name))
     fit = replace(model._sampler.fit, novelty=novelty, repeats=repeats)
@@ -240,7 +241,7 @@ def test_draws_follow_the_model(name, novelty, repeats, request):
 
 @pytest.mark.jit
 def test_the_model_resembles_the_data(visits, model):
-    """Numbers of users, beginnings, lengths."""
+    """The number of users, the beginnings and the lengths agree."""
     assert model.sequences == pytest.approx(6000, rel=0.1)
     assert dict(model.next().iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
     drawn = model._sampler.draw(np.arange(20_000, dtype=np.uint64))
@@ -250,7 +251,7 @@ def test_the_model_resembles_the_data(visits, model):
 
 
 def test_the_table_says_what_was_released(model):
-    """One row for each node and symbol, with its integer count; estimates at least 0."""
+    """The table has one row for each node and symbol, with its integer count; estimates are at least 0."""
     frame = model.to_polars()
     assert frame.columns == ["gram", "begins", "others", "ends", "count", "estimate", "scale"]
     assert len(frame) == len(model) == model.tree.counts.size

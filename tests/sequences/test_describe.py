@@ -1,4 +1,4 @@
-"""What the report draws of how sessions go."""
+"""Tests of the charts of sessions in the report."""
 
 import numpy as np
 import polars as pl
@@ -14,12 +14,12 @@ END = "⟨end⟩"
 
 @pytest.fixture(scope="module")
 def model(visits):
-    """A model of contexts of the visits that the other tests have."""
+    """Return a model of contexts of the common fixture of visits."""
     return vp.Sequences(max_length=8, max_gram=3, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
 
 
 def test_charts_are_the_answers(model):
-    """Bars are what the same questions return: page and command line cannot differ."""
+    """Bars equal the results of the same queries, so the page and the command line agree."""
     drawn = charts_of(model, END)
     starts = {row["symbol"]: row for row in model.starting().to_dicts()}
     for bar in drawn["starts"]:
@@ -33,7 +33,7 @@ def test_charts_are_the_answers(model):
 
 
 def test_the_table_of_transitions_is_that_of_the_answers(model):
-    """With every symbol a row of its own, cells are the rounded shares, and no column is left for others."""
+    """If every symbol has a row, cells are the rounded shares, and there is no column for other symbols."""
     table = charts_of(model, END)["transitions"]
     assert set(table["columns"]) == {*PAGES, END}
     shares = {(row["from"], row["symbol"] or END): row["share"] for row in model.transitions().to_dicts()}
@@ -45,7 +45,7 @@ def test_the_table_of_transitions_is_that_of_the_answers(model):
 
 
 def test_symbols_without_a_row_are_one_column_together(model):
-    """Their shares are summed, and each row is 1 in all."""
+    """Their shares are summed, and each row adds up to 1."""
     share, low, high = model._queries.transitions_among([0, 2], 0.9)
     whole = model._queries.transitions_among([0, 1, 2, 3], 0.9)[0]
     np.testing.assert_allclose(share[:, :2], whole[[0, 2]][:, [0, 2]])
@@ -58,7 +58,7 @@ def test_symbols_without_a_row_are_one_column_together(model):
 
 @pytest.mark.jit
 def test_many_symbols_and_odd_ones():
-    """Beyond twenty symbols the rest is one column; what cannot be seen or is too long is written so that it can be."""
+    """Symbols beyond twenty share one column; names that are invisible or too long get a readable form."""
     symbols = [f"page{number}" for number in range(28)] + ["turn\u202ed", "x" * 60]
     rows = pl.DataFrame({"who": range(900), "pages": [[symbols[i % 30], symbols[(i * 7) % 30]] for i in range(900)]})
     corpus = read_engine(rows, user="who", sequence="pages")
@@ -72,14 +72,14 @@ def test_many_symbols_and_odd_ones():
 
 
 def test_a_model_of_very_many_counts_is_saved_at_once(model, monkeypatch):
-    """What would take longer to ask than to release is not drawn."""
+    """Charts that would take longer than the release are not drawn."""
     monkeypatch.setattr("voxpop.mechanisms.sequences.describe.MOST_COUNTS", model.tree.counts.size - 1)
     assert charts_of(model, END) == {}
 
 
 @pytest.mark.jit
 def test_the_report_has_them_for_a_loaded_model_too(model, tmp_path):
-    """Saved, loaded and saved again, the page is the same to the byte."""
+    """If a model is saved, loaded and saved again, the page is the same to the byte."""
     model.save(tmp_path / "one")
     vp.load(tmp_path / "one", vp.SequenceModel).save(tmp_path / "two")
     pages = [(tmp_path / name / "report.html").read_bytes() for name in ("one", "two")]

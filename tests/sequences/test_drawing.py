@@ -1,4 +1,4 @@
-"""Sequences drawn together: as by the reference implementation, each by the model, and counts that vary little."""
+"""Tests of sequences drawn together: reference implementation, distribution of each, low variance of counts."""
 
 from collections import Counter
 from dataclasses import replace
@@ -34,7 +34,7 @@ def listed(drawn):
     st.tuples(st.sampled_from([*LEAST_NOVELTY, 4.0, NEVER]), st.sampled_from([0.0, 0.3, 0.98])),
 )
 def test_drawn_as_by_loops(model, symbols_alone, alone, number, seed, copies):
-    """Every symbol is that of the reference implementation."""
+    """Every symbol equals the one of the reference implementation."""
     sampler = sampler_of(symbols_alone if alone else model, *copies)
     tree = sampler.tree
     seeds = np.random.default_rng(seed).integers(0, 2**64, number, dtype=np.uint64)
@@ -49,7 +49,7 @@ def test_drawn_as_by_loops(model, symbols_alone, alone, number, seed, copies):
     numbers = [lambda state=state: uniform(state) for state in states]
     naive = draw_together(chances, sampler.fit.ends, copies, numbers, lambda: uniform(shared))
     drawn = listed(sampler.draw(seeds))
-    # Chances are differences of running sums, so a boundary may be off by a rounding error: about one draw in 1e12.
+    # Probabilities are differences of running sums, so a boundary may have a rounding error: one draw in about 1e12.
     assert drawn == naive
 
 
@@ -70,7 +70,7 @@ def test_each_sequence_follows_the_model(name, request):
 
 
 def spread_of_counts(sampler):
-    """Return the variance of the counts of first pairs in 60 draws, relative to that of independent sequences."""
+    """Return the variance of counts of first pairs in 60 draws, relative to the variance for independent sequences."""
     size, counts = 1_000, []
     for run in range(60):
         seeds = np.random.default_rng(run).integers(0, 2**64, size, dtype=np.uint64)
@@ -82,9 +82,9 @@ def spread_of_counts(sampler):
 
 @pytest.mark.jit
 def test_counts_vary_less_than_those_of_independent_sequences(model, monkeypatch):
-    """Less than a quarter as much; numbers that are not spread, a broken variant, give the variance of independence.
+    """Counts vary less than a quarter as much; a broken variant without spreading has the variance of independence.
 
-    Each of 16 variances of 60 counts has a relative deviation of 0.18, seven of which, of their mean, are below 0.5.
+    Each of 16 variances of 60 counts has a relative deviation of 0.18; seven deviations of their mean are below 0.5.
     """
     sampler = sampler_of(model, NEVER)
     assert spread_of_counts(sampler) < 0.25
@@ -94,7 +94,7 @@ def test_counts_vary_less_than_those_of_independent_sequences(model, monkeypatch
 
 
 def test_more_steps_than_are_drawn_together(model, monkeypatch):
-    """Pieces are drawn one after the other; nothing is lost, and no sequence is a draw of nothing."""
+    """Drawing in pieces, one after the other, loses no sequence; a draw without seeds is empty."""
     seeds = np.arange(25, dtype=np.uint64)
     monkeypatch.setattr(drawing, "MOST_TOGETHER", 10 * model._sampler.max_length)
     pieces = [listed(model._sampler.draw(seeds[start : start + 10])) for start in (0, 10, 20)]
@@ -104,7 +104,7 @@ def test_more_steps_than_are_drawn_together(model, monkeypatch):
 
 @given(st.integers(1, 2_000), st.integers(0, 2**64 - 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_every_run_is_spread_evenly(size, seed, start, low, high):
-    """Of a run of numbers, the share in an interval is its length, up to a logarithm over their number."""
+    """The number of elements of a run in an interval is the expected one, up to 3 + log2(size)."""
     low, high = sorted((low, high))
     found = drawing._spread(size, np.array([seed], np.uint64))[int(start * size) :]
     held = ((found >= low) & (found < high)).sum()

@@ -1,4 +1,4 @@
-"""An alphabet found on the way: one budget, one guarantee."""
+"""Tests of releases that find their alphabet: one budget, one guarantee."""
 
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ PAGES = ["home", "news", "sport", "weather"]
 
 
 def test_one_call_finds_the_alphabet_and_counts(visits):
-    """The guarantee is the whole budget's, and the alphabet is what was found."""
+    """The guarantee covers the whole budget, and the model has the alphabet that was found."""
     model = vp.Sequences(max_length=8, max_gram=3, alphabet="find").release(visits, vp.Budget(4, 1e-6))
     assert list(model.alphabet) == PAGES
     assert model.guarantee == vp.Guarantee(4, 1e-6)
@@ -29,7 +29,7 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
 
 @given(st.floats(1e-3, 1e3))
 def test_both_steps_spend_no_more_than_the_budget(epsilon):
-    """In exact fractions, and hardly less."""
+    """In exact fractions the sum is at most the budget, and hardly less."""
     plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
     spent = Fraction(plan.finding.epsilon) + Fraction(plan.counting.epsilon)
     assert spent <= Fraction(epsilon)
@@ -38,7 +38,7 @@ def test_both_steps_spend_no_more_than_the_budget(epsilon):
 
 
 def test_finding_needs_a_delta_and_users(visits):
-    """Without delta no token can be found; without enough users none is."""
+    """Without delta no token can be found; with too few users for the budget no token is found."""
     with pytest.raises(vp.errors.BudgetError, match="delta"):
         vp.Sequences(alphabet="find").plan(vp.Budget(1))
     with pytest.raises(vp.errors.InputError, match="no alphabet"):

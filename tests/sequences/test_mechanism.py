@@ -1,4 +1,4 @@
-"""The public face: fields, alphabets, plans, one sequence per user, composition."""
+"""Tests of the public interface: fields, alphabets, plans, one sequence per user, and composition."""
 
 import numpy as np
 import polars as pl
@@ -32,31 +32,31 @@ PAGES = ["home", "news", "sport", "weather"]
     ],
 )
 def test_fields_out_of_range_are_refused(fields, words):
-    """Each refusal names the field and says what to do."""
+    """Each error names the field and the correction."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.Sequences(**fields)
 
 
 def test_a_missing_alphabet_is_refused_with_the_way_out(visits):
-    """The configuration alone is fine; planning and releasing say that the alphabet must be public."""
+    """The configuration is valid without an alphabet; plans and releases require a public one."""
     bare = vp.Sequences(max_length=20, max_gram=5)
     for call in (lambda: bare.plan(vp.Budget(1)), lambda: bare.release(visits, vp.Budget(1))):
         with pytest.raises(vp.errors.InputError, match="public") as refusal:
             call()
         assert 'alphabet="find"' in str(refusal.value)
-        assert "home" in str(refusal.value)  # of the message's own example
+        assert "home" in str(refusal.value)  # in the example of the message
     assert bare.to_dict()["alphabet_size"] is None
 
 
 def test_the_order_of_the_alphabet_does_not_matter(visits):
-    """Symbols are numbered by their bytes, so two orders make one mechanism and one release."""
+    """Symbols are numbered by their bytes, so two orders give equal mechanisms and equal releases."""
     one, other = (vp.Sequences(4, 3, alphabet=order) for order in (PAGES, PAGES[::-1]))
     assert one == other
     assert one.release(visits, vp.Budget(1), seed=1) == other.release(visits, vp.Budget(1), seed=1)
 
 
 def test_an_alphabet_from_a_release_and_what_both_cost(visits):
-    """A set-union release is taken as it is, and the composed guarantee adds up both."""
+    """A set-union release can be the alphabet, and the composed guarantee adds up both costs."""
     words = vp.SetUnion(limit=4).release(visits, vp.Budget(1, 1e-6))
     model = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2))
     assert list(model.alphabet) == PAGES
@@ -68,7 +68,7 @@ def test_an_alphabet_from_a_release_and_what_both_cost(visits):
 
 
 def test_the_plan_states_the_numbers_before_any_data():
-    """Lengths get 0.05 / sqrt(epsilon), distinct and repeated symbols 15 % of the rest at most, then the root."""
+    """Lengths get 0.05 / sqrt(epsilon), distinct and repeated symbols at most 15 % of the rest; the root is next."""
     plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
     left = (1 - 0.071) * 0.85
     assert plan.to_dict()["scale_of_lengths"] == pytest.approx(1 / (0.5 * 0.071))
@@ -83,7 +83,7 @@ def test_the_plan_states_the_numbers_before_any_data():
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e5])
 def test_budgets_that_make_no_sense_are_refused(epsilon):
-    """Too small for integers of 64 bits, or too large to protect anybody."""
+    """Epsilon is too small for integers of 64 bits, or too large to protect any user."""
     with pytest.raises(vp.errors.BudgetError, match="epsilon"):
         vp.Sequences(alphabet=["a"]).plan(vp.Budget(epsilon))
 
@@ -114,7 +114,7 @@ USERS = st.lists(
 
 @given(USERS, st.integers(1, 8))
 def test_concatenated_sequences(users, most):
-    """All of a user's documents in order, strangers left out, then cut; users without a symbol are absent."""
+    """All documents of a user are joined without unknown symbols, then cut; users without a symbol are absent."""
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     corpus = read_engine(
         pl.DataFrame(rows, schema={"who": pl.Int64, "what": pl.List(pl.String)}, orient="row"),
@@ -128,7 +128,7 @@ def test_concatenated_sequences(users, most):
 
 @given(USERS, st.integers(1, 8), st.integers(0, 1000))
 def test_sampled_sequences(users, most, seed):
-    """One of a user's documents that hold a symbol, cut; other users do not change which."""
+    """One of a user's documents with a symbol is drawn and cut; other users do not affect the choice."""
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     schema = {"who": pl.Int64, "what": pl.List(pl.String)}
     corpus = read_engine(pl.DataFrame(rows, schema=schema, orient="row"), user="who", sequence="what")
@@ -155,7 +155,7 @@ def test_documents_are_sampled_evenly():
 
 @pytest.mark.jit
 def test_a_large_alphabet_keeps_what_occurs(visits):
-    """Of fifty thousand symbols four occur: they take most of the model, at a noise scale of 40 for each symbol."""
+    """Four of fifty thousand symbols occur and get most of the probability, at a noise scale of 40 for each symbol."""
     alphabet = PAGES + [f"word {number}" for number in range(50_000)]
     model = vp.Sequences(8, 3, alphabet=alphabet).release(visits, vp.Budget(4), seed=1)
     first = dict(model.next().iter_rows())

@@ -1,4 +1,4 @@
-"""What a model does: chances that add up, draws that follow them, tables, files."""
+"""Tests of a sequence model: probabilities that add up, draws that follow them, tables and files."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
 
 
 def test_probabilities_after_every_context_add_up_to_one(model):
-    """At every node of the tree and for every prefix."""
+    """The sums are taken at every node of the tree and for every prefix of at most three symbols."""
     smoothed = model._sampler.smoothed
     assert smoothed.chances.min() >= 0
     assert smoothed.chances.sum(axis=1) == pytest.approx(1)
@@ -37,7 +37,7 @@ def test_probabilities_after_every_context_add_up_to_one(model):
 
 
 def test_probabilities_of_all_sequences_add_up_to_one(visits):
-    """Over every sequence of at most three symbols, none empty."""
+    """The sum is over all sequences of at most three symbols; the empty sequence has probability 0."""
     short = vp.Sequences(max_length=3, max_gram=3, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)
     every = itertools.chain.from_iterable(itertools.product(PAGES, repeat=n) for n in range(4))
     assert sum(short.probability(each) for each in every) == pytest.approx(1, abs=1e-9)
@@ -49,7 +49,7 @@ def test_probabilities_of_all_sequences_add_up_to_one(visits):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("novelty", LEAST_NOVELTY)
 def test_probabilities_add_up_to_one_with_as_many_copies_as_there_can_be(visits, novelty):
-    """With single symbols only, where the latest place is left out of the urn."""
+    """The model has single symbols only, and the latest place is left out of the urn."""
     sampler = vp.Sequences(max_length=3, max_gram=1, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)._sampler
     sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
     every = itertools.chain.from_iterable(itertools.product(range(len(PAGES)), repeat=n) for n in range(1, 4))
@@ -58,7 +58,7 @@ def test_probabilities_add_up_to_one_with_as_many_copies_as_there_can_be(visits,
 
 @pytest.mark.jit
 def test_draws_follow_the_probabilities(model):
-    """Each short sequence is drawn as often as the model says (false alarm below 1e-9)."""
+    """The frequency of each short sequence agrees with its probability (false alarm below 1e-9)."""
     n = 200_000
     drawn = model.sample(n, seed=4)
     assert drawn.columns == ["user", "sequence"]
@@ -73,13 +73,13 @@ def test_draws_follow_the_probabilities(model):
 
 
 def test_a_seed_repeats_the_draws_and_none_does_not(model):
-    """The same seed and number draw the same sequences; no seed draws others."""
+    """The same seed and number give the same sequences; draws without a seed differ."""
     assert model.sample(50, seed=1).equals(model.sample(50, seed=1))
     assert not model.sample(50).equals(model.sample(50))
 
 
 def test_save_and_load(model, tmp_path):
-    """What is loaded is equal, also after replacing an earlier model, and its plan cannot run."""
+    """A loaded model equals the saved one, also if it replaced an earlier model, and its plan cannot run."""
     model.save(tmp_path / "model")
     model.save(tmp_path / "model")
     again = vp.load(tmp_path / "model", vp.SequenceModel)
@@ -93,7 +93,7 @@ def test_save_and_load(model, tmp_path):
 
 
 def test_damage_is_noticed(model, tmp_path):
-    """A changed file, a missing file and a folder of something else are refused."""
+    """A changed file, a missing file and a folder with other files are refused."""
     model.save(tmp_path / "model")
     grams = tmp_path / "model" / "grams.parquet"
     grams.write_bytes(grams.read_bytes()[:-1] + b"x")
@@ -112,7 +112,7 @@ def test_damage_is_noticed(model, tmp_path):
 
 @pytest.fixture(scope="module")
 def saved(model, tmp_path_factory):
-    """Return a folder that holds the model."""
+    """Return a folder with the saved model."""
     model.save(folder := tmp_path_factory.mktemp("saved") / "model")
     return folder
 
@@ -120,7 +120,7 @@ def saved(model, tmp_path_factory):
 @pytest.mark.parametrize("column", ["parent", "before", "scale", "counts"])
 @pytest.mark.parametrize("value", [None, "x"])
 def test_a_forged_table_is_refused(saved, tmp_path, column, value):
-    """With the right checksum, but columns of nulls or of another type."""
+    """The checksum is correct, but a column contains nulls or has another type."""
     folder = shutil.copytree(saved, tmp_path / "model")
     table = pq.read_table(folder / "grams.parquet")
     forged = pa.array([value] * len(table))
@@ -133,7 +133,7 @@ def test_a_forged_table_is_refused(saved, tmp_path, column, value):
 
 
 def test_wrong_calls_are_explained(model):
-    """Numbers out of range and prefixes of strangers are refused; a string is no sequence."""
+    """Numbers out of range, prefixes with unknown symbols, and a string instead of a sequence are refused."""
     for n in (0, True, 1.5, "3"):
         with pytest.raises(vp.errors.InputError, match="whole number"):
             model.sample(n)
@@ -144,7 +144,7 @@ def test_wrong_calls_are_explained(model):
 
 
 def test_nothing_released_is_said(model):
-    """Without a count above 0 there is nothing to draw from."""
+    """A model without a count above 0 refuses to draw."""
     empty = replace(model, tree=replace(model.tree, counts=np.minimum(model.tree.counts, 0)))
     for call in (lambda: empty.sample(1), empty.next):
         with pytest.raises(vp.errors.InputError, match="nothing to draw from"):
@@ -152,7 +152,7 @@ def test_nothing_released_is_said(model):
 
 
 def test_next_has_intervals_on_request(model):
-    """The same probabilities, with and without intervals."""
+    """The probabilities are the same with and without intervals."""
     plain, sure = model.next(["home"]), model.next(["home"], level=0.9)
     assert plain.columns == ["symbol", "probability"]
     assert sure.columns == ["symbol", "probability", "error", "low", "high"]
@@ -160,7 +160,7 @@ def test_next_has_intervals_on_request(model):
 
 
 def test_whole_numbers_name_symbols():
-    """`voxpop.read` turns whole numbers into strings, and queries take them as they were."""
+    """`voxpop.read` converts whole numbers to strings, and queries accept the whole numbers."""
     rows = pl.DataFrame({"who": range(900), "pages": [[1, 2], [1], [2, 1]] * 300})
     corpus = read_engine(rows, user="who", sequence="pages")
     model = vp.Sequences(max_length=3, alphabet=["1", "2"]).release(corpus, vp.Budget(4), seed=1)
@@ -169,7 +169,7 @@ def test_whole_numbers_name_symbols():
 
 
 def test_a_model_of_an_earlier_version_is_refused(model, tmp_path):
-    """Its counts have another meaning."""
+    """The counts of the earlier format have another meaning."""
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(path.read_text().replace('"format_version": 4', '"format_version": 3'))
@@ -178,7 +178,7 @@ def test_a_model_of_an_earlier_version_is_refused(model, tmp_path):
 
 
 def test_releases_depend_on_the_secret_alone(visits):
-    """A seed repeats a release; without one two releases differ."""
+    """A seed repeats a release; two releases without a seed differ."""
     sequences = vp.Sequences(max_length=5, max_gram=3, alphabet=PAGES)
     assert sequences.release(visits, vp.Budget(1), seed=5) == sequences.release(visits, vp.Budget(1), seed=5)
     assert sequences.release(visits, vp.Budget(1)) != sequences.release(visits, vp.Budget(1))

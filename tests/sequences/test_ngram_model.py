@@ -1,4 +1,4 @@
-"""The variable-length n-gram model (CAC12) against its reference implementation, and the examples of the paper."""
+"""Tests of the variable-length n-gram model (CAC12) against a reference implementation and the paper's examples."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -23,13 +23,13 @@ PAGES = ["home", "news", "sport", "weather"]
 
 
 def laid_out(sequences, size):
-    """Sequences of letters as the kernels take them."""
+    """Return sequences of letters in the format of the kernels."""
     flat = [symbol for each in sequences if each for symbol in [*(ALPHABET.index(x) for x in each), size]]
     return np.array(flat, np.int32)
 
 
 def grams_of(tree):
-    """Each entry's gram as the reference implementation writes it."""
+    """Return the gram of each entry in the format of the reference implementation."""
     symbols, sizes = gram_symbols(tree)
     starts = np.cumsum([0, *sizes])
     names = [tuple(ALPHABET[s] for s in symbols[a:b]) for a, b in pairwise(starts)]
@@ -48,7 +48,7 @@ def collections():
     )
 
 
-@example((3, ["b", "b", "abbab", "abbcc"], 1), Fraction(5), 5, 4, 205712)  # a total that is a sum but for its last bit
+@example((3, ["b", "b", "abbab", "abbcc"], 1), Fraction(5), 5, 4, 205712)  # a total equals a sum except in its last bit
 @settings(max_examples=150)
 @given(
     collections(),
@@ -58,7 +58,7 @@ def collections():
     st.integers(0, 10**6),
 )
 def test_the_tree_is_the_one_of_the_theory(collection, epsilon, max_length, max_gram, seed):
-    """Same grams, same noisy counts, same consistent counts and same scales as loops over dicts and fractions."""
+    """Grams, noisy counts, consistent counts and scales equal the results of loops over dicts and fractions."""
     size, sequences, copies = collection
     sequences = [naive.truncate(each, ALPHABET[:size], max_length) for each in sequences * copies]
     secret = Secret.from_seed(seed)
@@ -82,7 +82,7 @@ def test_the_tree_is_the_one_of_the_theory(collection, epsilon, max_length, max_
 
 
 def test_counts_are_occurrences():
-    """A gram that occurs twice in one sequence counts twice: 6 in 5 sequences, as in the paper; no lone end mark."""
+    """A gram that occurs twice in a sequence counts twice: 6 in 5 sequences, as in the paper; (END,) is no gram."""
     sequences = ["abcab", "ab", "cab", "abc", "ab"]
     counts = naive.count_grams(sequences, 5)
     assert counts["a", "b"] == 6
@@ -106,7 +106,7 @@ FIGURE = {
 
 
 def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
-    """Epsilon/5 at the root; then 4/5 for I1, predicted to end at once, and 2/5 for I2 and I3, predicted two levels."""
+    """The root gets epsilon/5; I1 gets 4/5 for one predicted level, I2 and I3 get 2/5 for two predicted levels."""
     paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
     root = paths.spend(0, Fraction(1, 5))
     assert paths.shares[root].own == Fraction(1, 5)
@@ -118,7 +118,7 @@ def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
 
 
 def test_the_last_level_of_figure_1_differs_as_the_errata_say():
-    """The figure gives I2-I3 and I3-I1 all that is left; by the stated formula they are predicted 2 and 3 levels.
+    """The figure gives I2-I3 and I3-I1 the whole rest; by the stated formula 2 and 3 levels are predicted for them.
 
     The Markov neighbours are I3 (4 of 9 go to I1) and I1 (all go to I2).
     """
@@ -127,7 +127,7 @@ def test_the_last_level_of_figure_1_differs_as_the_errata_say():
 
 
 def test_the_consistent_counts_of_figure_1():
-    """I2-I3 has the chances 4/7, 0, 1/7, 2/7, as the paper says, and v13 (I3-I1-I2) half of its parent's count."""
+    """I2-I3 has probabilities 4/7, 0, 1/7, 2/7 as in the paper; v13 (I3-I1-I2) has half the count of its parent."""
     tree = plant(_level([-1], [""]))
     tree, _ = grow(tree, _level([0, 1, 2], ["1", "2", "3"]))
     deeper = [tree.child[0, 1] * 4 + 2, tree.child[0, 2] * 4]
@@ -139,14 +139,14 @@ def test_the_consistent_counts_of_figure_1():
 
 
 def _level(parents, names):
-    """Rows of counts that the figure prints; the root has no end mark."""
+    """Return a level with the counts printed in the figure; the root has no end mark."""
     counts = [(*FIGURE[name], -1)[:4] for name in names]
     return Level(np.array(parents), np.ones(len(parents)), np.array(counts))
 
 
 @given(st.integers(1, 8), st.lists(st.integers(1, 8), max_size=8), st.floats(0.01, 10))
 def test_no_path_spends_more_than_epsilon(levels, heights, epsilon):
-    """Whatever heights are predicted, shares on a path are exact fractions and add up to at most 1."""
+    """For all predicted heights, the shares on a path are exact fractions and add up to at most 1."""
     paths = PathBudget(Limits(Fraction(epsilon), alphabet=17, max_length=20, max_gram=levels))
     number, spent = paths.spend(0, Fraction(1, levels)), Fraction(1, levels)
     for depth, height in enumerate(heights[: levels - 1]):
@@ -162,7 +162,7 @@ def test_no_path_spends_more_than_epsilon(levels, heights, epsilon):
 
 @given(st.integers(2, 5), st.floats(0.5, 50), st.integers(0, 10**6))
 def test_no_path_of_a_real_tree_spends_more_than_epsilon(max_gram, epsilon, seed):
-    """On real trees: sensitivity over each node's scale, added up from the root to each leaf, is at most epsilon."""
+    """In trees of random data, the sum of sensitivity over scale from the root to each leaf is at most epsilon."""
     rng = np.random.default_rng(seed)
     sequences = ["".join(rng.choice(list("aaabc"), rng.integers(1, 8))) for _ in range(400)]
     tree = explore(Limits(Fraction(epsilon), 3, 7, max_gram), laid_out(sequences, 3), Secret.from_seed(seed))
@@ -187,7 +187,7 @@ def test_the_root_has_no_end_mark():
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("length", [2, 4, 7])
 def test_synthesis_is_the_papers(visits, seed, length):
-    """The same sequences, as often, as the paper's loops over the same whole counts."""
+    """Sequences and their numbers equal the result of the paper's loops over the same whole counts."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=length, n_max=3, alphabet=PAGES)
     model = mechanism.release(visits, vp.Budget(0.2 + seed), seed=seed)
     tree = model.tree
@@ -208,7 +208,7 @@ def test_synthesis_is_the_papers(visits, seed, length):
 
 
 def test_the_class_states_what_it_does(visits):
-    """Plan, guarantee and table; wrong fields are refused."""
+    """Plan, guarantee and table have the expected values; wrong fields are refused."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))
     assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))

@@ -1,4 +1,4 @@
-"""What one user costs: an exact search, an audit of outputs, and broken variants that both must catch."""
+"""Tests of the privacy loss of one user: an exact search, an audit of outputs, and broken variants that both detect."""
 
 import sys
 from fractions import Fraction
@@ -20,31 +20,31 @@ from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
 ALARM = 1e-10  # probability that one bound of the audit errs
-RUNS = 2500  # a limit below is missed with probability under 1e-8; with 1,500 it was 1e-4
+RUNS = 2500  # a limit below is missed by chance with probability under 1e-8; with 1,500 runs it was 1e-4
 
 
 def count_the_end_at_the_root(monkeypatch):
-    """The planted fault: the end mark becomes a child of the root."""
+    """Plant a fault: the end mark becomes a child of the root."""
     monkeypatch.setattr(ngram_model, "_opened", lambda sequences, end: np.zeros(sequences.size, np.int32))
     monkeypatch.setattr(ngram_model, "_bins", lambda width, at_root: width)
 
 
 @pytest.mark.jit
 def test_no_pair_of_neighbours_costs_more_than_epsilon():
-    """Along every tree of a random search the exact loss is at most the whole budget, and the worst one reaches it."""
+    """For every tree of a random search the exact loss is at most the whole budget, and the worst one reaches it."""
     worst = search_sequence_loss(pairs=500, seed=5)
     assert worst.loss == 1
 
 
 @pytest.mark.slow
 def test_no_pair_of_a_long_search_costs_more_than_epsilon():
-    """The same over many more pairs: 12,000 in `make trust`."""
+    """The search covers many more pairs: 12,000 in `make trust`."""
     assert search_sequence_loss(pairs=at_length(12_000, 4_000), seed=6).loss == 1
 
 
 @pytest.mark.jit
 def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
-    """With the end mark at the root one user changes max_length + 1 counts there, and the loss passes 1."""
+    """With the end mark at the root one user changes max_length + 1 counts there, and the loss exceeds 1."""
     count_the_end_at_the_root(monkeypatch)
     worst = search_sequence_loss(pairs=300, seed=5)
     assert worst.loss > 1
@@ -53,7 +53,7 @@ def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
 
 
 def test_the_search_catches_a_sequence_cut_one_too_late():
-    """A user of one symbol more than max_length costs more than epsilon: so the cut is what bounds it."""
+    """A user with one symbol more than max_length costs more than epsilon, so the cut bounds the loss."""
     limits = Limits(Fraction(1), alphabet=1, max_length=3, max_gram=1)
     assert pair_loss(limits, [[0] * 3, [0]], 0, Secret.from_seed(0), grams=True) == 1
     late = Limits(Fraction(1), alphabet=1, max_length=4, max_gram=1)
@@ -61,7 +61,10 @@ def test_the_search_catches_a_sequence_cut_one_too_late():
 
 
 def epsilon_shown(event, epsilon, users, extra, limits):
-    """A lower bound on epsilon from how often an event occurs with and without a user (errs with 2e-10)."""
+    """Return a lower bound on the loss over epsilon, from the frequency of an event with and without a user.
+
+    The bound errs with probability 2e-10.
+    """
     with_user = sum(event(released(limits, [*users, extra])) for _ in range(RUNS))
     without = sum(event(released(limits, users)) for _ in range(RUNS))
     lower = betaincinv(with_user, RUNS - with_user + 1, ALARM) if with_user else 0.0
@@ -83,27 +86,27 @@ def all_present(counts):
 
 
 def test_the_audit_finds_no_violation():
-    """On the most telling event of the smallest case the real code shows nearly, and never more than, its epsilon."""
+    """On the most revealing event of the smallest case, the audit shows nearly epsilon and never more."""
     assert 0.5 < epsilon_shown(all_present, 1.0, [], [0], LIMITS) <= 1.0
 
 
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
-    """The broken variant shows more than its epsilon: 1.45 with a deviation of 0.06."""
+    """The broken variant shows more than its epsilon: 1.45 times, with a deviation of 0.06."""
     count_the_end_at_the_root(monkeypatch)
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 @pytest.mark.slow
 def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
-    """So does one whose noise forgets half the sensitivity: 1.6 with a deviation of 0.05."""
+    """Noise for half the sensitivity shows more than epsilon: 1.6 times, with a deviation of 0.05."""
     monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 class Forgetful(path_budget.PathBudget):
-    """The planted fault: every node takes its part of the whole budget, whatever its path has spent."""
+    """A planted fault: every node takes its part of the whole budget and ignores the spend of its path."""
 
     def spend(self, above, part):
         self.shares.append(path_budget.Share(Fraction(0), part))
@@ -112,13 +115,13 @@ class Forgetful(path_budget.PathBudget):
 
 @pytest.mark.jit
 def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
-    """If every level took an even share of the whole budget again, long paths would pass epsilon."""
+    """If every level took an even share of the whole budget again, long paths would exceed epsilon."""
     monkeypatch.setattr(ngram_model, "PathBudget", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
 def whole_sequences_have_an_end(monkeypatch):
-    """The planted fault: the end mark behind max_length symbols is a step like any other."""
+    """Plant a fault: the end mark after max_length symbols counts as a step."""
 
     def open_everything(symbols, end, most, nodes):
         nodes[:] = 0
@@ -130,14 +133,14 @@ CONTEXTS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1)
 
 
 def test_the_search_reaches_epsilon_with_contexts():
-    """A user of max_length symbols, as many of them distinct as can be, costs the whole budget and no more."""
+    """A user of max_length symbols, as many of them distinct as possible, costs exactly the whole budget."""
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
 
 
 @pytest.mark.jit
 def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
-    """A whole sequence then has max_length + 1 steps, and the loss passes 1."""
+    """A whole sequence then has max_length + 1 steps, and the loss exceeds 1."""
     whole_sequences_have_an_end(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
@@ -145,7 +148,7 @@ def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
 
 
 def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
-    """If every context took its part of the whole budget again, long ones would pass epsilon."""
+    """If every context took its part of the whole budget again, long contexts would exceed epsilon."""
     monkeypatch.setattr(releasing, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
@@ -153,7 +156,7 @@ def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
 
 @pytest.mark.jit
 def test_the_search_catches_a_sequence_in_several_classes_of_length(monkeypatch):
-    """If a sequence counted in all classes up to its own, lengths would cost more than their share."""
+    """If a sequence counted in all classes up to its length, lengths would cost more than their share."""
 
     def count_lengths(self, first):
         classes, counts = real(self, first)
@@ -167,7 +170,7 @@ def test_the_search_catches_a_sequence_in_several_classes_of_length(monkeypatch)
 
 @pytest.mark.jit
 def test_the_search_catches_distinct_symbols_with_the_noise_of_one(monkeypatch):
-    """If noise were for one distinct symbol of a user, all of them would cost more than their share."""
+    """If noise covered only one distinct symbol of a user, all of them would cost more than their share."""
     real = path_budget.PathBudget.of_users
     monkeypatch.setattr(path_budget.PathBudget, "of_users", lambda self, bins, _: real(self, bins, 1))
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
@@ -175,7 +178,7 @@ def test_the_search_catches_distinct_symbols_with_the_noise_of_one(monkeypatch):
 
 @pytest.mark.jit
 def test_the_search_catches_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
-    """A user has no more distinct symbols than there are, but may repeat one at each of the first symbols."""
+    """The alphabet bounds the distinct symbols of a user, but one symbol may repeat at each of the first places."""
     real = path_budget.PathBudget.of_users
 
     def of_users(self, bins, sensitivity):
@@ -204,7 +207,7 @@ def steps_of(limits, users):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
-    """On the most telling event of the smallest case contexts show most of their 0.81 of epsilon, and never more."""
+    """On the most revealing event of the smallest case, contexts show most of their 0.81 of epsilon, never more."""
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     first = lambda counts: counts[0] >= 1  # noqa: E731
@@ -214,7 +217,7 @@ def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_catches_an_end_behind_whole_sequences(monkeypatch):
-    """The broken variant shows both a symbol and an end: 1.71 times epsilon."""
+    """The broken variant reveals both a symbol and an end: 1.71 times epsilon."""
     whole_sequences_have_an_end(monkeypatch)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)

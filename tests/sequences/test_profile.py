@@ -1,4 +1,4 @@
-"""Lengths, distinct and repeated symbols: counted as by a reference implementation; drawn sequences agree."""
+"""Tests of lengths, distinct and repeated symbols: counts against a reference implementation, and drawn sequences."""
 
 from dataclasses import replace
 from itertools import pairwise, product
@@ -24,7 +24,7 @@ SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
 
 
 def exact(keys, counts):
-    """Stand for a noise of nothing."""
+    """Return the counts without noise."""
     return dict(zip(keys.tolist(), counts.tolist(), strict=True))
 
 
@@ -35,7 +35,7 @@ def exact(keys, counts):
     st.integers(1, 2),
 )
 def test_counts_are_those_of_the_reference_implementation(users, most, counted, bins):
-    """Each user in the class of the length, and the numbers of distinct and of repeated symbols of all."""
+    """Each user counts in one class of length; distinct and repeated symbols are summed over all users."""
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
@@ -46,7 +46,7 @@ def test_counts_are_those_of_the_reference_implementation(users, most, counted, 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
 def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, counted):
-    """No symbol is both distinct from all before it and equal to the one before: the sensitivity of the noise."""
+    """A symbol cannot both be new and repeat the previous one, which gives the sensitivity of the noise."""
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0
     assert found.sum() <= min(len(user), counted)
@@ -54,7 +54,7 @@ def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, co
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])
 def test_classes_cover_all_lengths(most):
-    """They begin at 1, rise, and the last has only sequences that are cut."""
+    """The classes begin at 1 and rise, and the last has only sequences that are cut."""
     first = length_classes(most)
     assert (first[0], first[-1]) == (1, most)
     assert (np.diff(first) > 0).all()
@@ -75,7 +75,7 @@ def naive_shares(sampler):
 @pytest.mark.parametrize("gram", [1, 3])
 @pytest.mark.parametrize("copies", [(1.5, 0.0), (NEVER, 0.0), (1.5, 0.4)])
 def test_shares_of_lengths_are_those_of_all_sequences(visits, copies, gram):
-    """The simulation has the exact lengths, up to the noise of 200,000 sequences, and reaches wanted ones."""
+    """The simulated shares are exact up to the noise of 200,000 sequences, and the fit reaches given shares."""
     model = vp.Sequences(4, gram, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
     sampler = model._sampler
     sampler = replace(sampler, fit=replace(sampler.fit, novelty=copies[0], repeats=copies[1]))
@@ -92,7 +92,7 @@ def test_shares_of_lengths_are_those_of_all_sequences(visits, copies, gram):
 
 @pytest.fixture(scope="module")
 def people():
-    """Return 3,000 users with favourites: a length from 1 to 12 and up to three pages each, in any order."""
+    """Return a corpus of 3,000 users, each with 1 to 12 visits to at most three pages in any order, and its lists."""
     rng = np.random.default_rng(4)
     pages = [
         rng.choice(np.array(PAGES)[rng.integers(4, size=3)], size=rng.integers(1, 13)).tolist() for _ in range(3000)
@@ -108,7 +108,7 @@ def variety(sampler, most=12):
 
 @pytest.mark.jit
 def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
-    """With little noise both agree, lengths but for their shape within a class; without copies variety is too large."""
+    """With little noise, lengths (except within a class) and variety agree; without copies variety is too large."""
     corpus, pages = people
     model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
     real = np.mean([len(set(each)) for each in pages])
@@ -125,7 +125,7 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
 @pytest.mark.jit
 @pytest.mark.parametrize("repeats", [0.0, 0.6])
 def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
-    """Where only single symbols are counted, the share of repeated ones is that of users, and symbols keep theirs."""
+    """If only single symbols are counted, drawn sequences repeat symbols as often as users do, with equal shares."""
     rng, shares = np.random.default_rng(5), [0.5, 0.3, 0.15, 0.05]
     pages = []
     for size in rng.integers(1, 13, 5000):
@@ -146,7 +146,7 @@ def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
 
 @pytest.mark.jit
 def test_noise_that_hides_the_profile_leaves_the_chain(model):
-    """If noise exceeds lengths and distinct symbols by far, sequences are those of the contexts, with usual variety."""
+    """If noise far exceeds lengths and distinct symbols, sequences follow the contexts, with the usual variety."""
     profile = Profile(
         np.full_like(model.profile.lengths, -(10**7)), np.full_like(model.profile.variety, -(10**9)), (1e9, 1e9)
     )
@@ -161,7 +161,7 @@ def test_noise_that_hides_the_profile_leaves_the_chain(model):
 
 
 def test_no_sequence_is_empty_without_a_node_for_beginnings():
-    """No sequence is drawn without symbols, also where only single symbols were counted."""
+    """No drawn sequence is empty, even if only single symbols were counted."""
     rows = pl.DataFrame({"who": range(300), "pages": [["home"], ["home", "news"]] * 150})
     corpus = read_engine(rows, user="who", sequence="pages")
     model = vp.Sequences(20, 5, alphabet=PAGES).release(corpus, vp.Budget(0.5), seed=1)
@@ -171,6 +171,6 @@ def test_no_sequence_is_empty_without_a_node_for_beginnings():
 
 
 def test_the_profile_of_a_bootstrap_moves(model):
-    """Bootstrap models have other lengths and another variety: intervals contain the noise of the profile."""
+    """Bootstrap models have different lengths and variety, so intervals include the noise of the profile."""
     fits = [ContextSampler.of(model.tree, model.profile, Secret.from_seed(seed)).fit for seed in range(2)]
     assert not np.array_equal(fits[0].ends, fits[1].ends)

@@ -1,4 +1,4 @@
-"""Questions to a model: what they mean, and that their intervals hold as often as they say."""
+"""Tests of queries to a model: their meaning, and the coverage of their intervals."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.83, 0.975), "lengths": (0.7
 
 
 def naive_reach(session, steps, within):
-    """As far as a funnel gets in one session, by trying every place."""
+    """Return the number of steps of a funnel that one session reaches, by trying every place."""
 
     def tail(place, step):
         if step == len(steps):
@@ -44,7 +44,7 @@ def laid(sessions):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_funnels_are_those_of_a_reference_implementation(seed):
-    """Random sessions, funnels with steps that repeat, few and many symbols between them."""
+    """Sessions and funnels are random, with repeated steps, and few or many symbols between the steps."""
     rng = np.random.default_rng(seed)
     sessions = [rng.integers(3, size=rng.integers(1, 9)).tolist() for _ in range(60)]
     steps, within = rng.integers(3, size=rng.integers(1, 5)), int(rng.integers(1, 6))
@@ -54,7 +54,7 @@ def test_funnels_are_those_of_a_reference_implementation(seed):
 
 
 def test_paths_count_sessions_once():
-    """A run that occurs twice in a session counts once, and none runs over the end of one."""
+    """A run that occurs twice in a session counts once, and no run spans two sessions."""
     sessions = Sessions(*laid([[0, 1, 0, 1], [1, 0], [0, 1]]))
     assert commonest_runs(sessions, 2, 9, 2) == [(0, 1), (1, 0)]
     assert containing(sessions, [(1, 0), (0, 1), (1, 1)], 2) == pytest.approx([2 / 3, 2 / 3, 0])
@@ -62,7 +62,7 @@ def test_paths_count_sessions_once():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_frequent_paths_are_those_of_a_reference_implementation(seed):
-    """The commonest runs, ties in the order of their symbols, and the share of sessions that contain each."""
+    """The results are the most frequent runs, ties in the order of symbols, and the share of sessions with each run."""
     rng = np.random.default_rng(seed)
     size, length = int(rng.integers(1, 5)), int(rng.integers(1, 5))
     lists = [rng.integers(size, size=rng.integers(1, 7)).tolist() for _ in range(rng.integers(1, 30))]
@@ -76,7 +76,7 @@ def test_frequent_paths_are_those_of_a_reference_implementation(seed):
 
 @pytest.fixture(scope="module")
 def chain():
-    """A chain of one symbol's memory: where it begins, what follows, when it ends."""
+    """Return a first-order Markov chain: probabilities of the first symbol, and of each next symbol or the end."""
     rng = np.random.default_rng(11)
     start, steps = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(6), 5)
     return start, steps
@@ -95,7 +95,7 @@ def sessions_of(chain, number, rng):
 
 
 def answers_of(sessions):
-    """The exact shares among the private sessions of what the test asks."""
+    """Return the exact results of the test's queries on the private sessions."""
     first, pairs = np.zeros(5), np.zeros((5, 6))
     for session in sessions:
         first[session[0]] += 1
@@ -110,7 +110,7 @@ def answers_of(sessions):
 
 
 def false_alarm(mean, deviation, low, high):
-    """How likely the mean of so many independent numbers in [0, 1] leaves the bounds, at most (Bennett, 1962)."""
+    """Bound the probability that the mean of `RELEASES` independent numbers in [0, 1] leaves bounds (Bennett, 1962)."""
 
     def beyond(by, most):
         u = most * by / deviation**2
@@ -121,12 +121,13 @@ def false_alarm(mean, deviation, low, high):
 
 @pytest.mark.slow
 def test_intervals_hold_as_often_as_they_say(chain):
-    """Nine in ten: of beginnings, transitions, lengths and a funnel, over 80 releases.
+    """Nine of ten intervals hold, for beginnings, transitions, lengths and a funnel, over 80 releases.
 
-    False alarm below 1e-9, by Bennett's inequality for means of independent numbers between 0 and 1, their means and
-    deviations being `SPREADS`. Transitions say most: of intervals two thirds as wide 0.79 hold, with a deviation of
-    0.07 in one release (40 of them), so their mean stays below the bound of 0.83 but for 1 in 100,000. Wider ones are
-    seen above 0.975; the others have nothing above them, as so few releases would not tell.
+    The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
+    and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case: of intervals two thirds
+    as wide, a share of 0.79 holds, with a deviation of 0.07 in one release (40 releases), so their mean stays below the
+    bound of 0.83, except with probability 1 in 100,000. Wider intervals of transitions exceed 0.975. The other queries
+    have no upper bound, because 80 releases are too few to detect wider intervals.
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
@@ -150,7 +151,7 @@ def test_intervals_hold_as_often_as_they_say(chain):
 
 
 def test_questions_have_answers(model):
-    """Columns, order, bounds, sums."""
+    """Columns, order, bounds and sums are as expected."""
     following = model.next(["home"], level=0.9).rename({"probability": "share"})
     assert following["share"].sum() == pytest.approx(1)
     assert (following["low"] <= following["share"]).all()
@@ -168,7 +169,7 @@ def test_questions_have_answers(model):
 
 
 def test_wrong_questions_are_explained(model):
-    """Levels and steps that have no answer."""
+    """Levels, steps and distances outside the allowed range are refused."""
     with pytest.raises(vp.errors.InputError, match="level"):
         model.next(level=1)
     with pytest.raises(vp.errors.InputError, match="at least one step"):

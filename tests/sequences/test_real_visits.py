@@ -1,4 +1,4 @@
-"""MSNBC, as in the paper: 17 pages, 989,818 users."""
+"""Test on MSNBC, as in the paper: 17 pages, 989,818 users."""
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ PAGES = [str(page) for page in range(1, 18)]
 @pytest.mark.data
 @pytest.mark.jit
 def test_a_model_of_msnbc(data_dir):
-    """Single pages come out within the noise, users and lengths come out at all (false alarm below 1e-12)."""
+    """Counts of single pages are within the noise, and users and lengths are close (false alarm below 1e-12)."""
     corpus = read_engine(data_dir / "msnbc.parquet", user="user", sequence="sequence")
     model = vp.Sequences(max_length=20, max_gram=5, alphabet=PAGES).release(corpus, vp.Budget(1))
     truth = (

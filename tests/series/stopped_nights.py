@@ -1,6 +1,6 @@
 """Kill a night before each access to a file and run it again: `python -m series.stopped_nights FOLDER`.
 
-Prints, for each step, what the series has released by night after all.
+The program prints, for each step, the words of the series by the night of their release.
 """
 
 import json
@@ -28,7 +28,7 @@ def rows(night: int) -> vp.Corpus:
 
 
 ROWS = {number: rows(number) for number in (1, 2, 3)}
-"""Read once, before any process is forked: polars has threads, and a forked process does not."""
+"""Rows are read before any process is forked, because polars has threads and a forked process does not."""
 
 
 def start(folder: Path) -> None:
@@ -57,7 +57,7 @@ def night(folder: Path, number: int, step: int = 0) -> None:
 
 
 def outcome(folder: Path) -> dict[str, object]:
-    """Return what a series has released, and how often its budget was charged."""
+    """Return the releases of a series by night, the number of its charges, and the number of leftover files."""
     released = vp.SetUnion().series(folder / "state").released
     nights = dict(zip([gram[0] for gram in released["gram"].to_pylist()], released["night"].to_pylist(), strict=True))
     entries = vp.Ledger(folder / "team.json").account("posts").entries
@@ -73,14 +73,14 @@ def rest(folder: Path, killed: bool) -> None:
 
 
 def main(where: Path) -> None:
-    """Print an outcome for every step, and last the one without a kill."""
+    """Print an outcome for every step, and finally the outcome without a kill."""
     module.Secret.fresh = classmethod(lambda cls: Secret(b"s" * 32, private=True))  # type: ignore[method-assign]
     step, killed = 0, True
     while killed:
         step += 1
         folder = where / f"step{step}"
         folder.mkdir()
-        start(folder)  # in this process, so that machine code and plans are there in those that are forked
+        start(folder)  # in this process, so that forked processes have the compiled code and the plans
         killed = forked(night, folder, 2, step)
         forked(rest, folder, killed)
 

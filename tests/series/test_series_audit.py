@@ -1,7 +1,7 @@
-"""Audits over whole series: many copies of two tiny streams, one of which has one more user.
+"""Audits of whole series: many copies of two tiny streams, one of which has an additional user.
 
-Each copy has a word and users of its own, so the copies are independent trials. Every bound has a false-alarm
-probability of 1e-9.
+Each copy has separate words and users, so the copies are independent trials. Every bound has a false-alarm probability
+of 1e-9.
 """
 
 from dataclasses import replace
@@ -23,13 +23,13 @@ BUDGET, NIGHTS, COPIES, ALPHA = vp.Budget(1, 0.02), 5, 20_000, 1e-9
 
 
 def released(folder, seed, users, late):
-    """Return in how many copies the word of the copy is released by the end of a series.
+    """Return the number of copies whose word is released by the end of a series.
 
     Args:
-        folder: of the series.
-        seed: of the series.
+        folder: folder of the series.
+        seed: seed of the series.
         users: number of users who hold the word of each copy.
-        late: the number of the last user, who comes on the third night, or None.
+        late: number of the last user, who arrives on the third night, or None.
     """
     copy, user = np.divmod(np.arange(COPIES * users), users)
     table = pl.DataFrame({"who": copy * 100 + user, "what": copy})
@@ -61,12 +61,12 @@ def refuted(folder, others, late):
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("others", [0, 1, 2, 4])
 def test_no_series_is_refuted(tmp_path, others, late):
-    """With users who are there from the beginning, or come late with a whole budget."""
+    """The user is present from the first night, or arrives late with a whole budget."""
     assert not refuted(tmp_path, others, late)
 
 
 def test_refilled_budgets_are_refuted(tmp_path, monkeypatch):
-    """A broken variant: budgets are filled up every night, and spent on it."""
+    """A broken variant: budgets are refilled every night and spent completely."""
     real = NightlyPools.pay
 
     def pay(self, charge, *tonight):
@@ -78,7 +78,7 @@ def test_refilled_budgets_are_refuted(tmp_path, monkeypatch):
 
 
 def test_too_little_noise_is_refuted(tmp_path, monkeypatch):
-    """A broken variant: a third of the noise."""
+    """A broken variant: a third of the planned noise."""
     from voxpop.privacy import upcrossing
 
     monkeypatch.setattr(upcrossing, "noisy_cells", lambda weights, sigma, *rest: noisy_cells(weights, sigma / 3, *rest))

@@ -1,4 +1,4 @@
-"""Nights of the library equal those of the reference implementation in dicts."""
+"""Tests that nights of the library equal nights of a reference implementation in dicts."""
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from voxpop.privacy.secret import Secret
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3))
 def test_nights_equal_the_reference(seed, nights, pool, tried):
-    """Releases by night, scores, pools and remaining budgets; nights without a run are in between."""
+    """Releases by night, scores, pools and remaining budgets are equal; some nights are without a run."""
     rng = np.random.default_rng(seed)
     plan, secret = some_plan(rng, nights, pool, tried), Secret.from_seed(seed)
     pools, naive = NightlyPools.empty(), Nights(plan, secret)
@@ -45,14 +45,14 @@ def test_nights_equal_the_reference(seed, nights, pool, tried):
             for key, a, b in zip(pools.keys, pools.starts[:-1], pools.starts[1:], strict=True)
         }
         assert held == naive.pools
-        for mine in held.values():  # an order that does not depend on the engine: by night, then by bytes
+        for mine in held.values():  # the order does not depend on the engine: by night, then by bytes
             assert list(mine) == sorted(mine, key=lambda word: (mine[word], word.encode()))
         assert dict(zip(pools.keys.tolist(), pools.left.tolist(), strict=True)) == naive.left
         assert NightlyPools.of(pools.arrays()).arrays().keys() == pools.arrays().keys()
 
 
 def test_a_pool_takes_items_in_order_of_arrival():
-    """A full pool takes nothing, and released items take no room."""
+    """A full pool takes no further items, and released items do not join a pool."""
     plan, secret, pools = (
         vp.SetUnion(limit=3).plan_series(vp.Budget(3, 1e-6), 9),
         Secret.from_seed(1),
@@ -71,7 +71,7 @@ def test_a_pool_takes_items_in_order_of_arrival():
 def test_released_items_keep_their_place_in_the_pool():
     """A pool only grows: a user with three items, one of them released, has no room for a fourth.
 
-    With the room again, one user could hold more unique items than delta is computed for.
+    If released items made room again, one user could hold more unique items than delta is computed for.
     """
     plan, secret = vp.SetUnion(limit=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
     pools = NightlyPools.empty()
@@ -84,7 +84,7 @@ def test_released_items_keep_their_place_in_the_pool():
 
 @pytest.mark.jit
 def test_a_memory_limit_changes_nothing(tmp_path):
-    """The same series within a limit; a night that would not fit is refused before it begins."""
+    """The series is the same with and without a memory limit."""
     seen = []
     for name, memory in (("plain", None), ("limited", "1GiB")):
         series = vp.SetUnion().series(tmp_path / name, vp.Budget(3, 1e-6), nights=3, seed=1)
@@ -99,7 +99,7 @@ def test_a_memory_limit_changes_nothing(tmp_path):
 
 
 def test_a_night_that_does_not_fit_is_refused():
-    """With the limit that would be enough."""
+    """The night is refused before it begins, and the error states a limit that would be enough."""
     from voxpop.engine.local.nights import require_memory
     from voxpop.errors import MemoryLimitError
 

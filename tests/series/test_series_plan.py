@@ -1,4 +1,4 @@
-"""The numbers of a series: the guarantee follows from what runs."""
+"""Tests of the numbers of a series: the guarantee follows from the numbers that run."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ BUDGET = vp.Budget(3, 1e-6)
 @pytest.mark.parametrize("prices", ["growing", "equal"])
 @pytest.mark.parametrize("nights", [1, 2, 30, 365, 1000])
 def test_the_guarantee_follows_from_the_numbers(nights, prices):
-    """Nearly all of delta is spent, prices are within the budget, and the plan survives its record."""
+    """Nearly all of delta is spent, charges are within the budget, and the saved plan is equal."""
     plan = vp.SetUnion().plan_series(BUDGET, nights, prices=prices)
     assert 0.999e-6 < plan.delta <= 1e-6
     assert sum(plan.costs) <= WHOLE
@@ -30,7 +30,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, prices):
     again = SeriesPlan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan
     assert str(again) == str(plan)
-    # A user who was there from the beginning pays the prices, but for the rounding of rates.
+    # A user who is present from the first night pays all charges, up to the rounding of rates.
     left = np.array([WHOLE])
     for night in range(1, nights + 1):
         charge = plan.charge(night)
@@ -40,7 +40,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, prices):
 
 
 def test_numbers_that_cost_more_are_refused():
-    """Lower thresholds, less noise, a larger pool, a larger square: none has a guarantee."""
+    """A plan with lower thresholds, less noise, a larger pool or a larger square has no guarantee."""
     plan = vp.SetUnion().plan_series(BUDGET, 30)
     lower = tuple(int(each * 0.99) for each in plan.thresholds)
     for broken in (
@@ -57,7 +57,7 @@ def test_numbers_that_cost_more_are_refused():
 
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
-    """2^31 readings a night, each within 2^-128 in each of 2^23 cells; at epsilon 25 that is visible in delta."""
+    """Delta covers 2^31 readings a night, each within 2^-128 in each of 2^23 cells; epsilon 25 makes this visible."""
     plan = vp.SetUnion().plan_series(vp.Budget(25, 1e-6), nights)
     exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
     hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
@@ -89,6 +89,6 @@ def test_states_follow_from_scores_alone():
     ],
 )
 def test_wrong_plans(union, budget, nights, error):
-    """Each is refused."""
+    """Each plan is refused."""
     with pytest.raises(error):
         union.plan_series(budget, nights)

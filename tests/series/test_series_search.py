@@ -1,7 +1,8 @@
-"""Neighbouring streams on the code that releases: P without a user x and Q with x, coupled on the readings of Q.
+"""Tests of neighbouring streams on the code that releases: P without a user x and Q with x.
 
-On the same readings both must give the same results, except for pairs that only x holds, and x must move all readings
-together by at most M. Deletions are covered by probabilities, because a coupling cannot see names that leave.
+P and Q are coupled on the readings of Q. On the same readings both must give the same results, except for pairs that
+only x holds, and x must move all readings together by at most M. Deletions are covered by probabilities, because a
+coupling does not detect names that are removed.
 """
 
 import zlib
@@ -26,14 +27,14 @@ WRONG = {"others pay differently", "results differ", "above M"}
 
 
 class Stream:
-    """One of both processes."""
+    """One of the two processes."""
 
     def __init__(self, plan, secret, users, seed, gone):
         self.plan, self.secret, self.users, self.seed, self.gone = plan, secret, users, seed, gone
         self.pools, self.log = NightlyPools.empty(), ()
 
     def begin(self, night):
-        """Let users hold new words: a function of the user, the night and what was released so far."""
+        """Give users new words: a function of the user, the night and the earlier releases."""
         people = {}
         for user in self.users:
             own = np.random.default_rng(zlib.crc32(repr((self.seed, user, night, self.log)).encode()))
@@ -61,7 +62,7 @@ class Stream:
 
 
 def trial(seed, monkeypatch, deletes):
-    """Return what went wrong, or "ok", and the share of M that x used."""
+    """Return "ok" or the kind of violation, and the share of M that x used."""
     rng = np.random.default_rng(seed)
     nights, secret = int(rng.integers(2, 7)), Secret.from_seed(seed)
     plan = some_plan(rng, nights, int(rng.integers(1, 8)), int(rng.integers(1, 3)))
@@ -84,7 +85,7 @@ def trial(seed, monkeypatch, deletes):
         def known(plan, secret, night, wanted, names=names, before=before):
             if past is not PAST:
                 return past(plan, secret, night, wanted)
-            # P has the readings of Q: x may have moved those of a word that is new in P.
+            # P has the readings of Q: x may have moved the readings of a word that is new in P.
             return np.array([before[names[tuple(each)]] for each in wanted.tolist()], np.int64)
 
         with monkeypatch.context() as patched:
@@ -109,13 +110,13 @@ PAST = series._past_noise
 
 
 def searched(monkeypatch, deletes=False, streams=STREAMS):
-    """Return how often each outcome occurred, and the largest share of M."""
+    """Return the number of streams with each outcome, and the largest share of M."""
     found = [trial(seed, monkeypatch, deletes) for seed in range(streams)]
     return Counter(name for name, _ in found), max(share for _, share in found)
 
 
 def is_found(monkeypatch, outcomes):
-    """Search until one of these outcomes occurs."""
+    """Return whether the search finds one of these outcomes."""
     return any(trial(seed, monkeypatch, False)[0] in outcomes for seed in range(STREAMS))
 
 
@@ -127,7 +128,7 @@ def test_no_user_moves_more_than_its_budget(monkeypatch):
 
 
 def test_deletions_are_rows_too(monkeypatch):
-    """Users who are removed on some night, the same in both streams."""
+    """Some users are removed on some night, the same in both streams."""
     assert set(searched(monkeypatch, deletes=True)[0]) == {"ok"}
 
 
@@ -157,7 +158,7 @@ def test_active_new_items_are_detected(monkeypatch):
 
     def states(plan, scores, released, night):
         found = real(plan, scores, released, night)
-        if night == len(plan.costs):  # items that came on the last night are at the end
+        if night == len(plan.costs):  # items of the last night are at the end
             found[found.size // 2 :] = 2
         return found
 
@@ -166,7 +167,7 @@ def test_active_new_items_are_detected(monkeypatch):
 
 
 def test_payments_by_what_others_left_are_detected(monkeypatch):
-    """A broken variant: half of all users, by their places, pay."""
+    """A broken variant: only half of all users, by their places, pay."""
     real = NightlyPools.pay
 
     def pay(self, charge, states, since):
@@ -180,7 +181,7 @@ def test_payments_by_what_others_left_are_detected(monkeypatch):
 
 
 def released_after_deletion(keep, copies=300, holders=3):
-    """Return how often a word is released after all holders but x were removed: without x and with x."""
+    """Return the rate at which words are released after all users but x were removed: without x and with x."""
     rates = []
     for extra in (0, 1):
         secret, plan = Secret.from_seed(extra), some_plan(np.random.default_rng(1), 4, 1, 4)
@@ -210,9 +211,9 @@ def released_after_deletion(keep, copies=300, holders=3):
 
 
 def test_names_stay_after_deletions():
-    """Both rates are alike as names stay; a broken variant, in which names leave, releases what P cannot.
+    """Names stay, so both rates are similar; a broken variant removes names and releases words that P cannot release.
 
-    300 words: a rate of 0.2 differs from its estimate by more than 0.15 with probability below 1e-9.
+    For 300 words a rate of 0.2 differs from its estimate by more than 0.15 with probability below 1e-9.
     """
     without, with_x = released_after_deletion(keep=True)
     assert with_x - 0.15 <= exp(3) * (without + 0.15)

@@ -1,4 +1,4 @@
-"""The state of a series: atomic nights, and no state but the newest."""
+"""Tests of the state of a series: nights are atomic, and only the newest state is accepted."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def account(tmp_path):
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
-    """Killed before every access to a file, then run again: the same releases by night, one charge, nothing left."""
+    """A night is killed before each file access and run again: equal releases by night, one charge, no extra files."""
     call = [sys.executable, "-m", "series.stopped_nights", str(tmp_path)]
     tests = Path(__file__).parents[1]
     path = os.pathsep.join([str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -57,7 +57,7 @@ def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
 
 
 def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
-    """By the checksum in the ledger; without it, the same budget would be spent twice."""
+    """The checksum in the ledger detects the old state; without it the same budget would be spent twice."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     series.run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
@@ -71,7 +71,7 @@ def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
 
 
 def test_a_copy_runs_no_further_than_one_of_both(tmp_path, account):
-    """Two copies of a folder: after a night of one, the other is refused."""
+    """After a night of one of two copies of a folder, the other copy is refused."""
     vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
     vp.SetUnion().series(tmp_path / "copy").run(rows("milk"))
@@ -80,7 +80,7 @@ def test_a_copy_runs_no_further_than_one_of_both(tmp_path, account):
 
 
 def test_a_lost_state_ends_the_series(tmp_path, account):
-    """It is neither opened nor started again; another one is charged."""
+    """The series can be neither opened nor started again; another series is charged."""
     vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.rmtree(tmp_path / "s")
     with pytest.raises(ReleaseError, match="holds no state of a series"):
@@ -92,7 +92,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
 
 
 def test_a_start_that_stopped_is_charged_once(tmp_path, account, monkeypatch):
-    """Between the charge and the first state nothing ran."""
+    """Nothing ran between the charge and the first state."""
     from voxpop.mechanisms.series.state import Store
 
     with monkeypatch.context() as patched:
@@ -105,7 +105,7 @@ def test_a_start_that_stopped_is_charged_once(tmp_path, account, monkeypatch):
 
 @pytest.mark.parametrize("key", [None, b"k" * 32])
 def test_a_changed_state_is_refused(tmp_path, key):
-    """Cut, or edited."""
+    """A state that was cut or edited is refused."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, key=key)
     series.run(rows("tea"))
     file = tmp_path / "s" / "state.voxpop"
@@ -121,7 +121,7 @@ def test_a_changed_state_is_refused(tmp_path, key):
 
 
 def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
-    """Only its owner may read it; with a key it shows no word, and opens with this key only."""
+    """Only the owner may read it; with a key the file contains no plain word, and only this key opens it."""
     key = bytes(range(32))
     plain = vp.SetUnion().series(tmp_path / "plain", BUDGET, nights=5)
     sealed = vp.SetUnion().series(tmp_path / "sealed", BUDGET, nights=5, key=key)
@@ -140,7 +140,7 @@ def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
 
 
 def test_nights_are_numbered(tmp_path):
-    """The last night returns its release again, whatever its rows; nights left out count; earlier ones are refused."""
+    """The last night returns its release again for any rows; omitted nights count; earlier nights are refused."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
     first = series.run(rows("tea"), night=1)
     assert series.run(rows("other"), night=1) == series.run(rows("tea"), night=1) == first
@@ -161,7 +161,7 @@ def test_nights_are_numbered(tmp_path):
 
 
 def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
-    """Stopped after its rows were stored, and run again on other rows: what the first rows release, and no other word.
+    """A night that stopped after its rows were stored runs on these rows, even if it is given other rows.
 
     The same noise on other rows would publish their difference.
     """
@@ -179,7 +179,7 @@ def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
 
 
 def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
-    """Nights 2 and 3 of a series: every score has their noise, also that of a word of night 4, and nobody pays."""
+    """Nights 2 and 3 add noise to every score, also for a word of night 4, and no user pays for them."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6, seed=1)
     series.run(rows("tea", users=3), night=1)
     record, expected = series._read()
@@ -208,7 +208,7 @@ def test_one_process_at_a_time(tmp_path, monkeypatch):
 
 
 def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
-    """Readers of the ledger cannot test guesses of the rows: another secret gives another checksum of one content."""
+    """Readers of the ledger cannot test guesses of the rows: the checksum of the same content depends on a secret."""
     vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
     content, record = (tmp_path / "s" / state.FILE).read_bytes(), vp.SetUnion().series(tmp_path / "s")._read()[0]
     assert account.entries[0].release == record.previous == state._checksum(content, record)
@@ -217,7 +217,7 @@ def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
 
 
 def test_a_ledger_charges_a_series_by_epsilon_and_delta(tmp_path, account):
-    """The pair that theorems on interleaved releases cover, and no run of this label can be another release."""
+    """The ledger uses the pair that theorems on interleaved releases cover; the label is refused for other releases."""
     vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account)
     [entry] = account.entries
     assert (entry.guarantee, entry.guarantee.spend) == (vp.Guarantee(3, 1e-6), None)
@@ -226,7 +226,7 @@ def test_a_ledger_charges_a_series_by_epsilon_and_delta(tmp_path, account):
 
 
 def test_every_series_has_one_secret_of_its_own(tmp_path):
-    """All nights of one series have one secret; another series has another."""
+    """All nights of a series have the same secret; another series has another secret."""
     one, two = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
     before = one._read()[0].secret
     one.run(rows("tea"))
@@ -234,7 +234,7 @@ def test_every_series_has_one_secret_of_its_own(tmp_path):
 
 
 def test_no_result_follows_from_the_private_state(tmp_path):
-    """Other budgets, payments, pools, undecided words and scores: all that is public stays the same."""
+    """Changed budgets, payments, pools, undecided words and scores change no public value."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=4, seed=1)
     for night in (1, 2, 3):
         series.run(rows("tea", "milk", "oat"), night=night)
@@ -262,7 +262,7 @@ def test_no_result_follows_from_the_private_state(tmp_path):
 
 
 def test_a_removed_user_has_no_further_budget(tmp_path):
-    """The pool is gone, the key stays without budget, and later rows of the user are ignored."""
+    """The pool is removed, the key stays without budget, and later rows of the user are ignored."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea", users=3))
     assert series.remove(1)
@@ -279,7 +279,7 @@ def test_a_removed_user_has_no_further_budget(tmp_path):
 
 
 def test_rows_must_be_of_one_kind(tmp_path):
-    """Other columns on another night are refused; an empty night is not."""
+    """Rows with columns of another type are refused on a later night; an empty night is accepted."""
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea"))
     table = pl.DataFrame({"who": range(10), "what": range(10)})
@@ -292,7 +292,7 @@ def test_rows_must_be_of_one_kind(tmp_path):
 
 
 def test_wrong_calls(tmp_path, account):
-    """Each names the next step, and nothing is charged."""
+    """Each error names the next step, and nothing is charged."""
     union = vp.SetUnion()
     with pytest.raises(InputError, match="`nights` must be given"):
         union.series(tmp_path / "s", BUDGET)

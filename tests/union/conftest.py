@@ -1,4 +1,4 @@
-"""Small corpora to release from."""
+"""Fixtures: small corpora for releases."""
 
 import numpy as np
 import polars as pl

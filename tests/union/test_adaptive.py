@@ -1,4 +1,4 @@
-"""Adaptive rounds, the default: what they promise, what they refuse, what they release."""
+"""Tests of adaptive rounds, the default: guarantees, refused plans and released items."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def plan(budget):
 
 
 def test_the_plan_spends_its_budget_and_no_more(plan, budget):
-    """Novel items and noise come to the budget, computed again from the numbers that run."""
+    """Novel items and noise add up to the budget, computed again from the numbers that run."""
     mu = np.hypot.reduce([1 / plan.first_round.scale, *mus(plan)])
     noise = gaussian_delta(budget.epsilon, float(mu))
     novel = novel_release(plan.score, plan.planned.caps)
@@ -40,7 +40,7 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
 
 
 def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
-    """Whatever planned it: the check looks at what runs."""
+    """The check uses the numbers that run and does not depend on the planner."""
     louder = (replace(plan.rounds[0], sigma=0.99 * plan.rounds[0].sigma), *plan.rounds[1:])
     with pytest.raises(InternalError, match="less noise"):
         total_delta(replace(plan.planned, rounds=louder), budget)
@@ -48,7 +48,7 @@ def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
 
 @pytest.mark.parametrize("limit", [1, 20, 300])
 def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
-    """A plan pays for the largest number of items of each level: ten percent more of any of them is noticed."""
+    """A plan pays for the largest number of items of each level; ten percent more at any level is detected."""
     plan = vp.SetUnion(limit=limit).plan(budget)
     caps = plan.planned.caps
     for level in range(0, len(caps.items) - 1, 5):
@@ -63,7 +63,7 @@ def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
 
 
 def test_caps_off_the_lattice_are_refused(plan, budget):
-    """The error of their projection is not charged."""
+    """The projection error of such caps is not charged."""
     caps = plan.planned.caps
     first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
     off = replace(caps, weights=(first, *caps.weights[1:]))
@@ -74,7 +74,7 @@ def test_caps_off_the_lattice_are_refused(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """Where the caller names a limit; without one see test_limit.py."""
+    """This holds if the caller gives a limit; for the other case see test_limit.py."""
     plan = vp.SetUnion(limit=limit).plan(budget)
     assert (plan.limit, plan.pool) == used
     assert (plan.to_dict()["limit"], plan.to_dict()["pool"]) == used
@@ -85,7 +85,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
     ("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (10, 1e-12, 50), (1, 1e-5, 300), (0.01, 1e-6, 1), (20, 1e-9, 1000)]
 )
 def test_every_budget_is_kept(epsilon, delta, limit):
-    """Small and large budgets and limits get a plan within them, and no common item is lost."""
+    """Plans for small and large budgets and limits stay within them, and no common item is lost."""
     plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
@@ -93,14 +93,14 @@ def test_every_budget_is_kept(epsilon, delta, limit):
 
 
 def test_a_delta_too_small_is_refused():
-    """Below what finite arithmetic costs there is no plan."""
+    """No plan has a delta below the cost of finite arithmetic."""
     with pytest.raises(BudgetError, match="at least"):
         vp.SetUnion().plan(vp.Budget(1.0, 1e-24))
 
 
 @pytest.mark.jit
 def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
-    """On the same crowd and budget, and nothing that nobody holds."""
+    """On the same crowd and budget it releases more items, and only items that users hold."""
     adaptive = plan.release(crowd, seed=1)
     classic = [
         vp.SetUnion(20, weighting=vp.weightings.PolicyGaussian()),
@@ -113,9 +113,9 @@ def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
 
 @pytest.mark.jit
 def test_no_common_key_is_lost():
-    """3,000 keys in ten releases, each of ten times the users that make it likely, alone and with a classic weighting.
+    """Ten releases lose none of 3,000 keys with ten times the users needed, in rounds and in a classic weighting.
 
-    False alarm: 30,000 times what the plans state, below 1e-2 of a million for the two together.
+    False alarm: 30,000 times the probability that the plans state, below 1e-2 of one in a million for both together.
     """
     budget, keys = vp.Budget(2.0, 1e-6), 3000
     for union in (vp.SetUnion(limit=2), vp.SetUnion(limit=2, weighting=vp.weightings.PolicyGaussian())):
@@ -128,7 +128,7 @@ def test_no_common_key_is_lost():
 
 
 def test_the_same_secret_gives_the_same_release_in_any_order(budget, plan):
-    """Neither the order of rows nor the number of threads changes what is released."""
+    """Neither the order of rows nor the number of threads changes the release."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"who": np.repeat(np.arange(2000), 12), "what": rng.zipf(1.4, 24_000).clip(0, 3000)})
     one = plan.release(read_engine(table, user="who", items="what"), seed=7)
@@ -138,14 +138,14 @@ def test_the_same_secret_gives_the_same_release_in_any_order(budget, plan):
 
 
 def crowd_and_stranger(novel):
-    """Return 40 users who share 10 items, and one user with items of its own."""
+    """Return 40 users who share 10 items, and one user with items that no other user holds."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
 
 
 def novel_runs(plan, novel, runs):
-    """Return in how many of the releases something of the stranger came out."""
+    """Return the number of releases that contain an item of the stranger."""
     corpus = crowd_and_stranger(novel)
     return sum(any(gram.startswith("own") for gram in plan.release(corpus, seed=seed)) for seed in range(runs))
 
@@ -163,7 +163,7 @@ def charged_for_novel_items(plan):
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(1, 15), (15, 15), (40, 1), (40, 3)])
 def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
-    """The real release names an item of one user alone no more often than was charged (false alarm 1e-9)."""
+    """The real release contains items of a single user no more often than was charged (false alarm 1e-9)."""
     plan = vp.SetUnion(limit=limit).plan(WIDE)
     most = binom.isf(FALSE_ALARM, LOST_RUNS, charged_for_novel_items(plan))
     assert novel_runs(plan, novel, LOST_RUNS) <= most
@@ -172,7 +172,7 @@ def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(15, 15), (40, 3)])
 def test_lower_thresholds_are_caught(novel, limit):
-    """A twin whose thresholds lie two standard deviations lower names the stranger too often (false alarm 1e-9)."""
+    """With thresholds two standard deviations lower, the stranger is released too often (false alarm 1e-9)."""
     plan = vp.SetUnion(limit=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.score.thresholds)
     broken = with_rounds(plan, score=replace(plan.score, thresholds=lower))
@@ -181,14 +181,14 @@ def test_lower_thresholds_are_caught(novel, limit):
 
 @pytest.mark.jit
 def test_a_bound_that_is_flat_at_1_ends_no_plan():
-    """At a large delta and limit the search begins where the bound is 1, and its slope is nothing."""
+    """At a large delta and limit the search begins where the bound is 1 and has slope 0."""
     budget = vp.Budget(1.0, 0.03)
     assert vp.SetUnion(limit=102_400).plan(budget).delta <= budget.delta
 
 
 @pytest.mark.jit
 def test_a_bound_below_all_doubles_ends_no_plan():
-    """The search for thresholds may look 42 deviations out, where nothing is left of the bound."""
+    """The search for thresholds may reach 42 deviations, where the bound underflows to 0."""
     budget = vp.Budget(0.001, 0.09999999999999998)
     assert vp.SetUnion(limit=10**7).plan(budget).delta <= budget.delta
 

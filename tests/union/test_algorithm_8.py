@@ -1,4 +1,4 @@
-"""DPSU's Algorithm 8 is not private as claimed: the counterexamples, and the refusal."""
+"""Tests that DPSU's Algorithm 8 is not private as claimed: the counterexamples, and the refusal."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 
 
 def two_user_distance(cutoff: float) -> float:
-    """An extra user holds four items; the next user holds two of them, one of which stands near the cutoff."""
+    """Return the distance for an extra user of four items and a next user of two of them, one near the cutoff."""
     start = {1: cutoff - 0.5**0.5}
     larger = naive.weigh_algorithm_8([[1, 2, 3, 4], [1, 2]], cutoff, start)
     smaller = naive.weigh_algorithm_8([[1, 2]], cutoff, start)
@@ -17,18 +17,18 @@ def two_user_distance(cutoff: float) -> float:
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
 def test_two_users_move_algorithm_8_by_more_than_one(cutoff):
-    """The l2 distance is 1.0463..., not at most 1 as its paper's Proposition 5.1 says, whatever the cutoff."""
+    """The l2 distance is 1.0463... for every cutoff, although the paper's Proposition 5.1 states at most 1."""
     assert two_user_distance(cutoff) == pytest.approx(1.0463112700, abs=1e-9)
 
 
 def many_users(fresh: int) -> list[list[int]]:
-    """Later users who each hold item 100 and `fresh` of the items 1 to 99 that no other later user holds."""
+    """Return later users who each hold item 100 and `fresh` of the items 1 to 99 that no other later user holds."""
     return [[100, *range(first, first + fresh)] for first in range(1, 100 - fresh + 1, fresh)]
 
 
 @pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
 def test_more_users_move_it_several_times_further(cutoff, fresh, expected):
-    """With limit 100 a user of all items lets later users save on 99 of them and pour the rest on the last."""
+    """With limit 100, a user of all items lets later users save on 99 of them and give the rest to the last one."""
     start = {item: cutoff - (fresh + 1) ** -0.5 for item in range(1, 100)}
     later = many_users(fresh)
     everything = list(range(1, 101))
@@ -45,7 +45,7 @@ def test_more_users_move_it_several_times_further(cutoff, fresh, expected):
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
 def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
-    """What we ship instead moves by at most 1 on the very input that breaks Algorithm 8."""
+    """l2-descent, which replaces Algorithm 8, moves by at most 1 on the input that breaks Algorithm 8."""
     start_users = [[1]] * (int(cutoff) - 1)
     larger = naive.weigh_l2_descent([*start_users, [1, 2, 3, 4], [1, 2]], cutoff)
     smaller = naive.weigh_l2_descent([*start_users, [1, 2]], cutoff)
@@ -53,7 +53,7 @@ def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
 
 
 def test_l1_descent_with_gaussian_noise_is_refused_by_name():
-    """No public object has both; the internal one refuses, names the algorithm and says why."""
+    """No public object has both; the internal one refuses, and the error names the algorithm and the reason."""
     with pytest.raises(TypeError, match="noise"):
         vp.weightings.PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.UnsoundError) as refusal:
@@ -65,6 +65,6 @@ def test_l1_descent_with_gaussian_noise_is_refused_by_name():
 
 
 def test_l2_descent_with_laplace_noise_is_refused_by_name():
-    """Its proof is about l2, and the refusal says so."""
+    """The proof of l2-descent is for the l2 norm, and the error states this."""
     with pytest.raises(vp.errors.UnsoundError, match="l1"):
         CalibratedRule(vp.weightings.PolicyGaussian(), RuleSetting(limit=4, norm=1))

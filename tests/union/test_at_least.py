@@ -1,4 +1,4 @@
-"""Items of few users stay away: simulated at its worst, with twins that must be caught."""
+"""Tests of items of few users: simulations of the worst case, and broken variants that must be detected."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ UNIONS = {
 
 
 def planned(union, budget, users, beta):
-    """Return a plan whose promise fails with another probability than the public constant."""
+    """Return a plan with a promise of another failure probability than the public constant."""
     union, promise = replace(union, min_users=users), MinUsersBound(users, beta)
     if union.adaptive:
         return plan_adaptive(union, budget, promise=promise)
@@ -41,7 +41,7 @@ def planned(union, budget, users, beta):
 
 @pytest.fixture(scope="module")
 def few():
-    """Return 3,000 items, each of five users who hold nothing else: as heavy as five users can make an item."""
+    """Return 3,000 items, each of five users without other items: the largest weight that five users can give."""
     users = np.arange(ITEMS * (FEW - 1))
     return read_engine(pl.DataFrame({"who": users, "what": users % ITEMS}), user="who", items="what")
 
@@ -49,7 +49,7 @@ def few():
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_few_users_are_as_rare_as_promised(few, name):
-    """On the real path, in every mechanism that has thresholds (false alarm 1e-9)."""
+    """The test runs the real path of every mechanism that has thresholds (false alarm 1e-9)."""
     plan = planned(UNIONS[name], GENEROUS, FEW, BETA)
     assert plan.released_with_few() <= BETA
     assert len(plan.release(few, seed=1)) <= binom.isf(FALSE_ALARM, ITEMS, plan.released_with_few())
@@ -58,7 +58,7 @@ def test_items_of_few_users_are_as_rare_as_promised(few, name):
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_without_the_promise_they_come_out(few, name):
-    """The twin that forgets to raise thresholds is caught by the same count (false alarm 1e-9)."""
+    """The same count detects the broken variant that does not raise thresholds (false alarm 1e-9)."""
     released = len(UNIONS[name].plan(GENEROUS).release(few, seed=1))
     assert released > binom.isf(FALSE_ALARM, ITEMS, BETA)
 
@@ -66,7 +66,7 @@ def test_without_the_promise_they_come_out(few, name):
 @pytest.mark.jit
 @pytest.mark.parametrize("name", ["adaptive", "policy-gaussian"])
 def test_thresholds_for_one_user_fewer_are_caught(few, name):
-    """A twin that takes the holders for four is caught too (false alarm 1e-9), so the bound is no idle one."""
+    """A broken variant for at most four users is detected (false alarm 1e-9), so the bound is close."""
     plan = planned(UNIONS[name], vp.Budget(12.0, 0.2), FEW - 1, BETA / 4)
     assert len(plan.release(few, seed=2)) > binom.isf(FALSE_ALARM, ITEMS, BETA)
 
@@ -79,7 +79,7 @@ def test_the_bound_is_close(few):
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_enough_users_still_come_out(name):
-    """As likely as the plan says: 300 items of so many holders as make it 0.99, alone (false alarm 1e-9)."""
+    """Of 300 items with the users needed for 0.99, as many as planned are released (false alarm 1e-9)."""
     plan = replace(UNIONS[name], min_users=FEW).plan(GENEROUS)
     users = np.arange(300 * plan.users_needed(0.99))
     corpus = read_engine(pl.DataFrame({"who": users, "what": users % 300}), user="who", items="what")
@@ -97,7 +97,7 @@ def test_items_of_enough_users_still_come_out(name):
     limit=st.sampled_from([1, 7, 100]),
 )
 def test_the_numbers_that_run_keep_every_promise(epsilon, delta, min_users, beta, name, limit):
-    """Thresholds, rounding and all; nothing but thresholds and cutoffs depends on the promise, so budgets are kept."""
+    """Thresholds include rounding; only thresholds and cutoffs depend on the promise, so budgets are kept."""
     union, budget = UNIONS[name], vp.Budget(epsilon, delta)
     union = union if name == "optimal" else replace(union, limit=limit + 1)
     plan = planned(union, budget, min_users, beta)
@@ -112,7 +112,7 @@ def test_the_numbers_that_run_keep_every_promise(epsilon, delta, min_users, beta
 @pytest.mark.parametrize("min_users", [1, 2, 10, 50, 10_000])
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
 def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
-    """Budget and promise; drop thresholds stay below thresholds; one that asks for little changes little."""
+    """Budget and promise are kept, drop thresholds are below thresholds, and a promise of 1 changes little."""
     plan = vp.SetUnion(min_users=min_users).plan(vp.Budget(epsilon, delta))
     without = vp.SetUnion().plan(vp.Budget(epsilon, delta))
     assert plan.delta <= delta
@@ -126,7 +126,7 @@ def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
 
 
 def test_optimal_selection_never_names_an_item_of_few():
-    """Its chance is exactly 0, and that of one user more what it was for a single one."""
+    """Up to 19 users the probability is exactly 0; for 19 + n users it is the usual probability of n users."""
     budget = vp.Budget(1.0, 1e-5)
     rule = vp.SetUnion(limit=1, weighting=vp.weightings.Count(), min_users=20).plan(budget).round.rule(budget)
     plain = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(budget).round.rule(budget)
@@ -143,27 +143,27 @@ def test_optimal_selection_never_names_an_item_of_few():
 )
 @settings(max_examples=40, deadline=None)
 def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
-    """So it may take its place. The grid is fine for every round, so that its own error is below 5 percent."""
+    """So it may replace the other bound. The grid is fine for every round, so that its error is below 5 percent."""
     count, fineness = len(mus), min(1 / 80, min(mus) / max(mus) / 8)
     rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
     assert any_release(rounds, pool) >= novel_release(rounds, whole(count, pool), fineness) / 1.05
 
 
 def test_a_plan_that_breaks_its_promise_is_refused():
-    """Whatever planned it: the check looks at what runs."""
+    """The check uses the numbers that run and does not depend on the planner."""
     with pytest.raises(InternalError, match="promised"):
         check_promise(MinUsersBound(50, 1e-6), 1.1e-6)
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, 10**8])
 def test_what_cannot_be_promised_is_refused(wrong):
-    """Numbers out of range."""
+    """The numbers are out of range."""
     with pytest.raises(InputError, match="min_users"):
         vp.SetUnion(min_users=wrong)
 
 
 def test_the_plan_says_what_it_costs(capsys):
-    """Beside what items need without the promise, in words, in JSON and from a shell."""
+    """Users needed with and without the promise are in the text, in JSON and on the command line."""
     plan = vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian(), min_users=40).plan(vp.Budget(1, 1e-7))
     numbers = plan.to_dict()
     assert (numbers["min_users"], numbers["failure_probability"]) == (40, 1e-6)

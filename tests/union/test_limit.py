@@ -1,4 +1,4 @@
-"""The private choice of the limit: its caps, its rule, and its histogram on every engine."""
+"""Tests of the private choice of the limit: its caps, its rule, and its histogram on every engine."""
 
 from dataclasses import replace
 from math import hypot, sqrt
@@ -38,7 +38,7 @@ def menu_of(budget: vp.Budget, **settings) -> Menu:
 
 
 def holders(sizes: list[int], memory: str | None = None):
-    """Read users who hold so many items each, every item twice."""
+    """Return a corpus of users with these numbers of items, every item twice."""
     rows = [(user, f"i{item}") for user, size in enumerate(sizes) for item in range(size) for _ in range(2)]
     table = pl.DataFrame(rows or [(0, None)], schema={"who": pl.Int64, "what": pl.String}, orient="row")
     return read_engine(table, user="who", items="what", options=vp.ReadOptions(memory=memory))
@@ -50,20 +50,20 @@ def classes(engine, edges: tuple[int, ...]) -> list[int]:
     return weights.measured(lambda counts, names: counts, len(edges) + 1).tolist()
 
 
-# What is charged.
+# Charges.
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("settings", [{}, {"data_sets": 3}, {"share": 0.1, "novelty": 0.15}], ids=str)
 def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, settings):
-    """Recomputed from the rounds that would run: the largest d and the largest mu^2 fit together."""
+    """The largest d and the largest mu^2 fit together, computed again from the rounds that would run."""
     menu, sets = menu_of(budget, **settings), settings.get("data_sets", 1)
     entries = [menu.entry(limit) for limit in ENDS]
     novel, square = max(entry.pair()[0] for entry in entries), max(entry.square for entry in entries)
     assert 0.99 * menu.novel < novel <= menu.novel
     assert (1 - 1e-6) * menu.square < square <= menu.square
-    # What is left for later releases, where the rounds have a part only.
+    # The rest for later releases, if the rounds have a part only.
     share = settings.get("share", 1 - SHARE)
     rest = max(0.0, sets * (menu.square * (1 / share - 1) * (1 - 1e-9) - menu.sigma**-2))
     assert ("share" in settings) == (rest > 1e-6)
@@ -74,7 +74,7 @@ def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, setting
 @pytest.mark.jit
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
-    """The histogram has half a percent of all mu^2, and the spend is that of the caps."""
+    """The histogram has half a percent of all mu^2, and the spend follows from the caps."""
     plan = vp.SetUnion().plan(budget)
     assert 0.99 * budget.delta < plan.delta <= budget.delta
     menu, spend = plan.planned, plan.guarantee.spend
@@ -86,7 +86,7 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
-    """By the caps, not by the entry that ran: otherwise the account would depend on the data."""
+    """The charge follows from the caps, not from the entry that ran; else the account would depend on the data."""
     account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
     releases = [vp.SetUnion().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
@@ -135,7 +135,7 @@ def test_a_promise_holds_for_every_entry():
 @settings(max_examples=12)
 @given(st.floats(-2.5, 1.3), st.floats(-28, -1.5))
 def test_every_entry_can_be_planned_where_the_menu_can(epsilon, delta):
-    """No choice fails after it was paid for."""
+    """No choice fails after its charge."""
     try:
         menu = vp.SetUnion().plan(vp.Budget(10**epsilon, 10**delta)).planned
     except BudgetError:
@@ -147,7 +147,7 @@ def test_every_entry_can_be_planned_where_the_menu_can(epsilon, delta):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_each_data_set_chooses_its_own_limit():
-    """From its own histogram, with noise of its own; one guarantee, which does not depend on the choices."""
+    """Histograms and their noise are separate; there is one guarantee, which does not depend on the choices."""
     plan = vp.SetUnion().plan_each(["few", "many"], BUDGETS[0])
     found = plan.release({"few": holders([2] * 4000), "many": holders([600] * 400)})
     assert found["few"].plan.limit < found["many"].plan.limit
@@ -167,14 +167,14 @@ def scores(menu: Menu, counts: Int64s) -> list[float]:
 
 @given(st.lists(st.integers(-500, 10**7), min_size=len(TYPICAL), max_size=len(TYPICAL)))
 def test_the_rule_in_whole_numbers_is_the_rule(counts):
-    """The chosen limit is as good as the best by floating point."""
+    """The chosen limit is as good as the best one in floating point."""
     menu = menu_of(BUDGETS[0])
     every = scores(menu, np.array(counts))
     assert every[LIMITS.index(menu.limit_for(np.array(counts)))] >= max(every) * (1 - 1e-6)
 
 
 def test_where_no_class_is_visible_the_limit_is_800():
-    """And where all users are in one class it is near what they hold."""
+    """If all users are in one class, the limit is near their number of items."""
     menu = menu_of(BUDGETS[0])
     assert menu.limit_for(np.zeros(len(TYPICAL), np.int64)) == 800
     crowds = 100_000 * np.eye(len(TYPICAL), dtype=np.int64)
@@ -185,20 +185,20 @@ def test_where_no_class_is_visible_the_limit_is_800():
 
 
 def test_users_are_counted_by_their_distinct_items():
-    """At the edges, with repeated items, and without users who hold nothing."""
+    """There are users at the edges of classes, repeated items, and a user without items, who does not count."""
     corpus = holders([1, 1, 2, 3, 4, 5, 9, 0])
     assert classes(corpus, (2, 3, 5)) == classes(naive_of(corpus), (2, 3, 5)) == [2, 1, 2, 2]
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.sampled_from(sorted(MEMORY)))
 def test_engines_count_the_same(sizes, memory):
-    """As plain Python does, in memory and within a limit."""
+    """The classes equal those of plain Python, in memory and within a limit."""
     corpus = holders(sizes, MEMORY[memory])
     assert classes(corpus, (2, 4, 9)) == classes(naive_of(corpus), (2, 4, 9))
 
 
 def moved(sizes: list[int], gone: int) -> int:
-    """Return by how much one user moves the histogram."""
+    """Return the l1 change of the histogram by one user."""
     fewer = [size for number, size in enumerate(sizes) if number != gone]
     one, other = (np.array(classes(holders(each), (2, 4, 9))) for each in (sizes, fewer))
     return int(np.abs(one - other).sum())
@@ -206,7 +206,7 @@ def moved(sizes: list[int], gone: int) -> int:
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=30), st.integers(0, 29))
 def test_a_user_moves_one_class_by_one(sizes, gone):
-    """The sensitivity search: the class of a user is a function of the user's items."""
+    """This is the sensitivity search: the class of a user is a function of the user's items."""
     assert moved(sizes, gone % len(sizes)) == 1
 
 
@@ -224,7 +224,7 @@ def test_a_class_that_depends_on_other_users_is_detected(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_the_choice_passes():
-    """False alarm 1e-9."""
+    """The probability of a false alarm is 1e-9."""
     (case,) = limit_cases()
     assert examine(case, TRIALS).passed
 
@@ -233,7 +233,10 @@ def test_the_audit_of_the_choice_passes():
 @pytest.mark.jit
 @pytest.mark.parametrize(("part", "refuted"), [(1e-3, True), (1 / 8, False)])
 def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, refuted):
-    """With nearly none, one user more shows for certain; an eighth differs from the plan (missed below 1e-3)."""
+    """With nearly no noise an additional user is certain to be detected; an eighth of the noise differs from the plan.
+
+    The second fault is missed with probability below 1e-3.
+    """
     real = CellNoise
     monkeypatch.setattr(menus, "CellNoise", lambda sigma, *rest: real(sigma * part, *rest))
     (case,) = limit_cases()
@@ -244,7 +247,7 @@ def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, 
 
 @pytest.mark.jit
 def test_the_case_is_the_menu_of_the_plan():
-    """Another menu is another case."""
+    """A menu with less noise is another case."""
     (case,) = limit_cases()
     louder = counted(replace(menu_of(case.budget), sigma=1.0), case.budget)
     assert louder.exact[0] - louder.exact[1] > 5 * (case.exact[0] - case.exact[1])

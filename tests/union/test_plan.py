@@ -1,4 +1,4 @@
-"""Plans: the numbers that run, without data."""
+"""Tests of plans: the numbers that run, computed without data."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_published_accounting_has_the_papers_numbers(algorithm):
 
 
 def test_joint_accounting_lowers_noise_and_threshold():
-    """The exact bound of theory C.2: sigma about 1.2824 and threshold about 6.3974."""
+    """The exact bound of theory C.2 gives a sigma of about 1.2824 and a threshold of about 6.3974."""
     plan = vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     assert plan.sigma < 1.2960
     assert plan.threshold < 6.41
@@ -41,7 +41,7 @@ def test_no_plan_spends_more_than_its_budget(weighting, accounting):
 @pytest.mark.parametrize("epsilon", [0.01, 1, 20])
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_extreme_parameters_plan_or_refuse(limit, epsilon, delta):
-    """No NaN, no infinity: numbers that can run, within the budget."""
+    """All numbers are finite and within the budget; none is NaN or infinite."""
     plan = vp.SetUnion(limit=limit, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon, delta))
     assert 0 < plan.delta <= delta
     assert np.isfinite([plan.sigma, plan.threshold]).all()
@@ -57,7 +57,7 @@ def test_holders_of_an_item_follow_from_threshold_and_share():
 
 
 def test_holders_is_never_where_the_cutoff_is_too_low():
-    """With alpha 0 items stop at the threshold: even a million users reach probability 0.5 and no more."""
+    """With alpha 0 weights stop at the threshold, so even a million users give a probability of at most 0.5."""
     plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(PAPER)
     assert plan.users_needed(0.9) is None
     assert "never" in str(plan)
@@ -72,7 +72,7 @@ def test_limit_one_plans_the_optimal_selection():
 
 
 def test_the_plan_reads_as_text():
-    """Weighting, guarantee, sigma and users needed are all there."""
+    """The text contains the weighting, the guarantee, sigma and the users needed."""
     text = str(vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(4, 1e-7)))
     for part in ("policy-gaussian", "(4, 1e-07)-DP", "sigma", "0.99", "items of each"):
         assert part in text
@@ -83,6 +83,6 @@ def test_the_plan_reads_as_text():
 )
 @pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
 def test_what_is_no_budget_is_explained(mechanism, budget):
-    """By every mechanism, adaptive rounds among them, before anything is planned."""
+    """Every mechanism, including adaptive rounds, raises the error before it plans anything."""
     with pytest.raises(InputError, match="Budget"):
         mechanism.plan(budget)

@@ -1,4 +1,4 @@
-"""Set union on half a million real posts: what it releases, against the counts of an independent prototype."""
+"""Tests of set union on half a million real posts, against the counts of an independent prototype."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ PROTOTYPE = [
 
 @pytest.fixture(scope="module")
 def posts(data_dir) -> vp.Corpus:
-    """Return the posts, one post one user."""
+    """Return the posts; each post is a user."""
     return vp.read(data_dir / "reddit_posts.parquet", user="user", text="text")
 
 
@@ -34,9 +34,9 @@ def posts(data_dir) -> vp.Corpus:
 @pytest.mark.data
 @pytest.mark.parametrize(("algorithms", "limit", "expected"), PROTOTYPE)
 def test_published_accounting_releases_what_the_prototype_released(posts, algorithms, limit, expected):
-    """Within 2 percent, as its own runs differ; the spread of a count is below 0.5 percent.
+    """Counts are within 2 percent, as between runs of the prototype; the spread of a count is below 0.5 percent.
 
-    The exact bound is worth at least 3 percent more items at the same epsilon, delta and limit.
+    The exact bound gives at least 3 percent more items at the same epsilon, delta and limit.
     """
     published, weighting = algorithms
     released = len(replace(published, delta_0=limit).release(posts, BUDGET))
@@ -47,7 +47,7 @@ def test_published_accounting_releases_what_the_prototype_released(posts, algori
 @pytest.mark.slow
 @pytest.mark.data
 def test_the_optimal_selection_for_one_item_per_user(posts):
-    """With limit 1 it releases a quarter more than published Gaussian noise, and no less than Laplace within 2 %."""
+    """With limit 1 it releases a quarter more than published Gaussian noise; at most 2 % less than Laplace noise."""
     optimal = len(vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(posts, BUDGET))
     gaussian, laplace = (
         len(algorithm(delta_0=1).release(posts, BUDGET))

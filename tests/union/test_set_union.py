@@ -1,4 +1,4 @@
-"""The mechanism from end to end on small corpora."""
+"""End-to-end tests of set union on small corpora."""
 
 import json
 import math
@@ -19,7 +19,7 @@ PUBLISHED = [getattr(vp.papers, name) for name in vp.papers.__all__ if name.star
     "union", [*(vp.SetUnion(10, each) for each in WEIGHTINGS.values()), *(each(10) for each in PUBLISHED)], ids=repr
 )
 def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, union):
-    """The most common items are released, items of one user never, in the order of their bytes."""
+    """The most common items are released, and no items of one user, in the order of their bytes."""
     release = union.release(crowd, budget, seed=1)
     items = release.to_list()
     assert "item 0000" in items
@@ -29,7 +29,7 @@ def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, 
 
 @pytest.mark.jit
 def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one(crowd, budget):
-    """One seed, one release; no seed, another release nearly always (false alarm below 1e-30: 100 coin flips)."""
+    """A seed repeats a release; without a seed releases differ (false alarm below 1e-30: 100 coin flips)."""
     union = vp.SetUnion(limit=10)
     first, again = union.release(crowd, budget, seed=7), union.release(crowd, budget, seed=7)
     assert list(first) == list(again)
@@ -37,7 +37,7 @@ def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one
 
 
 def test_a_seed_marks_the_release_as_not_private(crowd, budget):
-    """A predictable secret protects nobody, and the guarantee says so."""
+    """A predictable secret protects no user, and the guarantee states this."""
     assert not vp.SetUnion().release(crowd, budget, seed=0).guarantee.private
     assert vp.SetUnion().release(crowd, budget).guarantee.private
 
@@ -57,7 +57,7 @@ def test_the_order_of_rows_does_not_matter(budget, weighting):
 
 
 def test_repeating_everything_changes_nothing(crowd, budget):
-    """Invariant 1, user first: saying a thing twice is saying it once."""
+    """Invariant 1, user first: repeated rows do not change a release."""
     table = pl.DataFrame({"who": [u for u in range(200) for _ in range(3)], "what": ["a", "b", "c"] * 200})
     doubled = pl.concat([table, table])
     union = vp.SetUnion(limit=2)
@@ -66,7 +66,7 @@ def test_repeating_everything_changes_nothing(crowd, budget):
 
 
 def test_an_empty_release_is_a_release(budget):
-    """Three users share nothing that may be said: the release is empty, not an error."""
+    """No item of three users can be released, so the release is empty; this is no error."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
     release = vp.SetUnion().release(corpus, budget)
     assert len(release) == 0
@@ -74,14 +74,14 @@ def test_an_empty_release_is_a_release(budget):
 
 
 def test_users_without_items_are_allowed(budget):
-    """A user whose texts are empty contributes nothing and breaks nothing."""
+    """A user with empty texts contributes nothing and causes no error."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2], "text": ["", None]}), user="who", text="text")
     assert len(vp.SetUnion().release(corpus, budget)) == 0
 
 
 @pytest.mark.parametrize("held", [9, 13, 16])
 def test_the_real_path_releases_with_the_planned_probability(held, budget):
-    """An item of `held` users comes out as often as its plan says; false alarm below 1e-9 (7 standard deviations)."""
+    """An item of `held` users is released as often as planned; false alarm below 1e-9 (7 standard deviations)."""
     table = pl.DataFrame({"who": list(range(held)) * 2, "what": ["a"] * held + ["b"] * held})
     corpus = vp.read(table, user="who", items="what")
     plan = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted()).plan(budget)
@@ -94,7 +94,7 @@ def test_the_real_path_releases_with_the_planned_probability(held, budget):
 
 
 def test_the_plan_and_the_release_hold_no_private_number(crowd, budget):
-    """Twice the users, the same public numbers: nothing in plan or guarantee is computed from data."""
+    """The plan of a release equals a plan that was computed without data."""
     release = vp.SetUnion(limit=10).release(crowd, budget)
     plan = vp.SetUnion(limit=10).plan(budget)
     assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
@@ -112,7 +112,7 @@ def test_the_plan_and_the_release_hold_no_private_number(crowd, budget):
     ],
 )
 def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
-    """Each message names the field or the values allowed."""
+    """Each message names the field or the allowed values."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.SetUnion(**fields)
 
@@ -129,12 +129,12 @@ def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
     ],
 )
 def test_fields_of_weightings_are_checked(weighting, fields, words):
-    """Each message names the field or the values allowed."""
+    """Each message names the field or the allowed values."""
     with pytest.raises(vp.errors.InputError, match=words):
         weighting(**fields)
 
 
 def test_a_delta_of_zero_is_refused_with_advice():
-    """An unknown domain cannot be released with pure epsilon; the message says what delta to choose and how not to."""
+    """An unknown domain cannot be released with pure epsilon; the error explains how to choose delta."""
     with pytest.raises(vp.errors.BudgetError, match="must not be computed from the data"):
         vp.SetUnion().plan(vp.Budget(1.0))

@@ -1,4 +1,4 @@
-"""Several data sets about the same people: one budget, one guarantee, one entry of a ledger."""
+"""Tests of several data sets about the same users: one budget, one guarantee, one entry of a ledger."""
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ def plan(union, budget):
 
 
 def test_all_data_sets_together_keep_the_budget(plan, budget):
-    """Chances of novel items add up, squares of mu add up: computed again from the numbers that run."""
+    """Probabilities of novel items and squares of mu add up, computed again from the numbers that run."""
     mu = np.hypot.reduce([1 / plan.first_round.scale, *(1 / each.sigma for each in plan.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
     novel = 3 * novel_release(plan.score, plan.planned.caps)
@@ -36,14 +36,14 @@ def test_all_data_sets_together_keep_the_budget(plan, budget):
 
 
 def test_rounds_of_a_single_data_set_are_too_dear_for_several(union, budget):
-    """The twin that forgets to share: its own numbers exceed the budget."""
+    """In this broken variant each data set uses the numbers of a single one, which exceed the budget."""
     alone = union.plan(budget)
     assert total_delta(alone.planned, budget, data_sets=1) <= budget.delta
     assert total_delta(alone.planned, budget, data_sets=2) > 3 * budget.delta
 
 
 def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
-    """And one data set by name is a data set."""
+    """A single named data set has the same plan as a data set without a name."""
     alone, one = union.plan(budget), union.plan_each(["words"], budget)
     assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
     assert (one.sigma, one.score, one.delta) == (alone.sigma, alone.score, alone.delta)
@@ -51,7 +51,7 @@ def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
 
 
 def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
-    """With types and readings of their own, one guarantee for all, charged once."""
+    """Each has a separate type and reading; one guarantee for all is charged once."""
     rows = {"who": list(range(3000)), "place": [7, 8, 9] * 1000}
     places = read_engine(pl.DataFrame(rows), user="who", items="place")
     account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(3.5, 1e-4), create=True)
@@ -66,7 +66,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
 
 @pytest.mark.jit
 def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
-    """Squares of mu are shared, and not epsilon."""
+    """The data sets share the squares of mu, not epsilon."""
     together = union.release_each({"one": crowd, "two": crowd}, budget, seed=1)
     half = union.release(crowd, vp.Budget(budget.epsilon / 2, budget.delta / 2), seed=1)
     assert all(len(each) > 1.2 * len(half) for each in together.values())
@@ -74,7 +74,7 @@ def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
 
 @pytest.mark.jit
 def test_data_sets_share_no_randomness(crowd, union, budget):
-    """The same people under two names: other noise, with a seed as without; a seed repeats and is marked."""
+    """The same users under two names get different noise, with and without a seed; a seed repeats and is marked."""
     for seed in (None, 5):
         found = union.release_each({"one": crowd, "two": crowd}, budget, seed=seed)
         assert found["one"].to_list() != found["two"].to_list()
@@ -86,7 +86,7 @@ def test_data_sets_share_no_randomness(crowd, union, budget):
 
 
 def test_a_promise_holds_in_each(budget):
-    """Noise is larger, so thresholds are."""
+    """The noise is larger, so the thresholds are higher."""
     both = vp.SetUnion(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
     assert both.users_needed(0.5) >= vp.SetUnion(min_users=50).plan(budget).users_needed(0.5)
@@ -94,20 +94,20 @@ def test_a_promise_holds_in_each(budget):
 
 
 def test_the_plan_says_how_they_share(plan):
-    """In words and in numbers."""
+    """The plan states this in text and in numbers."""
     assert "for words, tags, places together: noise in each is 1.73 times" in str(plan)
     assert plan.to_dict()["data_sets"] == list(NAMES)
 
 
 @pytest.mark.parametrize("names", [["a", "a"], [""], [7], "words"])
 def test_bad_names_are_refused(union, budget, names):
-    """Different, none empty, all strings, and no string taken for a list of letters."""
+    """Names must be different nonempty strings, in a list and not in one string."""
     with pytest.raises(InputError, match="`data_sets`"):
         union.plan_each(names, budget)
 
 
 def test_wrong_calls_are_refused(crowd, union, plan, budget):
-    """Classic mechanisms, no data sets at all, other names than planned, and what was not read."""
+    """The cases are classic mechanisms, no data sets, other names than planned, and data that were not read."""
     with pytest.raises(InputError, match="adaptive"):
         vp.SetUnion(weighting=vp.weightings.Weighted()).release_each({"one": crowd}, budget)
     with pytest.raises(InputError, match="data_sets"):
@@ -126,7 +126,7 @@ LOST_RUNS, FALSE_ALARM = 100, 1e-9
 
 
 def crowd_and_stranger(novel):
-    """Return 40 users who share 10 items, and one user with items of its own."""
+    """Return 40 users who share 10 items, and one user with items that no other user holds."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
@@ -134,7 +134,10 @@ def crowd_and_stranger(novel):
 
 @pytest.mark.slow
 def test_a_stranger_in_both_is_as_safe_as_the_plan_says():
-    """Something of theirs is named in either data set no more often than was charged for both (false alarm 1e-9)."""
+    """Items of the stranger are released in either data set no more often than was charged for both.
+
+    The probability of a false alarm is 1e-9.
+    """
     plan = vp.SetUnion(limit=15).plan_each(["one", "two"], vp.Budget(1.0, 0.2))
     mu = np.hypot.reduce([1 / plan.first_round.scale, *(1 / each.sigma for each in plan.rounds)])
     charged = plan.delta - gaussian_delta(1.0, float(mu * 2**0.5))
