@@ -19,7 +19,6 @@ from support.corpora import corpus_of
 from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.ngrams import votes as thresholds
 from voxpop.mechanisms.ngrams.candidates import DeferredList
-from voxpop.mechanisms.ngrams.constants import LIKELIEST
 from voxpop.privacy.decisions import FixedRule
 
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
@@ -82,11 +81,6 @@ def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_emp
     print(mechanism, found / RUNS, estimated / RUNS, bands)
     assert not too_many(found, estimated, bands).any()
     assert (estimated[:3] > 0).all()
-
-
-def thrice(chance):
-    """Return three times a probability, but at most the larger of the probability and `LIKELIEST`."""
-    return max(chance, min(3 * chance, LIKELIEST))
 
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
