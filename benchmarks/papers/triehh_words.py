@@ -3,8 +3,8 @@
 python -m benchmarks.papers.triehh_words
 
 A user is a post (reddit_posts) or a nickname (ubuntu_irc). "published" is the paper's experiment: fixed batches by
-Theorem 1 with its corollary corrected, without a guarantee; "exact" is Voxpop's accounting with several votes, one
-letter a round. Recall covers the words that fit into ten symbols with their end mark, and is against the private truth.
+Theorem 1 with its corollary corrected, without a guarantee; "exact" is Voxpop's accounting with several votes.
+Recall covers the words that fit into ten symbols with their end mark, and is against the private truth.
 """
 
 import numpy as np
