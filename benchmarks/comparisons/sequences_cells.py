@@ -49,7 +49,8 @@ CELLS = [(kind, most) for kind in ("held", "uniform") for most in (2, 4, 6, 8)]
 KS = (20, 40, 60, 80, 100)
 QUERIES, MAX_LENGTH, MAX_GRAM, PREFIXES = 10_000, 20, 5, 10
 MOST_DRAWN = defaultdict(lambda: 200_000, msnbc=2_000_000)
-"""Twice the true number of MSNBC, twelve times that of the chat, more of the small samples. If a model estimates more, each drawn sequence represents several."""
+"""Twice the true number of MSNBC, twelve times that of the chat, more of the small samples. If a model estimates more,
+each drawn sequence represents several."""
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
 MODELS = ("default", *RIVALS, "PrivTree")
