@@ -234,11 +234,8 @@ class Profile(Result):
         grams = [gram for gram, _ in rows]
         sizes = dict(sorted(Counter(map(len, grams)).items()))
         counts = None if self.error is None else np.array([max(0, users) for _, users in rows], np.int64)
-        plan = self.plan.to_dict()
-        story = story_of(plan, sizes)
-        story = replace(story, summary=self._grid())
-        shown = table_of_lists(grams)
-        return page_of(story, self.guarantee, plan, sizes, shown, "items", counts, checksums, self.about)
+        story = replace(story_of(self.plan.to_dict(), sizes), summary=self._grid())
+        return page_of(story, self, sizes, table_of_lists(grams), "items", counts, checksums)
 
     def _grid(self) -> "Grid":
         """Return a row for each column and combination."""
@@ -305,24 +302,14 @@ class Profile(Result):
         return card(title, lines, tuple(grid.head[:3]), rows, cautions(self.guarantee))
 
 
-def load_profile(folder: str | PathLike[str]) -> Profile:
-    """Return the profile in a folder; see `voxpop.load`."""
-    record, tables = PROFILE.read(folder)
-    try:
-        columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
-        keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
-        cover = {
-            str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
-        }
-        profile = Profile(
-            keys,
-            read_parquet(tables[PROFILE.tables[0]]),
-            cover,
-            reading=str(record["reading"]),
-            error=record["error"],
-            **restored(record),
-        )
-        profile.to_list()  # checks the values
-    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
-        raise PROFILE.changed(folder) from error
+def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profile:
+    """Return the profile of a record and its tables."""
+    columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
+    keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
+    cover = {
+        str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
+    }
+    table, reading, error = read_parquet(tables[PROFILE.tables[0]]), str(record["reading"]), record["error"]
+    profile = Profile(keys, table, cover, reading=reading, error=error, **restored(record))
+    profile.to_list()  # checks the values
     return profile

@@ -11,7 +11,6 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, Budget, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
@@ -300,8 +299,7 @@ def report_of(
 
     lengths = release.grams["length"].value_counts().to_pylist()
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
-    plan = release.plan.to_dict()
-    story = story_of(plan, sizes)
+    story = story_of(release.plan.to_dict(), sizes)
     keys = [] if release.keys is None else [each.name for each in release.keys.columns]
     story = replace(
         story,
@@ -310,20 +308,11 @@ def report_of(
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],
     )
-    shown = release.grams, release.reading, counts
-    return page_of(story, release.guarantee, plan, sizes, *shown, checksums, release.about)
+    return page_of(story, release, sizes, release.grams, release.reading, counts, checksums)
 
 
-def load_release(folder: str | PathLike[str]) -> Release:
-    """Return the release in a folder; see `load`."""
-    return release_from(*RELEASE.read(folder), folder)
-
-
-def release_from(record: Mapping[str, Any], tables: Mapping[str, bytes], folder: str | PathLike[str]) -> Release:
-    """Return the release of a record and its tables, which are in a folder."""
-    try:
-        keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
-        grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")
-        return Release(grams, reading=str(reading), keys=keys, id=str(name), **restored(record))
-    except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
-        raise RELEASE.changed(folder) from error
+def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:
+    """Return the release of a record and its tables."""
+    keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
+    grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")
+    return Release(grams, reading=str(reading), keys=keys, id=str(name), **restored(record))

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Optional
 
-from voxpop.errors import ReleaseError
+from voxpop.errors import InternalError, ReleaseError
 from voxpop.reading.folder import folder_to_read, fresh_prefix, replace_folder
 from voxpop.release.registry import load
 
@@ -35,7 +35,7 @@ class Kind:
         record: file of the plan, the guarantee and the checksums, as JSON.
         tables: the other files that are read.
         made_by: the calls that write such a folder.
-        loader: the function that loads it, as `module:name`.
+        loader: the function from its record and tables, and the release it is about, to the result; as `module:name`.
         others: further files that may be in its folder.
         base: the kind of the release whose folder it is saved in, if it has no folder of its own.
         version: version of the format.
@@ -61,7 +61,40 @@ class Kind:
 
     def load(self, folder: str | PathLike[str]) -> Any:
         """Return the result in a folder; see `voxpop.load`."""
-        return load(self.loader)(folder)
+        base = None
+        if self.base is not None:
+            record, tables = self.base.read(folder)
+            base = record, self.base.restored(record, tables, folder)
+        return self.restored(*self.read(folder), folder, base)
+
+    def restored(
+        self,
+        record: Mapping[str, Any],
+        tables: Mapping[str, bytes],
+        folder: str | PathLike[str],
+        base: tuple[Mapping[str, Any], Any] | None = None,
+    ) -> Any:
+        """Return the result of a record and its tables, which are in a folder.
+
+        Args:
+            record: the record, as `read` returns it.
+            tables: the tables, as `read` returns them.
+            folder: the name of the folder, for messages.
+            base: the record of the release that counts or a ranking are about, and the release.
+
+        Raises:
+            ReleaseError: If the contents were changed together with their checksums.
+        """
+        import pyarrow as pa
+
+        try:
+            if base is None:
+                return load(self.loader)(record, tables)
+            if record.get("release") != identity(base[0]):
+                raise ValueError("of another release")
+            return load(self.loader)(record, tables, base[1])
+        except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
+            raise ReleaseError(f"the {self.what} in {folder} was changed after it was saved. {DAMAGED}") from error
 
     def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Return the absolute path of a folder that such a result can be saved to.
@@ -191,10 +224,6 @@ class Kind:
                 return self.checked(files, folder)
         raise ReleaseError(f"{folder} was replaced several times while it was read; try again.")
 
-    def changed(self, folder: str | PathLike[str]) -> ReleaseError:
-        """Build the error for contents that were changed together with their checksums."""
-        return ReleaseError(f"the {self.what} in {folder} was changed after it was saved. {DAMAGED}")
-
     def _read(self, source: Path, name: str, folder: str | PathLike[str]) -> bytes:
         try:
             return (source / name).read_bytes()
@@ -251,7 +280,8 @@ class Kind:
 
     def _holds(self, folder: str | PathLike[str], record: bytes) -> bool:
         try:
-            return identity((folder_to_read(Path(folder)) / self.record).read_bytes()) == identity(record)
+            there = (folder_to_read(Path(folder)) / self.record).read_bytes()
+            return identity(json.loads(there)) == identity(json.loads(record))
         except (OSError, ValueError, AttributeError):
             return False
 
@@ -262,7 +292,7 @@ RELEASE = Kind(
     "release.json",
     (TABLE,),
     "`release.save` or `voxpop items -o`",
-    "voxpop.release.release:load_release",
+    "voxpop.release.release:release_of",
     ("counts.parquet", "counts.json", "top.parquet", "top.json"),
 )
 COUNTS = Kind(
@@ -270,7 +300,7 @@ COUNTS = Kind(
     "counts.json",
     ("counts.parquet", TABLE),
     "`release.count` or `voxpop count`",
-    "voxpop.release.tally:load_tally",
+    "voxpop.release.tally:tally_of",
     base=RELEASE,
 )
 RANKINGS = Kind(
@@ -278,7 +308,7 @@ RANKINGS = Kind(
     "top.json",
     ("top.parquet", TABLE),
     "`release.top` or `voxpop top`",
-    "voxpop.release.tally:load_ranking",
+    "voxpop.release.tally:ranking_of",
     base=RELEASE,
 )
 BESIDE = (COUNTS, RANKINGS)
@@ -288,7 +318,7 @@ MODEL = Kind(
     "model.json",
     ("grams.parquet", "alphabet.parquet"),
     "`model.save` or `voxpop sequences -o`",
-    "voxpop.mechanisms.sequences.model:load_model",
+    "voxpop.mechanisms.sequences.model:model_of",
     ("synthetic.parquet",),
     version=4,
 )
@@ -297,7 +327,7 @@ PROFILE = Kind(
     "profile.json",
     ("profile.parquet",),
     "`profile.save` or `voxpop profile -o`",
-    "voxpop.release.profile:load_profile",
+    "voxpop.release.profile:profile_of",
 )
 FOLDERS = (RELEASE, MODEL, PROFILE)
 """The kinds that have a folder."""
@@ -319,9 +349,9 @@ def stated(result: "Result") -> dict[str, Any]:
     }
 
 
-def identity(record: bytes) -> str:
+def identity(record: Mapping[str, Any]) -> str:
     """Return a checksum of the content of a record, without the operator's statements."""
-    content = {name: value for name, value in json.loads(record).items() if name != ABOUT}
+    content = {name: value for name, value in record.items() if name != ABOUT}
     return checksum(json.dumps(content, sort_keys=True).encode())
 
 

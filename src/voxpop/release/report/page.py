@@ -38,10 +38,10 @@ from voxpop.reading.arrow import array_of, joined, numbers_of
 from voxpop.reading.segmenting import ANY_APOSTROPHE, URL, WORD
 from voxpop.release.registry import load, mechanism_called
 from voxpop.release.report import numbers
-from voxpop.release.result import NOTHING_SAID, About
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
+    from voxpop.release.result import Result
 
 
 def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
@@ -116,28 +116,25 @@ PLOT_STYLE = "vendor/plot.css"
 
 def page_of(
     story: "Story",
-    guarantee: "Guarantee",
-    plan: Mapping[str, Any],
+    result: "Result",
     sizes: Mapping[int, int],
     grams: pa.Table,
     reading: str,
     counts: Int64s | None,
     checksums: Mapping[str, str],
-    about: About = NOTHING_SAID,
 ) -> bytes:
     """Return the page of a story.
 
     Args:
         story: the content of the report.
-        guarantee: the privacy guarantee.
-        plan: every number of the plan.
+        result: its plan, its guarantee and the operator's statements are shown.
         sizes: number of grams of each length.
         grams: the table of the grams; the page lists the first 500,000 of them.
         reading: how texts became tokens.
         counts: a number for each gram, at least 0, where some are released; else None.
         checksums: of the other files in the folder.
-        about: the operator's statements about the release.
     """
+    guarantee, plan = result.guarantee, result.plan.to_dict()
     shown = grams.slice(0, MOST_SHOWN)
     script, charts, style = _script(), _asset(CHARTS), _asset("template/style.css")
     facts = {
@@ -168,7 +165,7 @@ def page_of(
             numbers=list(_numbers(plan)),
             checksums=checksums,
             version=metadata.version("voxpop"),
-            about=about,
+            about=result.about,
             cautions=cautions(guarantee),
             large_epsilon=LARGE_EPSILON,
             large_delta=LARGE_DELTA,
