@@ -205,9 +205,9 @@ def listed(release: "Release") -> str:
     return f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
 
 
-def saved(folder: Path, about: "About | None" = None, page: str = "report.html") -> str:
+def saved(folder: Path, about: "About | None" = None) -> str:
     """Return where a result was saved, and the charged ledger entry if a data set was named."""
-    where = f"\nSaved to {folder}. The report is {page} in this folder."
+    where = f"\nSaved to {folder}. The report is report.html in this folder."
     if about is None or not about.dataset:
         return where
     return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."

@@ -18,7 +18,7 @@ from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 from voxpop.release.registry import configuration
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan, restored
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE, stated
 
 if TYPE_CHECKING:
@@ -208,15 +208,13 @@ class Release(Result):
         return ranking
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        # The plan computes its numbers once, for the record and the report.
-        release = replace(self, plan=StoredPlan(self.plan.to_dict()))
         content = {
             **({"id": self.id} if self.id else {}),
-            **stated(release),
+            **stated(self),
             **({"reading": self.reading} if self.reading else {}),
             **({} if self.keys is None else {"keys": self.keys.to_list()}),
         }
-        RELEASE.save(content, {TABLE: to_parquet(self.grams, self.keys)}, release._page, folder, overwrite=overwrite)
+        RELEASE.save(content, {TABLE: to_parquet(self.grams, self.keys)}, self._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         return report_of(self, checksums)

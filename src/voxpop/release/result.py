@@ -169,10 +169,6 @@ class Result(ABC):
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         """Write the folder of the result."""
 
-    def _with_about(self, about: About) -> Self:
-        """Return a copy with another `about`."""
-        return replace(self, about=about)  # type: ignore[type-var]
-
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save to a folder, completely or not at all; `voxpop.load` reads it.
 
@@ -255,11 +251,11 @@ class Result(ABC):
             InputError: If a field is not one line of at most 500 characters, or the date is not a day.
         """
         given = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
-        return self._with_about(self.about.stated(given))
+        return replace(self, about=self.about.stated(given))  # type: ignore[type-var]
 
     def with_ledger_entry(self, entry: str) -> Self:
         """Return a copy that names the entry of the ledger that was charged for it."""
-        return self._with_about(replace(self.about, ledger=entry))
+        return replace(self, about=replace(self.about, ledger=entry))  # type: ignore[type-var]
 
 
 Loaded = TypeVar("Loaded", bound=Result)

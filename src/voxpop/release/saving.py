@@ -167,7 +167,7 @@ class Kind:
             overwrite: as in `check_target`.
 
         Raises:
-            ReleaseError: As in `check_target`.
+            ReleaseError: As in `check_target`, or if the folder cannot be written.
         """
         again = self._holds(folder, files[self.record])
         target = self.check_target(folder, overwrite=overwrite or again)
@@ -179,7 +179,20 @@ class Kind:
         beside = {name: path.read_bytes() for name, path in paths.items()}
         if added and not overwrite and any(files.get(name, old) != old for name, old in beside.items()):
             raise _already_there(folder, " and ".join(each.what for each in added))
-        self.write(target, {**beside, **files}, folder, overwrite or again)
+        files = {**beside, **files}
+        if any(each.record in files for each in BESIDE):  # the report covers counts and rankings
+            files[REPORT] = load(PAGE_OF_ALL)(files, folder)
+        sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
+        files[SUMS] = "".join(f"{each}  {name}\n" for name, each in sums.items()).encode()
+        try:
+            replace_folder(target, files, replace=overwrite or again)
+        except FileExistsError:
+            raise _already_there(folder, f"a {self.what}") from None
+        except OSError as error:
+            raise ReleaseError(
+                f"{folder} could not be saved: {error.strerror or error}. Nothing there was changed; "
+                "put that right or give another folder, and save again."
+            ) from error
 
     def record_of(self, content: Mapping[str, Any], tables: Mapping[str, bytes]) -> bytes:
         """Return the bytes of a record, which are equal for equal results."""
@@ -188,28 +201,6 @@ class Kind:
         heading = {"format": self.format, "format_version": self.version, "voxpop_version": metadata.version("voxpop")}
         whole = {**heading, **content, "checksums": {name: checksum(each) for name, each in tables.items()}}
         return (json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-    def write(self, target: Path, files: Mapping[str, bytes], folder: str | PathLike[str], replace: bool) -> None:
-        """Make `target`, which the caller names `folder`, a folder of these files and their checksums, in one step.
-
-        The report covers counts and rankings among the files.
-
-        Raises:
-            ReleaseError: If files are there and may not be replaced, or the folder cannot be written.
-        """
-        if any(each.record in files for each in BESIDE):
-            files = {**files, REPORT: load(PAGE_OF_ALL)(files, folder)}
-        sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
-        lines = "".join(f"{each}  {name}\n" for name, each in sums.items())
-        try:
-            replace_folder(target, {**files, SUMS: lines.encode()}, replace=replace)
-        except FileExistsError:
-            raise _already_there(folder, f"a {self.what}") from None
-        except OSError as error:
-            raise ReleaseError(
-                f"{folder} could not be saved: {error.strerror or error}. Nothing there was changed; "
-                "put that right or give another folder, and save again."
-            ) from error
 
     def read(self, folder: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return the record of a result and its tables by file name, also while another process replaces the folder.

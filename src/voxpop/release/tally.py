@@ -13,6 +13,7 @@ import pyarrow as pa
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, card, check_whole, printable
+from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of, plain
 from voxpop.reading.folder import folder_to_read
@@ -37,8 +38,6 @@ class Addition(Result):
     @property
     def with_release(self) -> Guarantee:
         """The guarantee of the release and this result together; both concern the same users."""
-        from voxpop.privacy.composition import compose
-
         return compose([self.grams.guarantee, self.guarantee])
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
@@ -65,8 +64,6 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
 
 
 def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
-    from voxpop.privacy.composition import compose
-
     together = replace(release, guarantee=compose([release.guarantee, *(each.guarantee for each in additions)]))
     counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Tally)), None)
     ranked = any(isinstance(each, Ranking) for each in additions)
@@ -92,7 +89,7 @@ def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathL
         "release": identity(json.loads(files[RELEASE.record])),
     }
     files[kind.record] = kind.record_of(content, {name: files[name] for name in kind.tables})
-    kind.write(target, files, folder, replace=True)
+    RELEASE.put(files, folder, overwrite=True)
 
 
 @final
