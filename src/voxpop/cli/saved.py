@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -315,11 +316,9 @@ def _add(
     """Release an addition to a saved release, and save it in the same folder."""
     from voxpop.ledger.runs import save_new
 
-    def save_beside(addition: Any, new: Path) -> None:
-        save_new(addition, new, folder, overwrite=overwrite)
-
     output, read = folder if save else None, releasing.reader(source, call.table, call.run)
-    return releasing.released(kind, output, plan, read, call.charge, save_beside, overwrite=overwrite, reported=False)
+    beside = partial(save_new, folder=folder, overwrite=overwrite)
+    return releasing.released(kind, output, plan, read, call.charge, beside, overwrite=overwrite, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:

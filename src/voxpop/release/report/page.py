@@ -7,7 +7,8 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -355,17 +356,10 @@ def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
         The story of its mechanism, or a general one where the numbers are not those of a mechanism of this version.
     """
     mechanism = mechanism_called(str(plan.get("mechanism")))
-    if mechanism is None or mechanism.story is None:
-        return general_story(plan, sizes)
-    about: Callable[[Mapping[str, Any], Sizes], Story] = load(mechanism.story)
-    try:
-        return about(plan, sizes)
-    except (KeyError, TypeError, ValueError, IndexError):
-        return general_story(plan, sizes)
-
-
-def general_story(plan: Mapping[str, Any], sizes: Sizes) -> Story:
-    """Return the content that is common to all releases."""
+    if mechanism is not None and mechanism.story is not None:
+        with suppress(KeyError, TypeError, ValueError, IndexError):  # numbers of another version
+            story: Story = load(mechanism.story)(plan, sizes)
+            return story
     single = max(sizes, default=1) == 1
     noun = ("item", "items") if single else ("phrase", "phrases")
     return Story("general.html", noun, "released", str(plan.get("mechanism", "Release")))
