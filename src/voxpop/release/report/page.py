@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from importlib import metadata
 from importlib.resources import files
@@ -262,19 +262,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(numbers.plain(each, 6) for each in value[:100])
     return numbers.plain(value, 6)
-
-
-@cache
-def palette(theme: str = "light") -> dict[str, str]:
-    """Return colours by the names that the style gives them, such as accent, second, third, ink and careful.
-
-    Args:
-        theme: "light" or "dark".
-    """
-    style = files("voxpop.release.report").joinpath("template/style.css").read_text(encoding="utf-8")
-    start = ":root {" if theme == "light" else ':root[data-theme="dark"] {'
-    block = style.split(start, 1)[1].split("}", 1)[0]
-    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
 
 
 @final
