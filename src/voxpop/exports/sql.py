@@ -15,7 +15,8 @@ from voxpop.exports.libraries import required
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import joined
 from voxpop.reading.choices import Form
-from voxpop.reading.keys import family, spelled
+from voxpop.reading.keys import family
+from voxpop.release.cutting import key_texts
 from voxpop.release.release import Release
 
 Columns = str | Sequence[str] | None
@@ -79,7 +80,8 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
         raise InputError(f"`dialect` must be one that sqlglot writes, such as duckdb or postgres; got {dialect!r}.")
     if release.keys is None:
         raise InputError("SQL compares items; this release holds grams, which are lists. Write Parquet or Arrow.")
-    names, rows, kinds = key_names(release, columns), _rows(release), key_types(release)
+    names, kinds = key_names(release, columns), key_types(release)
+    rows = list(key_texts(released_items(release), len(names)))
     if any("\0" in value for row in rows for value in row):
         raise InputError("a released key holds a zero byte, which no database takes in a string. Write Parquet.")
     tree = _where(names, rows, kinds) if form == "where" else _select(names, rows, kinds)
@@ -89,15 +91,6 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
         raise InputError(f'{dialect} has no such query; write a condition (form="where"), Parquet or Arrow.') from None
     _check_round_trip(text, dialect, [_token(*pair) for row in rows for pair in zip(row, kinds, strict=True)], names)
     return text
-
-
-def _rows(release: Release) -> list[tuple[str, ...]]:
-    """Return the keys as strings, column by column."""
-    items = released_items(release)
-    if release.keys is None or not release.keys.columns:
-        return [(item,) for item in items.to_pylist()]
-    texts = [spelled(column.combine_chunks(), "key").to_pylist() for column in release.keys.table(items).columns]
-    return list(zip(*texts, strict=True))
 
 
 def _value(text: str, kind: pa.DataType) -> Any:

@@ -16,9 +16,9 @@ from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import SHOWN, card, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
-from voxpop.reading.keys import KeyColumn, split_texts
+from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
-from voxpop.release.cutting import read_parquet, table_of_lists, write_parquet
+from voxpop.release.cutting import key_texts, read_parquet, table_of_lists, write_parquet
 from voxpop.release.release import Release
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import PROFILE, stated
@@ -186,10 +186,7 @@ class Profile(Result):
     def each_text(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], int]]:
         """Yield the columns, the spelled values, and the noisy number of users or 0, in the order of iteration."""
         for _, names, items, users in self._each():
-            parts = [items] if len(names) == 1 else split_texts(items, len(names))
-            for texts, count in zip(
-                zip(*(part.to_pylist() for part in parts), strict=True), users.tolist(), strict=True
-            ):
+            for texts, count in zip(key_texts(items, len(names)), users.tolist(), strict=True):
                 yield names, texts, count
 
     def _release(self, number: int) -> Release:
@@ -244,9 +241,7 @@ class Profile(Result):
             keys = self.keys.keys_of(number)
             kind = " × ".join(each.kind for each in keys.columns) or "words"
             first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED]))
-            parts = [first] if len(names) == 1 else split_texts(first, len(names))
-            values = zip(*(part.to_pylist() for part in parts), strict=True)
-            shown = [" · ".join(printable([text]) for text in texts) for texts in values]
+            shown = [" · ".join(printable([text]) for text in texts) for texts in key_texts(first, len(names))]
             cover = self.cover.get(names[0]) if len(names) == 1 else None
             share = "–"
             if cover is not None and cover.share is not None and cover.share_error is not None:
