@@ -2,7 +2,7 @@
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
@@ -128,10 +128,11 @@ class Report:
         )
 
 
-class Result(ABC):
+class Result(Sized, Iterable[Any], ABC):
     """The base of `Release`, `Tally`, `Ranking`, `SequenceModel` and `Profile`. All of a result is public.
 
-    A subclass defines `to_arrow`, iteration, `_write` and `_page`; everything else follows from them.
+    A subclass defines `to_arrow`, the number of its rows, iteration over them, `_write` and `_page`; everything else
+    follows from them.
 
     Attributes:
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
@@ -148,14 +149,6 @@ class Result(ABC):
     @abstractmethod
     def to_arrow(self) -> pa.Table:
         """Return the result as a pyarrow table."""
-
-    @abstractmethod
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the rows of the result as Python values."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of rows."""
 
     @abstractmethod
     def _repr_html_(self) -> str:
