@@ -10,11 +10,11 @@ from pygments.token import Generic
 from sphinx.application import Sphinx
 
 import voxpop
-from voxpop.release.report.page import palette
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))
 
+from tools.palette import palette  # noqa: E402
 from tools.reference import with_public_names  # noqa: E402
 
 NAMED_PAGE = re.compile(r"`{0,2}docs/((?:privacy|guides|design|advisories)/[\w-]+)\.md`{0,2}")

@@ -1,5 +1,6 @@
 """Draw the pictures of the documentation: `make pictures`. Numbers come from plans and from benchmarks/results."""
 
+import sys
 from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
@@ -12,9 +13,12 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from scipy.special import ndtr
 
 import voxpop as vp
-from voxpop.release.report.page import palette
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent))
+
+from tools.palette import palette  # noqa: E402
+
 RESULTS = HERE.parent.parent / "benchmarks" / "results"
 OURS, THEIRS, ACCENT = (palette()[name] for name in ("bar", "third", "second"))
 OTHER, INK, PALE = "#c9d1d9", "#22303c", "#eef3f7"

@@ -57,6 +57,17 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
     assert len(voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]) == 1
 
 
+def test_an_empty_release_is_repeated_too(voxpop, shop, tmp_path):
+    """The saved plan cannot run, so the second output has no numbers of users."""
+    pl.DataFrame({"author": range(9), "body": [f"word{number}" for number in range(9)]}).write_parquet("posts.parquet")
+    first, again = (voxpop(*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday") for _ in range(2))
+    assert (first.code, again.code) == (0, 0)
+    assert "epsilon 1: " in first.out
+    assert again.out.startswith(
+        "Released 0 items.\nNo item was held by enough users. The budget is spent nevertheless."
+    )
+
+
 def test_counts_are_repeated_too(voxpop, shop):
     """Counts and rankings are saved in the folder of the release and charged once."""
     assert voxpop(*shop, "--epsilon", 1, "-o", "words").code == 0

@@ -54,6 +54,8 @@ def test_texts_are_folded_as_those_of_the_release():
     for reading, alike in (("words", True), ("unicode", True), ("characters", False)):
         made = vp.exports.to_subword_tokenizer(counted({"don't": 700}, reading), "bpe", 512)
         assert (made.encode(" DON\u2019T").tokens == made.encode(" don't").tokens) == alike
+    made = vp.exports.to_subword_tokenizer(counted({"οδος": 700}), "bpe", 512)
+    assert made.encode(" ΟΔΟΣ").tokens == made.encode(" οδος").tokens
 
 
 @settings(max_examples=40)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tools.palette import palette
 
 import voxpop as vp
 from support.look import read_engine
@@ -28,7 +29,7 @@ from voxpop.privacy.planned import with_record
 from voxpop.release.cutting import SCHEMA
 from voxpop.release.release import report_of
 from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance
-from voxpop.release.report.page import json_for_html, palette, story_of
+from voxpop.release.report.page import json_for_html, story_of
 from voxpop.release.result import StoredPlan
 from voxpop.release.verifying import verify
 

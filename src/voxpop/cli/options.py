@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -308,10 +307,7 @@ def options_of(mechanism: type, choices: dict[str, Choice]) -> type:
         choice = choices.get(each.name)
         kind = choice.kind if choice else each.type
         default = None if each.default is MISSING else each.default
-        columns.append((each.name, kind, field(default=default, kw_only=True)))
-    made = make_dataclass(f"{mechanism.__name__}Options", columns, frozen=True)
-    made.__doc__ = mechanism.__doc__
-    made.__module__ = __name__  # cyclopts expands no classes of the module `types`, where dataclasses puts them
+        columns.append((each.name, kind, field(default=default)))
 
     def configured(self: Any) -> Any:
         given = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -319,9 +315,9 @@ def options_of(mechanism: type, choices: dict[str, Choice]) -> type:
             **{name: choices[name].convert(value) if name in choices else value for name, value in given.items()}
         )
 
-    made.configured = cached_property(configured)  # type: ignore[attr-defined]
-    made.configured.__set_name__(made, "configured")  # type: ignore[attr-defined]
-    return made
+    # Cyclopts expands no classes of the module `types`, where dataclasses puts them.
+    others = {"__doc__": mechanism.__doc__, "__module__": __name__, "configured": property(configured)}
+    return make_dataclass(f"{mechanism.__name__}Options", columns, frozen=True, kw_only=True, namespace=others)
 
 
 def tokenizer_of(name: str) -> Any:

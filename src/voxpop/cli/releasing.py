@@ -205,9 +205,9 @@ def listed(release: "Release") -> str:
     return f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
 
 
-def saved(folder: Path, about: "About | None" = None, page: str = "report.html") -> str:
+def saved(folder: Path, about: "About | None" = None) -> str:
     """Return where a result was saved, and the charged ledger entry if a data set was named."""
-    where = f"\nSaved to {folder}. The report is {page} in this folder."
+    where = f"\nSaved to {folder}. The report is report.html in this folder."
     if about is None or not about.dataset:
         return where
     return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
@@ -253,9 +253,12 @@ def sample(release: "Release") -> list[str]:
 
 def nothing_released(plan: Any) -> str:
     """Return the number of users that an item would have needed: a function of the plan only."""
+    nothing = "No item was held by enough users. The budget is spent nevertheless."
+    if not hasattr(plan, "budget"):  # the stored plan of a run that was finished before
+        return nothing
     needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
     return (
-        "No item was held by enough users. The budget is spent nevertheless. At this delta, an item is released with\n"
+        f"{nothing} At this delta, an item is released with\n"
         f"probability 0.9 if it is held by\n{indented(needed)}\n"
         "(for users who hold ten items each, all equally rare). More users or a larger epsilon release more.\n"
         "If you expect items with so many users, check the column and the tokenizer. Round prices and timestamps first."
@@ -264,12 +267,9 @@ def nothing_released(plan: Any) -> str:
 
 def _needed_at(plan: Any, times: int) -> str:
     """Return the number of users at a multiple of the plan's epsilon, or an empty string if no plan exists."""
-    epsilon, names = plan.budget.epsilon * times, getattr(plan, "data_sets", ())
+    epsilon = plan.budget.epsilon * times
     try:
-        budget = Budget(epsilon, plan.budget.delta)
-        other = (
-            plan if times == 1 else plan.mechanism.plan_each(names, budget) if names else plan.mechanism.plan(budget)
-        )
+        other = plan if times == 1 else plan.mechanism.plan(Budget(epsilon, plan.budget.delta))
         found = mechanism_called(plan.to_dict()["mechanism"])
         users = other.users_needed(0.9, **({} if found is None else found.users_needed))
     except BudgetError:

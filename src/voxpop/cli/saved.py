@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -199,16 +200,11 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    plan = _planned(Counts(limit), folder, call.spend)
-    tally = _add(COUNTS, folder, plan, source, call, save=save, overwrite=overwrite)
-    if json:
-        releasing.print_json(
-            {"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)}
-        )
-        return
-    print(f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users.")
-    print(*_lines(tally, first), sep="\n")
-    _print_added(tally, folder if save else None)
+    plan, kept = _planned(Counts(limit), folder, call.spend), folder if save else None
+    tally = _add(COUNTS, folder, kept, plan, source, call, overwrite=overwrite)
+    title = f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users."
+    content = {"counted": len(tally), **_counted(tally, first)}
+    _print_added(tally, kept, content, [title, *_lines(tally, first)], as_json=json)
 
 
 def top(
@@ -228,13 +224,10 @@ def top(
 
     Example: `voxpop top words posts.parquet --user author --text body --k 20 --epsilon 1 --delta 1e-8`
     """
-    plan = _planned(Top(k), folder, call.spend)
-    ranking = _add(RANKINGS, folder, plan, source, call, save=save, overwrite=overwrite)
-    if json:
-        releasing.print_json({**_added(ranking, folder if save else None), "grams": list(ranking.each_gram())})
-        return
-    print(*releasing.numbered(ranking.each_gram()), sep="\n")
-    _print_added(ranking, folder if save else None)
+    plan, kept = _planned(Top(k), folder, call.spend), folder if save else None
+    ranking = _add(RANKINGS, folder, kept, plan, source, call, overwrite=overwrite)
+    grams = list(ranking.each_gram())
+    _print_added(ranking, kept, {"grams": grams}, releasing.numbered(grams), as_json=json)
 
 
 def plan_count(
@@ -303,32 +296,20 @@ def _answer_line(row: dict[str, Any]) -> str:
 
 
 def _add(
-    kind: Any,
+    kind: Kind,
     folder: Path,
+    kept: Path | None,
     plan: Callable[[], Any],
     source: list[str],
     call: given.Call,
     *,
-    save: bool,
     overwrite: bool,
 ) -> Any:
-    """Release an addition to a saved release, and save it in the same folder."""
+    """Release an addition to the release in `folder`, and save it there if `kept` is this folder."""
     from voxpop.ledger.runs import save_new
 
-    def save_beside(addition: Any, new: Path) -> None:
-        save_new(addition, new, folder, overwrite=overwrite)
-
-    output, read = folder if save else None, releasing.reader(source, call.table, call.run)
-    return releasing.released(kind, output, plan, read, call.charge, save_beside, overwrite=overwrite, reported=False)
-
-
-def _added(addition: Any, folder: Path | None) -> dict[str, Any]:
-    return {
-        **releasing.stated(addition.guarantee),
-        "with_release": releasing.stated(addition.with_release),
-        "plan": addition.plan.to_dict(),
-        "folder": None if folder is None else str(folder.resolve()),
-    }
+    read, beside = releasing.reader(source, call.table, call.run), partial(save_new, folder=folder, overwrite=overwrite)
+    return releasing.released(kind, kept, plan, read, call.charge, beside, overwrite=overwrite, reported=False)
 
 
 def _lines(tally: Any, first: int) -> Iterator[str]:
@@ -340,8 +321,20 @@ def _counted(tally: Any, first: int) -> dict[str, Any]:
     return {**releasing.stated(tally.guarantee), "error": tally.error, "first": rows}
 
 
-def _print_added(addition: Any, folder: Path | None) -> None:
-    print(releasing.guarantee_text(addition.guarantee))
+def _print_added(
+    addition: Any, folder: Path | None, content: dict[str, Any], lines: list[str], *, as_json: bool
+) -> None:
+    """Print an addition as lines of text or as one JSON object, with its guarantee together with the release."""
+    if as_json:
+        content |= {
+            **releasing.stated(addition.guarantee),
+            "with_release": releasing.stated(addition.with_release),
+            "plan": addition.plan.to_dict(),
+            "folder": None if folder is None else str(folder.resolve()),
+        }
+        releasing.print_json(content)
+        return
+    print(*lines, releasing.guarantee_text(addition.guarantee), sep="\n")
     print(f"\nTogether with the release, if from the same users: {addition.with_release}")
     if folder is not None:
         print(f"\nSaved to {folder}")

@@ -132,21 +132,15 @@ class Export:
 
     Attributes:
         name: the name in calls and on the command line.
-        contains: the content of the file, for the documentation.
-        read_by: the software that reads it.
         make: returns the content of the file.
         suffixes: endings of file names that select the format.
-        needs: the extra of this package that installs the dependencies of the format, or "".
         counted: whether the format is made from counts (a `Tally`) instead of a release.
         general: whether the format is made from any result.
     """
 
     name: Format
-    contains: str
-    read_by: str
     make: Callable[[Any, Options], bytes]
     suffixes: tuple[str, ...] = ()
-    needs: str = ""
     counted: bool = False
     general: bool = False
 
@@ -177,27 +171,23 @@ def _document(make: Callable[["Result"], str]) -> Callable[["Result", Options], 
     return lambda result, _: make(result).encode()
 
 
-COLUMNS, TABLES = "columns gram and length, and those of keys", "polars, pandas, DuckDB, Spark, spreadsheets"
-TRAINED, FROM_FILE = "subwords, trained on counts", "`tokenizers.Tokenizer.from_file`"
 EXPORTS = (
-    Export("text", "a gram per line, tokens with a space between them", "everything", as_text, (".txt",)),
-    Export("json", "grams as lists of tokens, guarantee, plan", "everything", as_json, (".json",)),
-    Export("csv", COLUMNS, TABLES, as_csv, (".csv",)),
-    Export("arrow", COLUMNS, TABLES, as_arrow, (".arrow", ".feather")),
-    Export("parquet", COLUMNS, TABLES, as_parquet, (".parquet",)),
-    Export("sql", "a query that returns the keys", "databases, dbt", _sql, (".sql",), "sql"),
-    Export("vocabulary", "numbers by gram", "`CountVectorizer(vocabulary=json.load(...))`", _vocabulary),
-    Export("tokenizer", "`tokenizer.json`", FROM_FILE, _tokenizer, needs="tokenizers"),
-    Export("spacy", "patterns, one object per line", "an entity ruler", _spacy),
-    Export("registry", "a draft record, YAML", "the deployments registry", _document(registry_record), general=True),
-    Export(
-        "checklist", "facts and conditions by topic of NIST SP 800-226", "everyone", _document(checklist), general=True
-    ),
-    Export("bpe", TRAINED, FROM_FILE, _subwords("bpe"), needs="tokenizers", counted=True),
-    Export("wordpiece", TRAINED, FROM_FILE, _subwords("wordpiece"), needs="tokenizers", counted=True),
-    Export("unigram", TRAINED, FROM_FILE, _subwords("unigram"), needs="tokenizers", counted=True),
+    Export("text", as_text, (".txt",)),
+    Export("json", as_json, (".json",)),
+    Export("csv", as_csv, (".csv",)),
+    Export("arrow", as_arrow, (".arrow", ".feather")),
+    Export("parquet", as_parquet, (".parquet",)),
+    Export("sql", _sql, (".sql",)),
+    Export("vocabulary", _vocabulary),
+    Export("tokenizer", _tokenizer),
+    Export("spacy", _spacy),
+    Export("registry", _document(registry_record), general=True),
+    Export("checklist", _document(checklist), general=True),
+    Export("bpe", _subwords("bpe"), counted=True),
+    Export("wordpiece", _subwords("wordpiece"), counted=True),
+    Export("unigram", _subwords("unigram"), counted=True),
 )
-"""The formats. The command line, the table in docs/guides/exports.md and the tests derive from this registry."""
+"""The formats; docs/guides/exports.md describes each. The command line and the tests derive from this registry."""
 
 
 def write(

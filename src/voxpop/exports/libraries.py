@@ -167,20 +167,16 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
     from tokenizers import Regex, normalizers, pre_tokenizers
 
     split = pre_tokenizers.Split
-    # Python lowers a capital sigma at the end of a word to its final form; the library's own step does not.
-    sigma = normalizers.Replace(Regex(FINAL_SIGMA), "ς")
-    apostrophes = normalizers.Replace(Regex(ANY_APOSTROPHE), "'")
-    lower = [normalizers.NFC(), sigma, normalizers.Lowercase(), normalizers.NFC()]
     if tokenizer is None:
         return None, None
     if tokenizer == "words":
         urls = normalizers.Replace(Regex(URL), " ")
-        return normalizers.Sequence([*lower, apostrophes, urls]), split(Regex(WORD), "removed", invert=True)
+        return normalizers.Sequence([*_folding("words"), urls]), split(Regex(WORD), "removed", invert=True)
     if tokenizer == "whitespace":
         return None, pre_tokenizers.WhitespaceSplit()
     if tokenizer == "characters":
         steps = [split(Regex(r"\s+"), "removed"), split(Regex(r"\S"), "isolated")]
-        return normalizers.Sequence(lower), pre_tokenizers.Sequence(steps)
+        return normalizers.Sequence(_folding("characters")), pre_tokenizers.Sequence(steps)
     if isinstance(tokenizer, re.Pattern):
         return None, split(Regex(tokenizer.pattern), "removed", invert=True)
     raise InputError(
@@ -211,23 +207,23 @@ def to_subword_tokenizer(
     check_whole("size", size, LARGEST, "the largest number of subwords", LEAST)
     if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
-    required("tokenizers", "tokenizers")
+    tokenizers = required("tokenizers", "tokenizers")
     result: Tokenizer
     result, trainer = _untrained(model, size, unknown)
     if tally.grams.reading in IN_NORMAL_FORM:
-        result.normalizer = _folding(tally.grams.reading)
+        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.reading))
     result.train_from_iterator(_text(tally.each_gram()), trainer)
     return result
 
 
-def _folding(reading: str) -> Any:
-    """Return the normalizer that folds texts in the same way as the release."""
+def _folding(reading: str) -> list[Any]:
+    """Return the normalizers that fold texts as a tokenizer of `voxpop.read` does."""
     from tokenizers import Regex, normalizers
 
-    steps: list[Any] = [normalizers.NFC(), normalizers.Lowercase(), normalizers.NFC()]
-    if reading in FOLDED:
-        steps.append(normalizers.Replace(Regex(ANY_APOSTROPHE), "'"))
-    return normalizers.Sequence(steps)
+    # Python lowers a capital sigma at the end of a word to its final form; the library's own step does not.
+    sigma = normalizers.Replace(Regex(FINAL_SIGMA), "ς")
+    apostrophes = [normalizers.Replace(Regex(ANY_APOSTROPHE), "'")] if reading in FOLDED else []
+    return [normalizers.NFC(), sigma, normalizers.Lowercase(), normalizers.NFC(), *apostrophes]
 
 
 def _text(counts: Counts) -> Iterator[str]:

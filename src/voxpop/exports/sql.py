@@ -5,16 +5,18 @@ dialect before it is returned, and must contain the same keys and columns.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import InputError
 from voxpop.exports.libraries import required
+from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import joined
 from voxpop.reading.choices import Form
-from voxpop.reading.keys import family, spelled
+from voxpop.reading.keys import family
+from voxpop.release.cutting import key_texts
 from voxpop.release.release import Release
 
 Columns = str | Sequence[str] | None
@@ -38,13 +40,18 @@ def key_names(release: Release, columns: Columns) -> list[str]:
     return names
 
 
+def key_types(release: Release) -> list[pa.DataType]:
+    """Return the type of each column of a key; strings for words."""
+    columns = release.keys.columns if release.keys is not None else ()
+    return [each.type for each in columns] or [pa.string()]
+
+
 def released_items(release: Release) -> Any:
     """Return the released grams of length 1 as strings."""
     single = release.grams.filter(pc.equal(release.grams["length"], 1))["gram"]
     return joined(pc.list_flatten(single)).cast(pa.large_string())
 
 
-FORMS = ("where", "select")
 TYPES = {
     "truth values": "boolean",
     "dates": "date",
@@ -68,13 +75,13 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
         InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect.
     """
     sqlglot = required("sqlglot", "voxpop[sql]")
-    if form not in FORMS:
-        raise InputError(f"`form` must be one of {', '.join(FORMS)}, got {form!r}.")
+    check_choice("form", form, get_args(Form))
     if dialect not in sqlglot.Dialects._value2member_map_ or not dialect:
         raise InputError(f"`dialect` must be one that sqlglot writes, such as duckdb or postgres; got {dialect!r}.")
     if release.keys is None:
         raise InputError("SQL compares items; this release holds grams, which are lists. Write Parquet or Arrow.")
-    names, rows, kinds = key_names(release, columns), _rows(release), _kinds(release)
+    names, kinds = key_names(release, columns), key_types(release)
+    rows = list(key_texts(released_items(release), len(names)))
     if any("\0" in value for row in rows for value in row):
         raise InputError("a released key holds a zero byte, which no database takes in a string. Write Parquet.")
     tree = _where(names, rows, kinds) if form == "where" else _select(names, rows, kinds)
@@ -84,20 +91,6 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
         raise InputError(f'{dialect} has no such query; write a condition (form="where"), Parquet or Arrow.') from None
     _check_round_trip(text, dialect, [_token(*pair) for row in rows for pair in zip(row, kinds, strict=True)], names)
     return text
-
-
-def _rows(release: Release) -> list[tuple[str, ...]]:
-    """Return the keys as strings, column by column."""
-    items = released_items(release)
-    if release.keys is None or not release.keys.columns:
-        return [(item,) for item in items.to_pylist()]
-    texts = [spelled(column.combine_chunks(), "key").to_pylist() for column in release.keys.table(items).columns]
-    return list(zip(*texts, strict=True))
-
-
-def _kinds(release: Release) -> list[pa.DataType]:
-    columns = release.keys.columns if release.keys is not None else ()
-    return [each.type for each in columns] or [pa.string()]
 
 
 def _value(text: str, kind: pa.DataType) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.exports.sql import Columns, key_names, released_items
+from voxpop.exports.sql import Columns, key_names, key_types, released_items
 from voxpop.reading.arrow import array_of, joined
 from voxpop.reading.keys import WORDS, family, is_list, spelled
 from voxpop.reading.types import Column, array_of_objects
@@ -115,25 +115,16 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
         return pa.array([each in grams for each in lists], pa.bool_())
     if not len(release):
         return array_of(np.zeros(len(plain[0]), np.bool_))
-    for each, name, wanted in zip(plain, names, wanted_types(release), strict=True):
+    for each, name, wanted in zip(plain, names, key_types(release), strict=True):
         check_type(each.type, wanted, name)
     items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or WORDS).spell(plain)
     return pc.is_in(items, value_set=released_items(release))
 
 
-def wanted_types(release: Release) -> list[Any]:
-    """Return the type of each column of a key; strings for words, and null where nothing was released."""
-    if not len(release):
-        return [pa.null()] * max(1, 0 if release.keys is None else len(release.keys.columns))
-    if release.keys is None or not release.keys.columns:
-        return [pa.string()]
-    return [each.type for each in release.keys.columns]
-
-
 def check_type(kind: Any, wanted: Any, name: str) -> None:
     """Refuse to compare values that are spelled alike and are not the same; strings may stand for any type."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_null(kind) or pa.types.is_null(wanted):
+    if pa.types.is_null(kind):
         return
     mine, theirs = family(kind), family(wanted)
     by_spelling = (mine == "strings", theirs == "strings" and mine in ("whole numbers", "UUIDs"))

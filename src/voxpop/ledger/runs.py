@@ -156,7 +156,7 @@ class LedgerRun:
         label: The name of the run, or "" for a release that cannot be repeated.
         folder: The folder to save to, or None if the caller saves the result.
         overwrite: Whether to replace another result in the folder.
-        save: Writes a result to a new folder, or None for `result.save`.
+        save: Writes a result to a new folder; by default `save_new`.
     """
 
     account: "LedgerAccount"
@@ -191,14 +191,16 @@ class LedgerRun:
 
     def finish(self, entry: "Entry", result: Any) -> None:
         """Keep the result, mark the entry as finished, and save the result to the folder."""
-        if self.folder is None:
+        folder, overwrite = self.folder, self.overwrite
+        if folder is None:
             self.account.finish(entry, result)
             return
         if isinstance(result, Mapping):
             raise InputError("several releases cannot be saved to one folder. Leave out `save_to`, and repeat the run.")
         try:
             key = self._key(entry, entry.attempt)
-            kept = keep(lambda new: self._save(result, new), self.folder, key, unfinished=bool(self.label))
+            save = self.save or (lambda made, new: save_new(made, new, folder, overwrite=overwrite))
+            kept = keep(lambda new: save(result, new), folder, key, unfinished=bool(self.label))
         except Exception:  # such as a full disk: the reason may depend on the size of the result
             self.account.fail(entry)
             raise
@@ -206,19 +208,13 @@ class LedgerRun:
             self.account.finish(entry, result, kept=str(kept))
         except LedgerError:
             if self.account.entries[entry.number - 1].attempt != entry.attempt:
-                remove_kept(self.folder, key)
+                remove_kept(folder, key)
             raise
-        publish(kept, self.folder, overwrite=self.overwrite, finished=True)
+        publish(kept, folder, overwrite=overwrite, finished=True)
 
     def fail(self, entry: "Entry") -> None:
         """Record that the release raised an exception."""
         self.account.fail(entry)
-
-    def _save(self, result: Any, new: Path) -> None:
-        if self.save is not None:
-            self.save(result, new)
-        elif self.folder is not None:
-            save_new(result, new, self.folder, overwrite=self.overwrite)
 
     def _key(self, entry: "Entry", attempt: int) -> str:
         """Return a name of the kept result that no other run or attempt has."""

@@ -306,7 +306,8 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
     # 1 / n_max of epsilon for the root: one of as many levels.
     root = paths.spend(0, Fraction(1, limits.max_gram))
     candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
-    places = _opened(sequences, limits.alphabet)
+    # By position, the node whose gram starts there: the root, and -1 for end marks.
+    places = np.where(sequences == limits.alphabet, -1, 0).astype(np.int32)
     tree: Tree | None = None
     for depth in range(limits.max_gram):
         keys, counts = count_children(sequences, places, depth, width)
@@ -322,11 +323,6 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
         entered[opened] = np.arange(opened.size)
         enter_children(places, entered[keys])
     return cast(Tree, tree)
-
-
-def _opened(sequences: Int32s, end: int) -> Int32s:
-    """Return int32 by position, the node whose gram starts there: the root, and -1 for end marks."""
-    return np.where(sequences == end, -1, 0).astype(np.int32)
 
 
 def _open_next(

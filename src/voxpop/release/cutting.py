@@ -8,7 +8,7 @@ The table of a release has its grams in canonical order: by length, then by the 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, final, get_args
@@ -23,7 +23,7 @@ from voxpop.kernels.arrays import Int32s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.choices import TokenizerName
-from voxpop.reading.keys import Keys
+from voxpop.reading.keys import Keys, split_texts
 from voxpop.reading.segmenting import URL, folded, normal_form, unicode_words
 
 NAMES = get_args(TokenizerName)
@@ -219,6 +219,12 @@ def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:
     for name in columns.column_names:
         ours = ours.append_column(columns.schema.field(name), columns[name])
     return ours
+
+
+def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
+    """Return the spelled values of each item, one for each column of its key."""
+    parts = [items] if columns == 1 else split_texts(items, columns)
+    return zip(*(part.to_pylist() for part in parts), strict=True)
 
 
 def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:

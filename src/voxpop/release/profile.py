@@ -16,11 +16,11 @@ from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import SHOWN, card, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
-from voxpop.reading.keys import KeyColumn, split_texts
+from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
-from voxpop.release.cutting import read_parquet, table_of_lists, write_parquet
+from voxpop.release.cutting import key_texts, read_parquet, table_of_lists, write_parquet
 from voxpop.release.release import Release
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan, restored
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import PROFILE, stated
 
 if TYPE_CHECKING:
@@ -122,12 +122,12 @@ class Profile(Result):
     @cached_property
     def columns(self) -> dict[str, Release]:
         """The values of each column as a release with the type of the column; of a text its words."""
-        return {names[0]: self._release(number) for number, names in self._numbered if len(names) == 1}
+        return {names[0]: self._release(number) for number, names in enumerate(self.keys.sets) if len(names) == 1}
 
     @cached_property
     def joint(self) -> dict[tuple[str, ...], Release]:
         """The joint values of each combination; their single values are always in `columns`."""
-        return {names: self._release(number) for number, names in self._numbered if len(names) > 1}
+        return {names: self._release(number) for number, names in enumerate(self.keys.sets) if len(names) > 1}
 
     def counts(self, *names: str) -> pa.Table:
         """Return the values of a column or combination with noisy numbers of users, the largest first.
@@ -173,8 +173,7 @@ class Profile(Result):
             before bars and backslashes of joint values); with counts `users`, `low` and `high`.
         """
         names, items, users = list[str](), list[pa.Array](), list["Int64s"]()
-        for number, own in self._numbered:
-            mine, counts = self._rows(number)
+        for _, own, mine, counts in self._each():
             names += [" x ".join(own)] * len(mine)
             items.append(mine)
             users.append(counts)
@@ -186,12 +185,8 @@ class Profile(Result):
 
     def each_text(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], int]]:
         """Yield the columns, the spelled values, and the noisy number of users or 0, in the order of iteration."""
-        for number, names in self._numbered:
-            items, users = self._rows(number)
-            parts = [items] if len(names) == 1 else split_texts(items, len(names))
-            for texts, count in zip(
-                zip(*(part.to_pylist() for part in parts), strict=True), users.tolist(), strict=True
-            ):
+        for _, names, items, users in self._each():
+            for texts, count in zip(key_texts(items, len(names)), users.tolist(), strict=True):
                 yield names, texts, count
 
     def _release(self, number: int) -> Release:
@@ -208,14 +203,13 @@ class Profile(Result):
         order = numbers_of(pc.array_sort_indices(items.cast(pa.large_binary()))).astype(np.int64)
         return items.take(int64_array(order)), users[order].astype(np.int64)
 
-    @property
-    def _numbered(self) -> Iterator[tuple[int, tuple[str, ...]]]:
-        return enumerate(self.keys.sets)
+    def _each(self) -> Iterator[tuple[int, tuple[str, ...], pa.LargeStringArray, "Int64s"]]:
+        """Yield the number of each set, its columns, its items and their noisy numbers of users."""
+        return ((number, names, *self._rows(number)) for number, names in enumerate(self.keys.sets))
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        profile = replace(self, plan=StoredPlan(self.plan.to_dict()))
         content = {
-            **stated(profile),
+            **stated(self),
             "reading": self.reading,
             "columns": [{"name": each.name, "type": each.kind} for each in self.keys.columns],
             "text": list(self.keys.texts),
@@ -224,7 +218,7 @@ class Profile(Result):
             "cover": {name: each._asdict() for name, each in self.cover.items()},
         }
         tables = {PROFILE.tables[0]: write_parquet(self.table)}
-        PROFILE.save(content, tables, profile._page, folder, overwrite=overwrite)
+        PROFILE.save(content, tables, self._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         from voxpop.release.report.page import page_of, story_of
@@ -234,11 +228,8 @@ class Profile(Result):
         grams = [gram for gram, _ in rows]
         sizes = dict(sorted(Counter(map(len, grams)).items()))
         counts = None if self.error is None else np.array([max(0, users) for _, users in rows], np.int64)
-        plan = self.plan.to_dict()
-        story = story_of(plan, sizes)
-        story = replace(story, summary=self._grid())
-        shown = table_of_lists(grams)
-        return page_of(story, self.guarantee, plan, sizes, shown, "items", counts, checksums, self.about)
+        story = replace(story_of(self.plan.to_dict(), sizes), summary=self._grid())
+        return page_of(story, self, sizes, table_of_lists(grams), "items", counts, checksums)
 
     def _grid(self) -> "Grid":
         """Return a row for each column and combination."""
@@ -246,13 +237,11 @@ class Profile(Result):
 
         rows, sizes = [], [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
         tried = self.keys.sizes_of(sizes)
-        for number, names in self._numbered:
-            keys, (items, users) = self.keys.keys_of(number), self._rows(number)
+        for number, names, items, users in self._each():
+            keys = self.keys.keys_of(number)
             kind = " × ".join(each.kind for each in keys.columns) or "words"
             first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED]))
-            parts = [first] if len(names) == 1 else split_texts(first, len(names))
-            values = zip(*(part.to_pylist() for part in parts), strict=True)
-            shown = [" · ".join(printable([text]) for text in texts) for texts in values]
+            shown = [" · ".join(printable([text]) for text in texts) for texts in key_texts(first, len(names))]
             cover = self.cover.get(names[0]) if len(names) == 1 else None
             share = "–"
             if cover is not None and cover.share is not None and cover.share_error is not None:
@@ -275,8 +264,7 @@ class Profile(Result):
 
     def __iter__(self) -> Iterator[tuple[tuple[str, ...], Any, int | None]]:
         """Yield the columns, the value and the noisy number of users, column after column."""
-        for number, names in self._numbered:
-            items, users = self._rows(number)
+        for number, names, items, users in self._each():
             values = self.keys.keys_of(number).values(items)
             for value, count in zip(values, users.tolist(), strict=True):
                 yield names, value, None if self.error is None else count
@@ -305,24 +293,14 @@ class Profile(Result):
         return card(title, lines, tuple(grid.head[:3]), rows, cautions(self.guarantee))
 
 
-def load_profile(folder: str | PathLike[str]) -> Profile:
-    """Return the profile in a folder; see `voxpop.load`."""
-    record, tables = PROFILE.read(folder)
-    try:
-        columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
-        keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
-        cover = {
-            str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
-        }
-        profile = Profile(
-            keys,
-            read_parquet(tables[PROFILE.tables[0]]),
-            cover,
-            reading=str(record["reading"]),
-            error=record["error"],
-            **restored(record),
-        )
-        profile.to_list()  # checks the values
-    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
-        raise PROFILE.changed(folder) from error
+def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profile:
+    """Return the profile of a record and its tables."""
+    columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
+    keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
+    cover = {
+        str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
+    }
+    table, reading, error = read_parquet(tables[PROFILE.tables[0]]), str(record["reading"]), record["error"]
+    profile = Profile(keys, table, cover, reading=reading, error=error, **restored(record))
+    profile.to_list()  # checks the values
     return profile

@@ -11,7 +11,6 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, Budget, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
@@ -19,7 +18,7 @@ from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 from voxpop.release.registry import configuration
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan, restored
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE, stated
 
 if TYPE_CHECKING:
@@ -209,15 +208,13 @@ class Release(Result):
         return ranking
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        # The plan computes its numbers once, for the record and the report.
-        release = replace(self, plan=StoredPlan(self.plan.to_dict()))
         content = {
             **({"id": self.id} if self.id else {}),
-            **stated(release),
+            **stated(self),
             **({"reading": self.reading} if self.reading else {}),
             **({} if self.keys is None else {"keys": self.keys.to_list()}),
         }
-        RELEASE.save(content, {TABLE: to_parquet(self.grams, self.keys)}, release._page, folder, overwrite=overwrite)
+        RELEASE.save(content, {TABLE: to_parquet(self.grams, self.keys)}, self._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         return report_of(self, checksums)
@@ -300,8 +297,7 @@ def report_of(
 
     lengths = release.grams["length"].value_counts().to_pylist()
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
-    plan = release.plan.to_dict()
-    story = story_of(plan, sizes)
+    story = story_of(release.plan.to_dict(), sizes)
     keys = [] if release.keys is None else [each.name for each in release.keys.columns]
     story = replace(
         story,
@@ -310,20 +306,11 @@ def report_of(
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],
     )
-    shown = release.grams, release.reading, counts
-    return page_of(story, release.guarantee, plan, sizes, *shown, checksums, release.about)
+    return page_of(story, release, sizes, release.grams, release.reading, counts, checksums)
 
 
-def load_release(folder: str | PathLike[str]) -> Release:
-    """Return the release in a folder; see `load`."""
-    return release_from(*RELEASE.read(folder), folder)
-
-
-def release_from(record: Mapping[str, Any], tables: Mapping[str, bytes], folder: str | PathLike[str]) -> Release:
-    """Return the release of a record and its tables, which are in a folder."""
-    try:
-        keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
-        grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")
-        return Release(grams, reading=str(reading), keys=keys, id=str(name), **restored(record))
-    except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
-        raise RELEASE.changed(folder) from error
+def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:
+    """Return the release of a record and its tables."""
+    keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
+    grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")
+    return Release(grams, reading=str(reading), keys=keys, id=str(name), **restored(record))

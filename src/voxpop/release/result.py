@@ -2,7 +2,7 @@
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
@@ -128,10 +128,11 @@ class Report:
         )
 
 
-class Result(ABC):
+class Result(Sized, Iterable[Any], ABC):
     """The base of `Release`, `Tally`, `Ranking`, `SequenceModel` and `Profile`. All of a result is public.
 
-    A subclass defines `to_arrow`, iteration, `_write` and `_page`; everything else follows from them.
+    A subclass defines `to_arrow`, the number of its rows, iteration over them, `_write` and `_page`; everything else
+    follows from them.
 
     Attributes:
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
@@ -150,14 +151,6 @@ class Result(ABC):
         """Return the result as a pyarrow table."""
 
     @abstractmethod
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the rows of the result as Python values."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    @abstractmethod
     def _repr_html_(self) -> str:
         """Return a summary for notebooks."""
 
@@ -168,10 +161,6 @@ class Result(ABC):
     @abstractmethod
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         """Write the folder of the result."""
-
-    def _with_about(self, about: About) -> Self:
-        """Return a copy with another `about`."""
-        return replace(self, about=about)  # type: ignore[type-var]
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save to a folder, completely or not at all; `voxpop.load` reads it.
@@ -255,11 +244,11 @@ class Result(ABC):
             InputError: If a field is not one line of at most 500 characters, or the date is not a day.
         """
         given = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
-        return self._with_about(self.about.stated(given))
+        return replace(self, about=self.about.stated(given))  # type: ignore[type-var]
 
     def with_ledger_entry(self, entry: str) -> Self:
         """Return a copy that names the entry of the ledger that was charged for it."""
-        return self._with_about(replace(self.about, ledger=entry))
+        return replace(self, about=replace(self.about, ledger=entry))  # type: ignore[type-var]
 
 
 Loaded = TypeVar("Loaded", bound=Result)

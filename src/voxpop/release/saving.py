@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Optional
 
-from voxpop.errors import ReleaseError
+from voxpop.errors import InternalError, ReleaseError
 from voxpop.reading.folder import folder_to_read, fresh_prefix, replace_folder
 from voxpop.release.registry import load
 
@@ -35,7 +35,7 @@ class Kind:
         record: file of the plan, the guarantee and the checksums, as JSON.
         tables: the other files that are read.
         made_by: the calls that write such a folder.
-        loader: the function that loads it, as `module:name`.
+        loader: the function from its record and tables, and the release it is about, to the result; as `module:name`.
         others: further files that may be in its folder.
         base: the kind of the release whose folder it is saved in, if it has no folder of its own.
         version: version of the format.
@@ -61,7 +61,40 @@ class Kind:
 
     def load(self, folder: str | PathLike[str]) -> Any:
         """Return the result in a folder; see `voxpop.load`."""
-        return load(self.loader)(folder)
+        base = None
+        if self.base is not None:
+            record, tables = self.base.read(folder)
+            base = record, self.base.restored(record, tables, folder)
+        return self.restored(*self.read(folder), folder, base)
+
+    def restored(
+        self,
+        record: Mapping[str, Any],
+        tables: Mapping[str, bytes],
+        folder: str | PathLike[str],
+        base: tuple[Mapping[str, Any], Any] | None = None,
+    ) -> Any:
+        """Return the result of a record and its tables, which are in a folder.
+
+        Args:
+            record: the record, as `read` returns it.
+            tables: the tables, as `read` returns them.
+            folder: the name of the folder, for messages.
+            base: the record of the release that counts or a ranking are about, and the release.
+
+        Raises:
+            ReleaseError: If the contents were changed together with their checksums.
+        """
+        import pyarrow as pa
+
+        try:
+            if base is None:
+                return load(self.loader)(record, tables)
+            if record.get("release") != identity(base[0]):
+                raise ValueError("of another release")
+            return load(self.loader)(record, tables, base[1])
+        except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException, InternalError) as error:
+            raise ReleaseError(f"the {self.what} in {folder} was changed after it was saved. {DAMAGED}") from error
 
     def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Return the absolute path of a folder that such a result can be saved to.
@@ -134,7 +167,7 @@ class Kind:
             overwrite: as in `check_target`.
 
         Raises:
-            ReleaseError: As in `check_target`.
+            ReleaseError: As in `check_target`, or if the folder cannot be written.
         """
         again = self._holds(folder, files[self.record])
         target = self.check_target(folder, overwrite=overwrite or again)
@@ -146,7 +179,20 @@ class Kind:
         beside = {name: path.read_bytes() for name, path in paths.items()}
         if added and not overwrite and any(files.get(name, old) != old for name, old in beside.items()):
             raise _already_there(folder, " and ".join(each.what for each in added))
-        self.write(target, {**beside, **files}, folder, overwrite or again)
+        files = {**beside, **files}
+        if any(each.record in files for each in BESIDE):  # the report covers counts and rankings
+            files[REPORT] = load(PAGE_OF_ALL)(files, folder)
+        sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
+        files[SUMS] = "".join(f"{each}  {name}\n" for name, each in sums.items()).encode()
+        try:
+            replace_folder(target, files, replace=overwrite or again)
+        except FileExistsError:
+            raise _already_there(folder, f"a {self.what}") from None
+        except OSError as error:
+            raise ReleaseError(
+                f"{folder} could not be saved: {error.strerror or error}. Nothing there was changed; "
+                "put that right or give another folder, and save again."
+            ) from error
 
     def record_of(self, content: Mapping[str, Any], tables: Mapping[str, bytes]) -> bytes:
         """Return the bytes of a record, which are equal for equal results."""
@@ -155,28 +201,6 @@ class Kind:
         heading = {"format": self.format, "format_version": self.version, "voxpop_version": metadata.version("voxpop")}
         whole = {**heading, **content, "checksums": {name: checksum(each) for name, each in tables.items()}}
         return (json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-    def write(self, target: Path, files: Mapping[str, bytes], folder: str | PathLike[str], replace: bool) -> None:
-        """Make `target`, which the caller names `folder`, a folder of these files and their checksums, in one step.
-
-        The report covers counts and rankings among the files.
-
-        Raises:
-            ReleaseError: If files are there and may not be replaced, or the folder cannot be written.
-        """
-        if any(each.record in files for each in BESIDE):
-            files = {**files, REPORT: load(PAGE_OF_ALL)(files, folder)}
-        sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
-        lines = "".join(f"{each}  {name}\n" for name, each in sums.items())
-        try:
-            replace_folder(target, {**files, SUMS: lines.encode()}, replace=replace)
-        except FileExistsError:
-            raise _already_there(folder, f"a {self.what}") from None
-        except OSError as error:
-            raise ReleaseError(
-                f"{folder} could not be saved: {error.strerror or error}. Nothing there was changed; "
-                "put that right or give another folder, and save again."
-            ) from error
 
     def read(self, folder: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return the record of a result and its tables by file name, also while another process replaces the folder.
@@ -190,10 +214,6 @@ class Kind:
             if self._read(source, self.record, folder) == files[self.record]:
                 return self.checked(files, folder)
         raise ReleaseError(f"{folder} was replaced several times while it was read; try again.")
-
-    def changed(self, folder: str | PathLike[str]) -> ReleaseError:
-        """Build the error for contents that were changed together with their checksums."""
-        return ReleaseError(f"the {self.what} in {folder} was changed after it was saved. {DAMAGED}")
 
     def _read(self, source: Path, name: str, folder: str | PathLike[str]) -> bytes:
         try:
@@ -251,7 +271,8 @@ class Kind:
 
     def _holds(self, folder: str | PathLike[str], record: bytes) -> bool:
         try:
-            return identity((folder_to_read(Path(folder)) / self.record).read_bytes()) == identity(record)
+            there = (folder_to_read(Path(folder)) / self.record).read_bytes()
+            return identity(json.loads(there)) == identity(json.loads(record))
         except (OSError, ValueError, AttributeError):
             return False
 
@@ -262,7 +283,7 @@ RELEASE = Kind(
     "release.json",
     (TABLE,),
     "`release.save` or `voxpop items -o`",
-    "voxpop.release.release:load_release",
+    "voxpop.release.release:release_of",
     ("counts.parquet", "counts.json", "top.parquet", "top.json"),
 )
 COUNTS = Kind(
@@ -270,7 +291,7 @@ COUNTS = Kind(
     "counts.json",
     ("counts.parquet", TABLE),
     "`release.count` or `voxpop count`",
-    "voxpop.release.tally:load_tally",
+    "voxpop.release.tally:tally_of",
     base=RELEASE,
 )
 RANKINGS = Kind(
@@ -278,7 +299,7 @@ RANKINGS = Kind(
     "top.json",
     ("top.parquet", TABLE),
     "`release.top` or `voxpop top`",
-    "voxpop.release.tally:load_ranking",
+    "voxpop.release.tally:ranking_of",
     base=RELEASE,
 )
 BESIDE = (COUNTS, RANKINGS)
@@ -288,7 +309,7 @@ MODEL = Kind(
     "model.json",
     ("grams.parquet", "alphabet.parquet"),
     "`model.save` or `voxpop sequences -o`",
-    "voxpop.mechanisms.sequences.model:load_model",
+    "voxpop.mechanisms.sequences.model:model_of",
     ("synthetic.parquet",),
     version=4,
 )
@@ -297,7 +318,7 @@ PROFILE = Kind(
     "profile.json",
     ("profile.parquet",),
     "`profile.save` or `voxpop profile -o`",
-    "voxpop.release.profile:load_profile",
+    "voxpop.release.profile:profile_of",
 )
 FOLDERS = (RELEASE, MODEL, PROFILE)
 """The kinds that have a folder."""
@@ -319,9 +340,9 @@ def stated(result: "Result") -> dict[str, Any]:
     }
 
 
-def identity(record: bytes) -> str:
+def identity(record: Mapping[str, Any]) -> str:
     """Return a checksum of the content of a record, without the operator's statements."""
-    content = {name: value for name, value in json.loads(record).items() if name != ABOUT}
+    content = {name: value for name, value in record.items() if name != ABOUT}
     return checksum(json.dumps(content, sort_keys=True).encode())
 
 

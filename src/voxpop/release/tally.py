@@ -1,10 +1,10 @@
 """Counts and rankings of the grams of a release: noisy, and therefore public."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -13,11 +13,12 @@ import pyarrow as pa
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, card, check_whole, printable
+from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of, plain
 from voxpop.reading.folder import folder_to_read
 from voxpop.release.cutting import read_parquet, write_parquet
-from voxpop.release.release import Release, load_release, release_from, report_of
+from voxpop.release.release import Release, report_of
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import BESIDE, COUNTS, RANKINGS, RELEASE, REPORT, SUMS, Kind, checksum, identity, stated
 
@@ -37,8 +38,6 @@ class Addition(Result):
     @property
     def with_release(self) -> Guarantee:
         """The guarantee of the release and this result together; both concern the same users."""
-        from voxpop.privacy.composition import compose
-
         return compose([self.grams.guarantee, self.guarantee])
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
@@ -56,44 +55,41 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
         files: the contents of the files of the folder, by name.
         folder: its name, for messages.
     """
-    release = release_from(*RELEASE.checked(files, folder), folder)
-    base, there = files[RELEASE.record], [each for each in BESIDE if each.record in files]
-    additions = [_restored(each, release, base, *each.checked(files, folder), folder) for each in there]
+    record, tables = RELEASE.checked(files, folder)
+    release = RELEASE.restored(record, tables, folder)
+    there = [each for each in BESIDE if each.record in files]
+    additions = [each.restored(*each.checked(files, folder), folder, (record, release)) for each in there]
     checksums = {name: checksum(files[name]) for name in sorted({*files} - {REPORT, SUMS})}
     return _page_of(release, additions, checksums)
 
 
 def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
-    from voxpop.privacy.composition import compose
-
     together = replace(release, guarantee=compose([release.guarantee, *(each.guarantee for each in additions)]))
     counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Tally)), None)
     ranked = any(isinstance(each, Ranking) for each in additions)
     return report_of(together, checksums, [each._grid() for each in additions], counts, ranked=ranked)
 
 
-def _save(
-    kind: Kind, addition: "Addition", column: str, numbers: Int64s, folder: str | PathLike[str], overwrite: bool
-) -> None:
+def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool) -> None:
     """Write numbers and their record into the folder of the release, all files of the folder in one step.
 
     Raises:
         ReleaseError: If the folder holds another release or such files, or cannot be written.
     """
     target = kind.check_target(folder, overwrite=overwrite)
-    stored = load_release(folder)
+    stored = RELEASE.load(folder)
     # Equal tables are not enough: two releases may name the same grams of different users.
     if stored.id != addition.grams.id or stored != addition.grams:
         raise ReleaseError(f"{folder} holds another release. Save {kind.what} beside the release they are of.")
     files = {each.name: each.read_bytes() for each in sorted(folder_to_read(target).iterdir())}
-    files[kind.tables[0]] = write_parquet(pa.table({column: int64_array(numbers)}))
+    files[kind.tables[0]] = write_parquet(numbers)
     content = {
         **stated(addition),
         "statement_with_release": str(addition.with_release),
-        "release": identity(files[RELEASE.record]),
+        "release": identity(json.loads(files[RELEASE.record])),
     }
     files[kind.record] = kind.record_of(content, {name: files[name] for name in kind.tables})
-    kind.write(target, files, folder, replace=True)
+    RELEASE.put(files, folder, overwrite=True)
 
 
 @final
@@ -155,7 +151,7 @@ class Tally(Addition):
         return ((grams[place], int(self.users[place])) for place in self._order)
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        _save(COUNTS, self, "users", self.users, folder, overwrite)
+        _save(COUNTS, self, pa.table({"users": int64_array(self.users)}), folder, overwrite)
 
     def _grid(self) -> "Grid":
         from voxpop.release.report.page import Grid
@@ -236,7 +232,7 @@ class Ranking(Addition):
         return map(tuple, self.grams.grams["gram"].take(int64_array(self.places)).to_pylist())
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        _save(RANKINGS, self, "place", self.places, folder, overwrite)
+        _save(RANKINGS, self, pa.table({"place": int64_array(self.places)}), folder, overwrite)
 
     def _grid(self) -> "Grid":
         from voxpop.release.report.page import Grid
@@ -265,45 +261,19 @@ class Ranking(Addition):
         return card(title, lines, ("place", "gram"), rows, cautions(self.with_release))
 
 
-def load_tally(folder: str | PathLike[str]) -> Tally:
-    """Return the counts in the folder of a release; see `load`."""
-    tally: Tally = _load(COUNTS, folder)
-    return tally
+def tally_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Tally:
+    """Return the counts of a record and its tables."""
+    return Tally(release, _numbers(tables[COUNTS.tables[0]]), float(record["plan"]["error"]), **restored(record))
 
 
-def load_ranking(folder: str | PathLike[str]) -> Ranking:
-    """Return the ranking in the folder of a release; see `load`."""
-    ranking: Ranking = _load(RANKINGS, folder)
-    return ranking
+def ranking_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Ranking:
+    """Return the ranking of a record and its tables."""
+    places = _numbers(tables[RANKINGS.tables[0]])
+    if np.unique(places).size < places.size or not ((places >= 0) & (places < len(release))).all():
+        raise ValueError("not rows of the release")
+    return Ranking(release, places, **restored(record))
 
 
-def _load(kind: Kind, folder: str | PathLike[str]) -> Any:
-    release, (record, tables) = load_release(folder), kind.read(folder)
-    try:
-        base = (folder_to_read(Path(folder)) / RELEASE.record).read_bytes()
-    except OSError as error:
-        raise kind.changed(folder) from error
-    return _restored(kind, release, base, record, tables, folder)
-
-
-def _restored(
-    kind: Kind,
-    release: Release,
-    base: bytes,
-    record: Mapping[str, Any],
-    tables: Mapping[str, bytes],
-    folder: str | PathLike[str],
-) -> Any:
-    """Return the counts or the ranking of a record and its tables. `base` is the record of the release."""
-    try:
-        if record.get("release") != identity(base):
-            raise ValueError("of another release")
-        (column,) = read_parquet(tables[kind.tables[0]]).columns
-        numbers = numbers_of(plain(column)).astype(np.int64)
-        if kind is COUNTS:
-            return Tally(release, numbers, float(record["plan"]["error"]), **restored(record))
-        if np.unique(numbers).size < numbers.size or not ((numbers >= 0) & (numbers < len(release))).all():
-            raise ValueError("not rows of the release")
-        return Ranking(release, numbers, **restored(record))
-    except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
-        raise kind.changed(folder) from error
+def _numbers(content: bytes) -> Int64s:
+    (column,) = read_parquet(content).columns
+    return numbers_of(plain(column)).astype(np.int64)

@@ -17,7 +17,7 @@ from voxpop.release.registry import load as imported
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
 from voxpop.release.result import load
-from voxpop.release.saving import BESIDE, DAMAGED, REPORT, SUMS, Kind, checksum, kind_in
+from voxpop.release.saving import BESIDE, DAMAGED, RELEASE, REPORT, SUMS, checksum, kind_in
 from voxpop.release.tally import page_of_all
 
 PRECISION = 1e-9
@@ -51,18 +51,17 @@ def verify(folder: Path) -> dict[str, Any]:
         if name not in files or checksum(files[name]) != f"sha256:{sums.get(name)}":
             state = "is missing" if name not in files else "differs" if name in sums else "was added"
             raise ReleaseError(f"{folder / name} {state} since the folder was saved. {DAMAGED}")
-    kind = kind_in(folder)
-    kinds: list[Kind] = [*([] if kind is None else [kind]), *(each for each in BESIDE if each.is_in(folder))]
+    kind = kind_in(folder) or RELEASE
+    kinds = [kind, *(each for each in BESIDE if each.is_in(folder))]
     checked = []
     for each in kinds:
         record, _ = each.read(folder)
         checked.append(_replanned(record, result if isinstance(result, Release) else None, folder / each.record))
-    if kind is not None:
-        record, _ = kind.read(folder)
-        checksums = {**record["checksums"], kind.record: checksum(files[kind.record])}
-        page = page_of_all(files, folder) if len(kinds) > 1 else result._page(checksums)
-        if unpacked(page) != unpacked(files.get(REPORT, b"")):
-            raise _differs(folder / REPORT, "the report", "the result gives", record)
+    record, _ = kind.read(folder)
+    checksums = {**record["checksums"], kind.record: checksum(files[kind.record])}
+    page = page_of_all(files, folder) if len(kinds) > 1 else result._page(checksums)
+    if unpacked(page) != unpacked(files.get(REPORT, b"")):
+        raise _differs(folder / REPORT, "the report", "the result gives", record)
     return {"digest": checksum(listed), "files": sorted(files), "results": checked}
 
 

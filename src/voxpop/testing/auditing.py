@@ -22,7 +22,6 @@ evaluated at the bounds.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, inf, log
-from time import perf_counter
 from typing import Any, Final
 
 from voxpop.errors import InputError
@@ -180,7 +179,6 @@ class Finding:
         exact: its probabilities by the plan.
         error: probability that the two lower bounds are wrong.
         repeated: whether two releases with fresh secrets agreed in every copy.
-        seconds: duration.
     """
 
     mechanism: str
@@ -191,7 +189,6 @@ class Finding:
     exact: tuple[float, float]
     error: float
     repeated: bool
-    seconds: float
 
     @property
     def epsilon_shown(self) -> float:
@@ -240,7 +237,7 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON; null stands for an infinite epsilon."""
         names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "error", "refuted", "off_plan"
-        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", *names, "seconds")}
+        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", *names)}
         return {
             "mechanism": self.mechanism,
             "case": self.name,
@@ -286,14 +283,12 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
     Returns:
         The finding.
     """
-    begun = perf_counter()
     releases = max(2, ceil(trials * case.share / case.copies))
     joined, repeated = _run(case.joined, case.copies, releases, case.exact[0])
     without, again = _run(case.without, case.copies, releases, case.exact[1])
     counts = Counts(joined, without, releases * case.copies)
-    seconds, epsilon, delta = perf_counter() - begun, case.budget.epsilon, case.budget.delta
-    repeats = repeated or again
-    return Finding(case.mechanism, case.name, epsilon, delta, counts, case.exact, error, repeats, seconds)
+    claim = case.budget.epsilon, case.budget.delta
+    return Finding(case.mechanism, case.name, *claim, counts, case.exact, error, repeated or again)
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:

@@ -84,7 +84,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
         grids=[noise],
         completes=False,
     )
-    return page_of(story, model.guarantee, plan, sizes, grams, "sequence", counts, checksums, model.about)
+    return page_of(story, model, sizes, grams, "sequence", counts, checksums)
 
 
 def rows_of(model: "SequenceModel", end: str) -> list[Row]:

@@ -18,8 +18,8 @@ from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
 from voxpop.release.cutting import read_parquet, write_parquet
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import ABOUT, MODEL, stated
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
+from voxpop.release.saving import MODEL, stated
 
 if TYPE_CHECKING:
     import polars as pl
@@ -303,16 +303,8 @@ def save_model(
     MODEL.save(content, tables, model._page, folder, overwrite=overwrite)
 
 
-def load_model(folder: str | PathLike[str]) -> SequenceModel:
-    """Return the model in a folder; see `voxpop.load`."""
-    record, tables = MODEL.read(folder)
-    try:
-        return _model(record, tables)
-    except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
-        raise MODEL.changed(folder) from error
-
-
-def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
+def model_of(record: Mapping[str, Any], contents: Mapping[str, bytes]) -> SequenceModel:
+    """Return the model of a record and its tables."""
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
     table = read_parquet(contents[COUNTS])
     columns = {name: plain(table[name]) for name in ("parent", "before", "scale", "counts")}
@@ -322,7 +314,4 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
         raise ValueError("not one count of each symbol")
     parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
     tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
-    guarantee = Guarantee.from_dict(record["guarantee"])
-    about = About.from_dict(dict(record.get(ABOUT, {})))
-    profile = profile_of(record["profile"], max_length)
-    return SequenceModel(tuple(words), tree, profile, StoredPlan(dict(record["plan"])), guarantee, about)
+    return SequenceModel(tuple(words), tree, profile_of(record["profile"], max_length), **restored(record))

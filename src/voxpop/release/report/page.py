@@ -7,9 +7,10 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from importlib import metadata
 from importlib.resources import files
@@ -38,10 +39,10 @@ from voxpop.reading.arrow import array_of, joined, numbers_of
 from voxpop.reading.segmenting import ANY_APOSTROPHE, URL, WORD
 from voxpop.release.registry import load, mechanism_called
 from voxpop.release.report import numbers
-from voxpop.release.result import NOTHING_SAID, About
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
+    from voxpop.release.result import Result
 
 
 def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
@@ -116,28 +117,25 @@ PLOT_STYLE = "vendor/plot.css"
 
 def page_of(
     story: "Story",
-    guarantee: "Guarantee",
-    plan: Mapping[str, Any],
+    result: "Result",
     sizes: Mapping[int, int],
     grams: pa.Table,
     reading: str,
     counts: Int64s | None,
     checksums: Mapping[str, str],
-    about: About = NOTHING_SAID,
 ) -> bytes:
     """Return the page of a story.
 
     Args:
         story: the content of the report.
-        guarantee: the privacy guarantee.
-        plan: every number of the plan.
+        result: its plan, its guarantee and the operator's statements are shown.
         sizes: number of grams of each length.
         grams: the table of the grams; the page lists the first 500,000 of them.
         reading: how texts became tokens.
         counts: a number for each gram, at least 0, where some are released; else None.
         checksums: of the other files in the folder.
-        about: the operator's statements about the release.
     """
+    guarantee, plan = result.guarantee, result.plan.to_dict()
     shown = grams.slice(0, MOST_SHOWN)
     script, charts, style = _script(), _asset(CHARTS), _asset("template/style.css")
     facts = {
@@ -168,7 +166,7 @@ def page_of(
             numbers=list(_numbers(plan)),
             checksums=checksums,
             version=metadata.version("voxpop"),
-            about=about,
+            about=result.about,
             cautions=cautions(guarantee),
             large_epsilon=LARGE_EPSILON,
             large_delta=LARGE_DELTA,
@@ -266,19 +264,6 @@ def _cell(value: Any) -> str:
     return numbers.plain(value, 6)
 
 
-@cache
-def palette(theme: str = "light") -> dict[str, str]:
-    """Return colours by the names that the style gives them, such as accent, second, third, ink and careful.
-
-    Args:
-        theme: "light" or "dark".
-    """
-    style = files("voxpop.release.report").joinpath("template/style.css").read_text(encoding="utf-8")
-    start = ":root {" if theme == "light" else ':root[data-theme="dark"] {'
-    block = style.split(start, 1)[1].split("}", 1)[0]
-    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -358,17 +343,10 @@ def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
         The story of its mechanism, or a general one where the numbers are not those of a mechanism of this version.
     """
     mechanism = mechanism_called(str(plan.get("mechanism")))
-    if mechanism is None or mechanism.story is None:
-        return general_story(plan, sizes)
-    about: Callable[[Mapping[str, Any], Sizes], Story] = load(mechanism.story)
-    try:
-        return about(plan, sizes)
-    except (KeyError, TypeError, ValueError, IndexError):
-        return general_story(plan, sizes)
-
-
-def general_story(plan: Mapping[str, Any], sizes: Sizes) -> Story:
-    """Return the content that is common to all releases."""
+    if mechanism is not None and mechanism.story is not None:
+        with suppress(KeyError, TypeError, ValueError, IndexError):  # numbers of another version
+            story: Story = load(mechanism.story)(plan, sizes)
+            return story
     single = max(sizes, default=1) == 1
     noun = ("item", "items") if single else ("phrase", "phrases")
     return Story("general.html", noun, "released", str(plan.get("mechanism", "Release")))
