@@ -1,0 +1,41 @@
+"""A namespace of polars tables: after `import voxpop.exports.polars`, `frame.voxpop.read(user=..., text=...)`."""
+
+from typing import Any, final
+
+import polars as pl
+
+import voxpop as vp
+from voxpop.engine.data import Corpus
+from voxpop.exports.sql import Columns
+from voxpop.release.release import Release
+
+
+@pl.api.register_lazyframe_namespace("voxpop")
+@pl.api.register_dataframe_namespace("voxpop")
+@final
+class Voxpop:
+    """The functions of voxpop that take a table, as methods of a polars DataFrame or LazyFrame.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop.exports.polars
+        >>> sales = pl.DataFrame({"who": range(3000), "shop": [7] * 3000})
+        >>> shops = vp.SetUnion(limit=1).release(sales.voxpop.read(user="who", items="shop"), vp.Budget(1, 1e-8))
+        >>> sales.voxpop.filter(shops).height
+        3000
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def read(self, **arguments: Any) -> Corpus:
+        """Return the table as private data; see `voxpop.read`."""
+        return vp.read(self._table, **arguments)
+
+    def filter(self, release: Release, columns: Columns = None) -> Any:
+        """Keep the rows whose key was released; see `voxpop.exports.filter`."""
+        return vp.exports.filter(release, self._table, columns)
+
+    def with_other(self, release: Release, columns: Columns = None, other: Any = "other") -> Any:
+        """Give all rows whose key was not released one common key; see `voxpop.exports.with_other`."""
+        return vp.exports.with_other(release, self._table, columns, other)
