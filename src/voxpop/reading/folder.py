@@ -126,13 +126,13 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    sync_folder(folder)
+    sync(folder)
 
 
 def _put(fresh: Path, target: Path) -> None:
     if not _take_free_name(fresh, target) and not exchange(fresh, target):
         return _put_by_turns(fresh, target)
-    return sync_folder(target.parent)
+    return sync(target.parent)
 
 
 def _take_free_name(fresh: Path, target: Path) -> bool:
@@ -156,7 +156,7 @@ def _put_by_turns(fresh: Path, target: Path) -> None:
     except OSError:
         os.rename(displaced, target)
         raise
-    sync_folder(target.parent)
+    sync(target.parent)
     shutil.rmtree(displaced, ignore_errors=True)
 
 
@@ -198,7 +198,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a private file in one step, so that a crash leaves the old or the new one; call `sync_folder` afterwards.
+    """Replace a private file in one step, so that a crash leaves the old or the new one; call `sync` afterwards.
 
     The caller excludes other writers: new files that a killed one left are removed.
 
@@ -220,11 +220,11 @@ def replace_file(path: Path, content: bytes) -> None:
             fresh.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make names in a folder outlive a power cut."""
+def sync(path: Path) -> None:
+    """Make the names in a folder, or the content of a file, outlive a power cut."""
     if os.name == "nt":  # folders cannot be opened there
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
