@@ -69,6 +69,9 @@ MOST_NAMES = 20
 """Column names in a message."""
 
 
+ONE_ENTRY = "The source needs one entry for each column. If the names are users, give a list of rows instead."
+
+
 def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True, hint: str = "") -> None:
     """Check that every wanted column exists once.
 
@@ -90,8 +93,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         if count == 0 and not declared:
             raise ColumnError(
                 f'{where} has no column "{name}" among its {len(existing):,} names, which are not shown because they '
-                f"may be data.{differs_in_case(name, existing)} Check the spelling, and that the source has one entry "
-                "for each column. If the names are users, give a list of rows instead."
+                f"may be data.{differs_in_case(name, existing)} Check the spelling. {hint or ONE_ENTRY}"
             )
         if count == 0:
             close = difflib.get_close_matches(name.lower(), map(str.lower, existing), n=1)

@@ -21,7 +21,7 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of, plain
 from voxpop.reading.columns import Counted
-from voxpop.reading.keys import family, is_string, spelled
+from voxpop.reading.keys import family, is_string, spelled, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, numbered, spread
@@ -239,9 +239,7 @@ class Events:
 
 
 def _single(column: pa.Array, name: str) -> pa.Array:
-    if family(column.type.value_type if pa.types.is_dictionary(column.type) else column.type) is None and not (
-        pa.types.is_null(column.type)
-    ):
+    if family(value_type(column.type)) is None and not pa.types.is_null(column.type):
         raise ColumnError(
             f'order= takes one event a row, and the column "{name}" holds {column.type}. Give strings or whole '
             "numbers, or leave order= out where each row holds a whole list."

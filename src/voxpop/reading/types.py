@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading.arrow import lists_of, string_array
 from voxpop.reading.columns import check_columns
-from voxpop.reading.keys import family, plain_type, type_named, unspelled
+from voxpop.reading.keys import family, is_list, plain_type, type_named, unspelled
 
 NAMED: Final = {
     "string": pa.string(),
@@ -104,8 +104,7 @@ def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> N
         ColumnError: if they differ.
     """
     for column, kind in zip(columns, kinds, strict=True):
-        listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-        element = plain_type(kind.value_type if listed else kind)
+        element = plain_type(kind.value_type if is_list(kind) else kind)
         if column.declared is not None and column.declared != element:
             raise ColumnError(
                 f'the source declares {element} for the column "{column.name}", and types= {column.declared}. Cast '
@@ -268,31 +267,25 @@ def _spelled(
     values: Sequence[Any], column: Column, where: str, first: int, rows: Sequence[int] | None = None
 ) -> pa.Array:
     """Return the spellings of values as an array of strings."""
-    if set(map(type, values)) <= {str, type(None)}:
-        texts = values
-    else:
-        texts, refused = [], None
-        for place, value in enumerate(values):
-            try:
-                texts.append(spelling_of(value))
-            except TypeError as error:
-                refused = place, str(error)
-                break
-        if refused:
-            place, kind = refused
-            row = first + (place if rows is None else int(rows[place]))
-            raise _misfit(where, row, column.name, f"is of the type {kind}, which has no spelling")
     try:
-        return pa.array(texts, UNDECLARED) if None in set(texts) else string_array(texts)
-    except UnicodeEncodeError:
+        texts: Any = values if set(map(type, values)) <= {str, type(None)} else list(map(spelling_of, values))
+        return pa.array(texts, UNDECLARED) if None in texts else string_array(texts)
+    except (TypeError, UnicodeEncodeError):
         pass
-    place = next(place for place, text in enumerate(texts) if text is not None and not _is_unicode(text))
-    row = first + (place if rows is None else int(rows[place]))
-    raise _misfit(where, row, column.name, "holds half of a surrogate pair, which is not Unicode text")
+    problems = enumerate(map(_problem_of, values))
+    place, problem = next((place, problem) for place, problem in problems if problem is not None)
+    raise _misfit(where, first + (place if rows is None else int(rows[place])), column.name, problem)
 
 
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+def _problem_of(value: Any) -> str | None:
+    """Return why a value has no spelling, or None if it has one or is missing."""
+    try:
+        (spelling_of(value) or "").encode()
+    except TypeError:
+        return f"is of the type {_kind_of(value)}, which has no spelling"
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair, which is not Unicode text"
+    return None
 
 
 def _elements(value: Any, column: Column, where: str, row: int) -> list[Any] | None:

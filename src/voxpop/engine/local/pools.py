@@ -16,6 +16,7 @@ from voxpop.engine.local.weigh import (
     cut_to_limit,
     distinct_sets,
     item_names,
+    user_spans,
 )
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
@@ -174,17 +175,13 @@ class PoolUsers:
     @staticmethod
     def at(users: Batch, names: Uint64s, secret: Draws) -> "PoolUsers":
         """Take up users that `joined` gave, which are used up."""
-        batches, starts, first = Batches(None), users.starts, 0
-        while first < users.keys.size:
-            # Whole users of about that number of items; at least one.
-            stop = int(np.searchsorted(starts, starts[first] + TOKENS_AT_ONCE, side="right")) - 1
-            stop = max(stop, first + 1)
+        batches, starts = Batches(None), users.starts
+        for first, stop in user_spans(starts, TOKENS_AT_ONCE):
             begin, end = int(starts[first]), int(starts[stop])
             mine = slice(first, stop)
             batches.append(
                 Batch(users.items[begin:end], starts[first : stop + 1] - begin, users.keys[mine], users.dropped[mine])
             )
-            first = stop
         return PoolUsers(batches, names, secret)
 
     def sizes(self, edges: Sequence[int]) -> Int64s:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final, final
 
@@ -92,7 +92,7 @@ def _all_ends(pieces: list[Piece], places: Int64s) -> Int64s:
 # The result has the same users as the corpus that is read in memory, in another order: their documents in the order of
 # rows, tokens by their rank in the sorted vocabulary. See docs/design/0009-spilling.md.
 
-Encode = Callable[[Stretch], tuple[list[Piece], list[pa.Array]]]
+Encode = Callable[[Stretch], Encoded]
 
 SHARE_OF_STRETCH = 6
 """A stretch holds this part of the room: naming and grouping its tokens takes a few copies of it."""
@@ -108,30 +108,20 @@ def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) 
     if first is None:  # it is released like any other: an error would distinguish it from a table of one user
         return build_corpus([], [], encode_users([numbered(int64_array([]))]), kind).within(limit)
     # All rows fit into one stretch: nothing to merge.
-    if limit is None or first.finished:
-        return build_corpus(first.pieces, first.words, encode_users(first.users), kind).within(limit)
+    stretch, tokens = first
+    if limit is None or stretch.finished:
+        return build_corpus(*tokens, encode_users(stretch.users), kind).within(limit)
     spill = _Spill(limit, kind)
     one_behind(spill.take, chain([first], encoded))
     return spill.merged()
 
 
-@final
-@dataclass(slots=True)
-class _Encoded:
-    """The tokens of a stretch by provisional ids, and whose its rows are."""
-
-    pieces: list[Piece]
-    words: list[pa.Array]
-    users: list[pa.DictionaryArray]
-    finished: bool
-
-
-def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[_Encoded]:
-    """Yield the stretches that have rows."""
+def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[tuple[Stretch, Encoded]]:
+    """Yield the stretches that have rows, with their tokens by provisional ids."""
     for stretch in every:
-        encoded = _Encoded(*encode(stretch), stretch.users, stretch.finished)
-        if encoded.users:
-            yield encoded
+        encoded = encode(stretch)
+        if stretch.users:
+            yield stretch, encoded
 
 
 @final
@@ -144,10 +134,11 @@ class _Spill:
         self._words = WordRuns(limit)
         self._sizes: list[int] = []
 
-    def take(self, stretch: _Encoded) -> None:
+    def take(self, encoded: tuple[Stretch, Encoded]) -> None:
         """Group the tokens of a stretch by user, and keep the small corpus that this gives."""
+        stretch, (pieces, words) = encoded
         codes, keys, users = encode_users(stretch.users)
-        corpus = build_corpus(stretch.pieces, stretch.words, (codes, keys, users), self._kind)
+        corpus = build_corpus(pieces, words, (codes, keys, users), self._kind)
         who, heads = identities(users, keys), np.zeros(keys.size, HEAD)
         heads["key"], heads["other"], heads["user"], heads["size"] = *who.T, keys, np.diff(corpus.user_start)
         self._tokens.append(corpus.tokens)
@@ -155,7 +146,8 @@ class _Spill:
         self._words.add(corpus.vocabulary)
         self._sizes.append(heads.size)
         # The caller still holds the stretch while the next is cut.
-        stretch.pieces, stretch.words, stretch.users = [], [], []
+        for held in (pieces, words, stretch.users):
+            held.clear()
         del corpus, codes, keys, users, who, heads
         release_unused()
 
@@ -234,15 +226,18 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
 
     with _memory_of_the_system() if limit is None else nullcontext():
         corpus = read_rows(limit, rows, encode, kind)
-    if keyed.dropped:
-        tell(f"{rounded(keyed.dropped, exact=options.exact)} rows have no user and were left out.", options.progress)
-    if keyed.doubtful:
-        count = rounded(keyed.doubtful, exact=options.exact)
-        tell(
-            f"{count} rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of "
-            'the column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
-            options.progress,
-        )
+    left_out = keyed.left_out + (0 if events is None else events.left_out)
+    for count, what in (
+        (keyed.dropped, "rows have no user and were left out."),
+        (
+            keyed.doubtful,
+            "rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of the "
+            'column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
+        ),
+        (left_out, f'of the values in "{keyed.content}" are null and were left out.'),
+    ):
+        if count:
+            tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
     for each in keyed.keys.columns:
         if FINE.match(each.kind) and each.name not in wanted.types:  # who declares a type knows it
             tell(
@@ -250,10 +245,6 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
                 "released, round numbers or truncate times first.",
                 options.progress,
             )
-    left_out = keyed.left_out + (0 if events is None else events.left_out)
-    if left_out:
-        count = rounded(left_out, exact=options.exact)
-        tell(f'{count} of the values in "{keyed.content}" are null and were left out.', options.progress)
     return replace(corpus, reading=wanted.reading, keys=keyed.keys)
 
 
