@@ -63,16 +63,6 @@ FIRST_ROW: Final = (
 FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
 
 
-def is_readable(path: Path) -> bool:
-    """Check whether the file's name has the ending of a table."""
-    return _suffix(path) in SUFFIXES
-
-
-def is_text(path: Path) -> bool:
-    """Check whether the file's name has the ending of a text."""
-    return _suffix(path) == TEXT_FILE
-
-
 def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield the wanted columns of one file; the ending of its name gives the format.
 
@@ -81,7 +71,7 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         SourceError: if the file cannot be read; the message quotes nothing of it.
         ColumnError: if a column is missing.
     """
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     if request.csv.given and suffix not in (".csv", ".tsv"):
         raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
     if suffix not in READERS:
@@ -95,7 +85,7 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.DataType] | None:
     """Return the types of the columns of a file of Parquet, Arrow or CSV; None for other formats."""
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
         encoding = csv.encoding or marked_encoding(beginning(path))
         header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv.delimiter, encoding)
@@ -115,7 +105,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
 
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     first = 0
-    for batch in _csv(path, request, "\t" if _suffix(path) == ".tsv" else ",", _block(request)):
+    for batch in _csv(path, request, "\t" if suffix_of(path) == ".tsv" else ",", _block(request)):
         arrays = [typed(batch.column(each.name), each, path.name, first) for each in request.columns]
         yield pa.RecordBatch.from_arrays(arrays, request.names)
         first += batch.num_rows
@@ -156,7 +146,8 @@ def beginning(path: Path) -> bytes:
         return bytes(stream.read(LONGEST_BEGINNING))
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """Return the ending of a file's name, without that of its compression."""
     name = path.name.lower()
     ending = Path(name).suffix
     return Path(name.removesuffix(ending)).suffix if ending in COMPRESSED else ending

@@ -96,8 +96,10 @@ def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: b
                     os.rmdir(target)  # which only an empty folder lets happen
                 if not _take_free_name(fresh, target):
                     raise FileExistsError(errno.EEXIST, "it holds files", str(target))
+            elif _take_free_name(fresh, target) or exchange(fresh, target):
+                sync(target.parent)
             else:
-                _put(fresh, target)
+                _put_by_turns(fresh, target)
         finally:
             # After an exchange this is the old folder, after a failure the unfinished one.
             shutil.rmtree(fresh, ignore_errors=True)
@@ -127,12 +129,6 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
     sync(folder)
-
-
-def _put(fresh: Path, target: Path) -> None:
-    if not _take_free_name(fresh, target) and not exchange(fresh, target):
-        return _put_by_turns(fresh, target)
-    return sync(target.parent)
 
 
 def _take_free_name(fresh: Path, target: Path) -> bool:
@@ -183,18 +179,14 @@ def _cleared(target: Path) -> Iterator[None]:
         # Never wait: a shell may hold a lock on this folder while it runs this process.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove_leftovers(target)
+            for entry in os.scandir(target.parent):
+                if entry.name.startswith(fresh_prefix(target.name)):
+                    shutil.rmtree(entry.path, ignore_errors=True)
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield
     finally:
         os.close(descriptor)
-
-
-def _remove_leftovers(target: Path) -> None:
-    for entry in os.scandir(target.parent):
-        if entry.name.startswith(fresh_prefix(target.name)):
-            shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError
 from voxpop.kernels.arrays import Bools
-from voxpop.reading.arrow import array_of, lists_of, numbers_of, string_array
+from voxpop.reading.arrow import array_of, flattened, lists_of, numbers_of, string_array
 from voxpop.reading.columns import Batches
 from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, plain_type, spelled_rows, value_type
 from voxpop.reading.wanted import Wanted
@@ -88,7 +88,7 @@ class KeyedRows:
             return self._typed.tokens(columns, self._tokenizer)
         if self._kinds is None:
             return columns[0]
-        plain = [_in_lists(column) for column in columns]
+        plain = [flattened(column)[0] if is_list(column.type) else column for column in columns]
         if len(plain) > 1 and any(is_list(column.type) for column in columns):
             raise ColumnError(
                 "each column of a composite item must have one value per row, but one of them contains lists."
@@ -140,17 +140,9 @@ def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
         raise ColumnError(f'the column "{name}" holds {" and ".join(sorted(seen))}. Give it one type in all files.')
 
 
-def _in_lists(column: pa.Array) -> pa.Array:
-    """Return the values of lists, or the unchanged column."""
-    return column.cast(pa.large_list(column.type.value_type)).flatten() if is_list(column.type) else column
-
-
 def _as_before(column: pa.Array, texts: pa.Array) -> pa.Array:
     """Return strings in the lists that their values came in, if in any."""
-    if not is_list(column.type):
-        return texts
-    sizes = numbers_of(column.cast(pa.large_list(column.type.value_type)).value_lengths())
-    return lists_of(texts, sizes)
+    return lists_of(texts, flattened(column)[1]) if is_list(column.type) else texts
 
 
 def _joint(kinds: set[pa.DataType], name: str) -> pa.DataType:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from voxpop.errors import InputError, SourceError
 from voxpop.reading import databases, tables
 from voxpop.reading.columns import Batches, portions, withheld
-from voxpop.reading.files import SUFFIXES, beginning, file_batches, is_readable, is_text
+from voxpop.reading.files import SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
 from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
@@ -105,7 +105,7 @@ def _paths(source: Any, request: Request) -> Batches:
             yield from opened_batches(sys.stdin.buffer, request) if opened else remote_batches(place, request)
             continue
         file, state, root = place
-        name = "a text file" if is_text(file) else file.name  # a text file is called like its user
+        name = "a text file" if suffix_of(file) == TEXT_FILE else file.name  # a text file is called like its user
         for batch in _with_folders(file, root, request):
             yield name, batch
         if _state(file) != state:
@@ -178,7 +178,9 @@ def _files(text: str, number: int | None) -> list[Path]:
         is_folder, exists = path.is_dir(), path.exists()
         within = path.rglob("*") if is_folder else map(Path, glob.glob(text, recursive=True))
         every = sorted(file for file in within if file.is_file())
-        found = [*filter(is_readable, every)] or [*filter(is_text, every)] if is_folder else every
+        tables_of = [file for file in every if suffix_of(file) in SUFFIXES]
+        texts = [file for file in every if suffix_of(file) == TEXT_FILE]
+        found = tables_of or texts if is_folder else every
     except (OSError, ValueError):  # such as a text that is too long for a path
         is_folder, exists, found = False, False, []
     if exists and not is_folder:
@@ -189,7 +191,7 @@ def _files(text: str, number: int | None) -> list[Path]:
         raise SourceError(f"the folder {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.")
     if SQL_LIKE.match(text):
         raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
-    if is_readable(path) and not re.search(r"\s", text):  # a text is never quoted
+    if suffix_of(path) in SUFFIXES and not re.search(r"\s", text):  # a text is never quoted
         raise SourceError(f"there is no file, folder or pattern {text}; check the path.")
     if number is None:
         raise SourceError("there is no file, folder or pattern at the given path; check the path.")

@@ -18,14 +18,13 @@ from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxpop.errors import InputError, SourceError
 from voxpop.kernels.arrays import Int64s
-from voxpop.reading.arrow import lists_of
+from voxpop.reading.arrow import flattened, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
-from voxpop.reading.types import Column, batch_of_rows, typed
+from voxpop.reading.types import Column, batch_of_rows, typed, typed_lists
 
 # Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
 
@@ -310,14 +309,9 @@ def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
     if column.lists is False:
         return typed(texts, column, where, first)
     if is_string(texts.type):
-        sizes = np.ones(len(texts), np.int64)
-        return lists_of(typed(texts, column, where, first), sizes).cast(column.undeclared_type)
-    lists = texts.cast(pa.large_list(pa.large_string()))
-    sizes = series.list.len().fill_null(0).to_numpy().astype(np.int64)
-    rows = np.repeat(np.arange(len(lists)), sizes)
-    values = typed(lists.flatten(), column, where, first, rows.tolist() if column.declared is not None else None)
-    made = lists_of(values, sizes).cast(column.undeclared_type)
-    return pc.if_else(lists.is_null(), None, made) if lists.null_count else made
+        single = np.ones(len(texts), np.int64)
+        return lists_of(typed(texts, column, where, first), single).cast(column.undeclared_type)
+    return typed_lists(*flattened(texts), texts.is_null(), column, where, first)
 
 
 def _rows(data: bytes, where: str, first: int) -> list[dict[str, Any]]:

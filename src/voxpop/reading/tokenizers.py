@@ -18,7 +18,7 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import lay_documents
 from voxpop.kernels.threads import THREADS, in_order
-from voxpop.reading.arrow import int_codes, numbers_of, plain
+from voxpop.reading.arrow import flattened, int_codes, plain
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
 from voxpop.reading.keys import is_list, is_string, value_type
@@ -154,9 +154,8 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
     """
     marked = pc.replace_substring_regex(texts.cast(pa.large_string()).fill_null(""), LINES, CUT)
     marked = pc.replace_substring_regex(marked, AFTER_STOP, rf"\1{CUT}")
-    lists = pc.split_pattern(marked, CUT).cast(pa.large_list(pa.large_string()))
-    starts = np.concatenate([[0], np.cumsum(numbers_of(lists.value_lengths()))])
-    return lists.flatten(), starts.astype(np.int64)
+    sentences, sizes = flattened(pc.split_pattern(marked, CUT))
+    return sentences, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 # HTML as the text that readers see, by Python's own parser.
@@ -341,10 +340,9 @@ def encode_lists(rows: Texts, stretch: Stretch, column: str, kind: str) -> Encod
 def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarray | None]:
     """Return all elements of lists and where each list starts, or single items and None."""
     if is_list(values.type):
-        large = values.cast(pa.large_list(values.type.value_type))
-        lengths = numbers_of(large.value_lengths())
+        elements, sizes = flattened(values)
         # (lists + 1,), where each list's elements begin.
-        return large.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return elements, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if kind == "items" or pa.types.is_null(values.type):
         return values, None
     raise ColumnError(

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.kernels.arrays import Int64s
 from voxpop.reading.arrow import lists_of, string_array
 from voxpop.reading.columns import check_columns
 from voxpop.reading.keys import family, is_list, plain_type, type_named, unspelled
@@ -129,12 +130,10 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
         return typed(_spelled(rows, column, where, first), column, where, first)
     each = [_elements(row, column, where, first + number) for number, row in enumerate(rows)]
     sizes = np.array([0 if elements is None else len(elements) for elements in each], np.int64)
-    numbers: list[int] = np.repeat(np.arange(len(each)), sizes).tolist()
     flat = [element for elements in each if elements is not None for element in elements]
-    texts = _spelled(flat, column, where, first, numbers)
-    lists = lists_of(typed(texts, column, where, first, numbers), sizes).cast(column.undeclared_type)
-    missing = [elements is None for elements in each]
-    return pc.if_else(pa.array(missing), None, lists) if any(missing) else lists
+    texts = _spelled(flat, column, where, first, np.repeat(np.arange(len(each)), sizes))
+    missing = pa.array([elements is None for elements in each], pa.bool_())
+    return typed_lists(texts, sizes, missing, column, where, first)
 
 
 def batch_of_rows(
@@ -170,7 +169,25 @@ def _value_of(row: Mapping[Any, Any], name: str, missing: Any = None) -> Any:
     return _value_of(inner, rest, missing) if isinstance(inner, Mapping) else missing
 
 
-def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Sequence[int] | None = None) -> pa.Array:
+def typed_lists(
+    texts: pa.Array, sizes: Int64s, missing: pa.BooleanArray, column: Column, where: str, first: int
+) -> pa.Array:
+    """Return lists of these sizes, whose elements are strings, as an array of the column's undeclared type.
+
+    Args:
+        texts: spellings of the elements of all rows, or nulls.
+        sizes: number of elements of each row.
+        missing: which rows have no list.
+        column: the column that they belong to.
+        where: the source, for messages.
+        first: number of rows before these.
+    """
+    values = typed(texts, column, where, first, np.repeat(np.arange(sizes.size), sizes))
+    lists = lists_of(values, sizes).cast(column.undeclared_type)
+    return pc.if_else(missing, None, lists) if pc.any(missing).as_py() else lists
+
+
+def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s | None = None) -> pa.Array:
     """Return strings as values of the type that the caller declares, if any.
 
     Args:
@@ -263,9 +280,7 @@ def _without_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-def _spelled(
-    values: Sequence[Any], column: Column, where: str, first: int, rows: Sequence[int] | None = None
-) -> pa.Array:
+def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows: Int64s | None = None) -> pa.Array:
     """Return the spellings of values as an array of strings."""
     try:
         texts: Any = values if set(map(type, values)) <= {str, type(None)} else list(map(spelling_of, values))

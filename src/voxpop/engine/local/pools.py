@@ -83,6 +83,9 @@ class Batches:
             for each in (batch.starts, batch.keys, batch.dropped, batch.items):
                 self._file.append(each)
 
+    def __iter__(self) -> Iterator[Batch]:
+        return map(self.read, range(len(self)))
+
     def read(self, number: int) -> Batch:
         """Return a batch, which may be changed."""
         if self._file is None:
@@ -94,13 +97,6 @@ class Batches:
             begin += starts.nbytes + keys.nbytes
             dropped = self._file.read(begin, users, np.int64)
             return Batch(self._file.read(begin + dropped.nbytes, items, np.int32), starts, keys, dropped)
-
-    def starts(self, number: int) -> Int64s:
-        """Return where the items of each user of a batch begin."""
-        if self._file is None:
-            return self._kept[number].starts
-        begin, _, users = self._places[number]
-        return self._file.read(begin, users + 1, np.int64)
 
     def write(self, number: int, batch: Batch) -> None:
         """Keep the rest of a batch, which is never longer than the batch."""
@@ -186,7 +182,7 @@ class PoolUsers:
 
     def sizes(self, edges: Sequence[int]) -> Int64s:
         """Return the number of users by class of their number of items."""
-        return count_classes(map(self._batches.starts, range(len(self._batches))), edges)
+        return count_classes((batch.starts for batch in self._batches), edges)
 
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
@@ -224,7 +220,7 @@ class PoolUsers:
 
     def joined(self) -> Batch:
         """Return all users in one piece."""
-        held = [self._batches.read(number) for number in range(len(self._batches))]
+        held = list(self._batches)
         sizes = [np.diff(batch.starts) for batch in held]
         return Batch(
             np.concatenate([np.empty(0, np.int32), *(batch.items for batch in held)]),

@@ -16,7 +16,7 @@ from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import gather_documents, gather_slices, group_items, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
-from voxpop.reading.arrow import array_of, int64_array, numbers_of
+from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
 from voxpop.reading.columns import Batches, Rows, checked_users
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows
@@ -267,9 +267,8 @@ def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]
     """Return users and items row by row, from rows with lists of items; an empty list is no row."""
     if not is_list(items.type):
         return users, items
-    lists = items.cast(pa.large_list(items.type.value_type))
-    sizes = numbers_of(lists.value_lengths())
-    return users.take(int64_array(np.repeat(np.arange(sizes.size), sizes))), lists.flatten()
+    elements, sizes = flattened(items)
+    return users.take(int64_array(np.repeat(np.arange(sizes.size), sizes))), elements
 
 
 def _with_users(batches: Batches, user: str, column: str, events: Events | None) -> Rows:
