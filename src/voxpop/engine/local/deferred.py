@@ -88,9 +88,6 @@ class DeferredCandidates:
             place = place[: counts.size] + counts
         return ids
 
-    def __repr__(self) -> str:
-        return "DeferredCandidates(private)"
-
 
 # The remaining budget of every user, and its payments: private, and never part of a result.
 #
@@ -131,9 +128,6 @@ class UserBudgets:
         # Private for good: no charge, noise or threshold is ever computed from it.
         self._left = left - costs
         return charge.bounds(costs)
-
-    def __repr__(self) -> str:
-        return "UserBudgets(private)"
 
 
 def runs_of(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:

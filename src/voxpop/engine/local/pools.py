@@ -245,9 +245,6 @@ class PoolUsers:
         items, starts = cut_to_limit(self._names, items, starts, batch.keys, limit, self._secret, pass_name)
         return Batch(items, starts, batch.keys, batch.dropped)
 
-    def __repr__(self) -> str:
-        return "PoolUsers(private)"
-
 
 ITEMS_AT_ONCE = 1 << 15
 """Items whose noise is drawn together, each such part by a thread."""
@@ -316,6 +313,3 @@ class Pools:
     def _decide(self, ids: Int64s, states: Bytes) -> None:
         self._users.states[ids] = states
         self._found[ids] = states == RELEASED
-
-    def __repr__(self) -> str:
-        return "Pools(private)"

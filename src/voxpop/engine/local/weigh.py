@@ -61,9 +61,6 @@ class Holdings:
         # left * 2^32 + partner is below 2^63, so the sign plays no part.
         return None if self.names is None else self.names.view(np.uint64)
 
-    def __repr__(self) -> str:
-        return "Holdings(private)"
-
 
 def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uint64s:
     """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
@@ -298,9 +295,6 @@ class Histogram:
         weights = np.zeros(size, np.int64)
         weights[self.ids] = self.weights
         return noise(weights, np.arange(size))
-
-    def __repr__(self) -> str:
-        return "Histogram(private)"
 
 
 NAMES_AT_ONCE = 1 << 20

@@ -145,9 +145,6 @@ class SparkCorpus:
             "and sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
         )
 
-    def __repr__(self) -> str:
-        return f"SparkCorpus(kind={self.kind!r}, private)"
-
 
 if TYPE_CHECKING:
     _contract: type[Engine] = SparkCorpus

@@ -90,9 +90,6 @@ class SparkHistogram:
         cells[np.asarray(found.column("name"))] = np.asarray(found.column("cells"))
         return cells
 
-    def __repr__(self) -> str:
-        return "SparkHistogram(private)"
-
 
 def _summed(weights: "DataFrame") -> "DataFrame":
     """Add up the partitions: the one shuffle of a length.

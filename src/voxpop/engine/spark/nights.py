@@ -352,9 +352,6 @@ class SparkNights:
         """Plan shuffles by words into as many tasks as run in parallel, in place of 200."""
         return with_setting(self._session, SETTING, str(at_least_two(cores(self._session))))
 
-    def __repr__(self) -> str:
-        return "SparkNights(private)"
-
 
 def _of_users(secret: "RestrictableDraws") -> "Draws":
     return secret.restrict(sample_of(ORDER), order_of(ORDER), f"{WORDS}{TEXT}")

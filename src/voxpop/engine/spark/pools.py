@@ -374,9 +374,6 @@ class SparkPools:
         """Keep rows where messages to them will arrive, so that only messages are shuffled."""
         return self._holder.hold(rows.repartition(at_least_two(count), "place").sortWithinPartitions("place"))
 
-    def __repr__(self) -> str:
-        return "SparkPools(private)"
-
 
 def met(there: "DataFrame", news: "DataFrame", work: Any, count: int, schema: str = MESSAGES) -> "DataFrame":
     """Run a task on the content of each place and the messages to it."""
