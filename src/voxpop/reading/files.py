@@ -25,6 +25,7 @@ from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
     CSV,
+    SAID,
     UTF8,
     Header,
     check_quotes,
@@ -34,7 +35,6 @@ from voxpop.reading.text_files import (
     json_lines,
     marked_encoding,
     not_of_encoding,
-    said_delimiter,
     transcoded,
 )
 from voxpop.reading.types import array_of_objects, typed
@@ -287,8 +287,8 @@ def _header(path: Path, columns: list[str], usual: str, given: str | None, encod
         text = io.TextIOWrapper(stream, codec_of(encoding), MARKED, newline="")
         try:
             first, above = _first_row(text, columns, usual)
-            said = said_delimiter(first)
-            if said is not None:
+            said = SAID.fullmatch(first)
+            if said:
                 first, more = _first_row(text, columns, usual)
                 above += 1 + more
             if "\0" in first:
@@ -298,7 +298,7 @@ def _header(path: Path, columns: list[str], usual: str, given: str | None, encod
                     f'vp.CSV(encoding="utf-16-{order}") (--encoding utf-16-{order}).'
                 )
             first.encode(UTF8)
-            delimiter = given or said or delimiter_of(first, columns, usual)
+            delimiter = given or (said and said[1]) or delimiter_of(first, columns, usual)
             names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None)
             return Header(names, delimiter, above)
         except (UnicodeError, csv.Error) as error:

@@ -89,6 +89,7 @@ def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 DELIMITERS = (",", ";", "\t", "|")
 SAID = re.compile(r'"?sep=([!#-~\t ])"?\s*', re.IGNORECASE)
+"""A first row that names the delimiter, as spreadsheets read and write it."""
 
 
 @final
@@ -148,12 +149,6 @@ class Header(NamedTuple):
     names: list[str] | None
     delimiter: str
     above: int = 0
-
-
-def said_delimiter(row: str) -> str | None:
-    """Return the delimiter that a first row names, as spreadsheets read and write it (`sep=;`); None for all others."""
-    said = SAID.fullmatch(row)
-    return said[1] if said else None
 
 
 def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:

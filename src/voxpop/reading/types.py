@@ -75,7 +75,9 @@ def declared_types(types: Any, names: Iterable[str]) -> dict[str, str]:
     if types is None:
         return {}
     if not isinstance(types, Mapping):
-        raise InputError(f'types= must be a dictionary such as {{"price": "decimal(12, 2)"}}; got {_kind_of(types)}.')
+        raise InputError(
+            f'types= must be a dictionary such as {{"price": "decimal(12, 2)"}}; got {type(types).__name__}.'
+        )
     known = list(names)
     found = {}
     for name, given in types.items():
@@ -266,7 +268,7 @@ def spelling_of(value: Any) -> str | None:
         return value.hex()
     if isinstance(value, UUID):
         return str(value)
-    raise TypeError(_kind_of(value))
+    raise TypeError(type(value).__name__)
 
 
 def _spelled_decimal(value: Decimal) -> str:
@@ -297,7 +299,7 @@ def _problem_of(value: Any) -> str | None:
     try:
         (spelling_of(value) or "").encode()
     except TypeError:
-        return f"is of the type {_kind_of(value)}, which has no spelling"
+        return f"is of the type {type(value).__name__}, which has no spelling"
     except UnicodeEncodeError:
         return "holds half of a surrogate pair, which is not Unicode text"
     return None
@@ -319,7 +321,3 @@ def _misfit(where: str, row: int, name: str, problem: str) -> SourceError:
         f'{where}, row {row + 1:,}: the value in the column "{name}" {problem}. Correct the row, or declare another '
         "type in types=."
     )
-
-
-def _kind_of(value: Any) -> str:
-    return type(value).__name__

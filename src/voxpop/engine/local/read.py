@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import user_spans
-from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import gather_documents, gather_slices, group_items, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
@@ -46,8 +45,11 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     Returns:
         The corpus.
     """
+    used = [np.zeros(len(each), np.uint8) for each in words]
+    for piece in pieces:
+        mark_used(piece.ids, used[piece.interner])
     # names: by list of words, int32 from provisional id to rank in the sorted vocabulary.
-    vocabulary, names = _merge(pieces, words)
+    vocabulary, names = merge_words(words, [mask.view(np.bool_) for mask in used])
     tokens = np.empty(sum(piece.ids.size for piece in pieces), np.int32)
     # (pieces + 1,), where each piece's ids go.
     places = np.cumsum([0, *(piece.ids.size for piece in pieces)])
@@ -63,28 +65,15 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     if pieces and pieces[0].ends is None:
         # A row without an item belongs to no user.
         return LocalCorpus(group_items(tokens, codes, user_start), user_start, keys, vocabulary, kind)
-    ends = _all_ends(pieces, places)
+    # Where every document ends: from places within a piece to places in all of them.
+    own = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
+    ends = np.concatenate([np.zeros(1, np.int64), *own])
     sizes_by_user(codes, ends, user_start)
     grouped = tokens
     if (codes[1:] < codes[:-1]).any():
         grouped = np.empty_like(tokens)
         gather_documents(tokens, codes, ends, user_start, grouped)
     return LocalCorpus(grouped, user_start, keys, vocabulary, kind)
-
-
-def _merge(pieces: list[Piece], words: list[pa.Array]) -> tuple[pa.LargeStringArray, list[Int32s]]:
-    """Return the sorted vocabulary of all words that occur, and each list's new names."""
-    used = [np.zeros(len(each), np.uint8) for each in words]
-    for piece in pieces:
-        mark_used(piece.ids, used[piece.interner])
-    return merge_words(words, [mask.view(np.bool_) for mask in used])
-
-
-def _all_ends(pieces: list[Piece], places: Int64s) -> Int64s:
-    """Return where every document ends, over all pieces."""
-    # From places within a piece to places in all of them.
-    ends = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
-    return np.concatenate([np.zeros(1, np.int64), *ends])
 
 
 # Within a memory limit, every stretch of rows becomes a small corpus on disk, and these are merged.
