@@ -75,13 +75,6 @@ def string_array(texts: Sequence[str]) -> pa.LargeStringArray:
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
 
 
-def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return one array of several chunks."""
-    if isinstance(array, pa.ChunkedArray):
-        return array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-    return array
-
-
 def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return one array without the chunks and offsets that its making left behind."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
-from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of, plain
+from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of
 from voxpop.reading.columns import Counted
 from voxpop.reading.keys import family, is_string, spelled, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
@@ -221,7 +221,7 @@ class Events:
     def _sessions(self, part: pa.Table, user: str, column: str) -> Iterator[pa.RecordBatch]:
         owners = part["user"]
         codes, _, _ = encode_users([numbered(chunk) for chunk in owners.chunks])
-        symbols = plain(part["symbol"]).dictionary_encode()
+        symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # By code: the symbol's place in the order of bytes, which breaks ties of one time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
@@ -229,7 +229,7 @@ class Events:
         # By user, then time, then symbol: the order of rows has no part in it.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
         starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
-        whole = plain(owners)
+        whole = owners.combine_chunks()
         for begin in range(0, starts.size, SESSIONS_AT_ONCE):
             mine = starts[begin : begin + SESSIONS_AT_ONCE]
             end = starts[begin + mine.size] if begin + mine.size < starts.size else order.size

@@ -14,7 +14,7 @@ from voxpop.errors import InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, card, check_whole, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
-from voxpop.reading.arrow import int64_array, numbers_of, plain
+from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.folder import folder_to_read
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.release import Release, load_release, release_from, report_of
@@ -299,7 +299,7 @@ def _restored(
         if record.get("release") != identity(base):
             raise ValueError("of another release")
         (column,) = read_parquet(tables[kind.tables[0]]).columns
-        numbers = numbers_of(plain(column)).astype(np.int64)
+        numbers = numbers_of(column.combine_chunks()).astype(np.int64)
         if kind is COUNTS:
             return Tally(release, numbers, float(record["plan"]["error"]), **restored(record))
         if np.unique(numbers).size < numbers.size or not ((numbers >= 0) & (numbers < len(release))).all():

@@ -186,7 +186,16 @@ class LocalCorpus:
         Raises:
             SourceError: where the folder cannot be written, or holds something else.
         """
-        _save(self, Path(folder))
+        place = Path(folder)
+        if place.exists() and not (place / META).is_file() and (not place.is_dir() or any(place.iterdir())):
+            raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
+        try:
+            replace_folder_by(place.resolve(), lambda fresh: _write(self, fresh))
+        except OSError as error:
+            raise SourceError(
+                f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
+                "Choose a folder you may write to, with enough space."
+            ) from None
 
 
 VERSION = 1
@@ -196,25 +205,8 @@ ARRAYS = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
 AT_ONCE = 1 << 20
 
 
-def _save(corpus: LocalCorpus, folder: Path) -> None:
-    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
-
-    def make(fresh: Path) -> None:
-        fresh.mkdir(mode=0o700)
-        _write(corpus, fresh)
-        sync(fresh)
-
-    try:
-        replace_folder_by(folder.resolve(), make)
-    except OSError as error:
-        raise SourceError(
-            f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
-            "Choose a folder you may write to, with enough space."
-        ) from None
-
-
 def _write(corpus: LocalCorpus, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
     for name in ARRAYS:
         array = getattr(corpus, name)
         with _private(folder / f"{name}.npy") as file:
@@ -228,6 +220,7 @@ def _write(corpus: LocalCorpus, folder: Path) -> None:
     meta = {"format": "voxpop corpus", "version": VERSION, "kind": corpus.kind, "reading": corpus.reading}
     with _private(folder / META) as file:
         file.write(json.dumps({**meta, "keys": corpus.keys.to_list()}).encode())
+    sync(folder)
 
 
 @contextmanager
