@@ -249,7 +249,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
     def batches(*, threads: bool) -> Iterator[pa.RecordBatch]:
         read = arrow_csv.ReadOptions(block_size=block, encoding=encoding, skip_rows=header.above, use_threads=threads)
         with _open(path) as stream:
-            with _explained(path, "cannot be read as a table"):
+            with _explained(path, "cannot be read as a table", header.above):
                 reader = arrow_csv.open_csv(stream, read, parse_options=parse, convert_options=convert)
             yield from _read_all(path, lambda: next(reader, None), lambda batch: batch.num_rows, header.above)
 
