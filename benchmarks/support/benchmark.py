@@ -18,7 +18,7 @@ STAMP = "<!-- measured: "
 FRESH = "no seeds: fresh randomness in each run"
 PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "duckdb", "scikit-learn", "pyspark", "flwr")
 LOCAL = ("engine/local", "kernels", "privacy", "reading/tokenizers", "reading/words")
-OF_SEQUENCES = ("engine/local/tree_walk", "engine/spark/tree_walk", "kernels/sequences")
+OF_SEQUENCES = ("engine/local/tree_walk", "kernels/sequences")
 """Parts of these folders that only sequences use; they decide no result of the others."""
 SET_UNION = (*LOCAL, "mechanisms/set_union", "mechanisms/rounds", "mechanisms/weightings")
 NGRAMS = (*SET_UNION, "mechanisms/ngrams")

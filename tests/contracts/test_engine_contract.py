@@ -23,7 +23,29 @@ from support.engine_contract import (
 )
 from support.look import read_engine
 from voxpop.engine.contract import Engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
+from voxpop.engine.local.length_walk import MemoryLengthWalk
+from voxpop.engine.local.nights import NightlyPools
+from voxpop.engine.local.pools import Batch, Pools, PoolUsers
+from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from voxpop.engine.local.weigh import Histogram, Holdings
 from voxpop.errors import InputError
+
+HOLDERS = (
+    LocalCorpus,
+    Histogram,
+    Holdings,
+    MemoryLengthWalk,
+    DeferredCandidates,
+    UserBudgets,
+    MemoryTreeWalk,
+    Pools,
+    PoolUsers,
+    Batch,
+    NightlyPools,
+)
+"""Classes with private data."""
 
 
 def read(kind, memory=None, **columns):
@@ -148,3 +170,10 @@ def test_a_table_is_no_engine():
     """The error states the next step."""
     with pytest.raises(InputError, match=r"voxpop\.read"):
         vp.SetUnion().release(pl.DataFrame({"who": [1]}), BUDGET)
+
+
+@pytest.mark.parametrize("holder", HOLDERS, ids=lambda each: each.__name__)
+def test_no_class_prints_its_private_data(holder):
+    """A dataclass would, in every traceback that shows values: each of these has the text of a plain object."""
+    assert holder.__repr__ is object.__repr__
+    assert holder.__str__ is object.__str__

@@ -59,7 +59,6 @@ def test_what_is_set_aside_equals_loops(lengths, wanted):
     assert [together.ids[a:b].tolist() for a, b in pairwise(cuts)] == expected
     again = DeferredCandidates.of(*found.joined(8), found.size)
     assert again.holdings(np.arange(8, dtype=np.uint64)).ids.tolist() == together.ids.tolist()
-    assert "private" in repr(found)
 
 
 def test_budgets_are_not_handed_on():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from naive.profile import cover_of, keys_of_row
 from support.look import corpus_documents, user_items
-from voxpop.engine.local import row_shares
+from voxpop.engine.local import corpus as storing
 from voxpop.engine.local.read import read_here
 from voxpop.errors import ColumnError, InputError
 from voxpop.reading import typed_keys
@@ -102,8 +102,8 @@ def shared(rows, released):
     corpus = corpus_of(rows)
     keys = decoded(KEYS, corpus.vocabulary)
     listed = [token for token, key in zip(corpus.vocabulary.to_pylist(), keys, strict=True) if key in released]
-    users = corpus.tokens, corpus.user_start, corpus.vocabulary
-    return row_shares.add_row_shares(*users, pa.array(listed, pa.large_string()), len(COLUMNS), UNIT).reshape(-1, 2)
+    histogram = corpus.row_shares(pa.array(listed, pa.large_string()), len(COLUMNS), UNIT)
+    return histogram.weights.reshape(-1, 2)
 
 
 @given(rows=ROWS, parts=st.integers(1, 5), data=st.data())
@@ -115,7 +115,7 @@ def test_cover_is_that_of_the_reference(rows, parts, data):
     for row in rows:
         users.setdefault(row["u"], []).append(row)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_shares, "AT_ONCE", 9 * parts)
+        patch.setattr(storing, "CELLS_AT_ONCE", 9 * parts)
         found = shared(rows, released)
     expected = cover_of(users, COLUMNS, released, TEXTS)
     for name, sums in zip(COLUMNS, found / UNIT, strict=True):
@@ -150,7 +150,7 @@ def test_one_user_moves_cover_by_at_most_what_is_charged():
 
 def test_the_search_detects_users_who_count_for_each_row(monkeypatch):
     """Deliberately broken: shares are not divided by the number of rows."""
-    monkeypatch.setattr(row_shares.np, "maximum", lambda whole, one: np.ones_like(whole))
+    monkeypatch.setattr(storing.np, "maximum", lambda whole, one: np.ones_like(whole))
     assert farthest(60) > 1.5
 
 

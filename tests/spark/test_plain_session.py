@@ -9,11 +9,12 @@ from framed import framed
 
 import voxpop as vp
 from support.look import read_engine
-from voxpop.engine.spark.session import ADAPTIVE, _wait_for_executors, as_written, cores
+from voxpop.engine.spark.session import NOT_ADAPTIVE, _wait_for_executors, cores, with_setting
 from voxpop.errors import InputError
 
 BUDGET = vp.Budget(4, 1e-8)
 _NUMBERS = count()
+[(ADAPTIVE, _)] = NOT_ADAPTIVE.items()
 
 
 def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark, elsewhere):
@@ -96,14 +97,14 @@ def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spa
 
 def test_the_sessions_own_setting_comes_back(spark):
     """The setting returns after several uses at once, and after an error."""
-    with as_written(spark), as_written(spark):
+    with with_setting(spark, ADAPTIVE, "false"), with_setting(spark, ADAPTIVE, "false"):
         assert spark.conf.get(ADAPTIVE) == "false"
     assert spark.conf.get(ADAPTIVE) == "true"
-    with pytest.raises(ZeroDivisionError), as_written(spark):
+    with pytest.raises(ZeroDivisionError), with_setting(spark, ADAPTIVE, "false"):
         raise ZeroDivisionError
     assert spark.conf.get(ADAPTIVE) == "true"
     spark.conf.set(ADAPTIVE, "false")
-    with as_written(spark):
+    with with_setting(spark, ADAPTIVE, "false"):
         pass
     assert spark.conf.get(ADAPTIVE) == "false"
     spark.conf.unset(ADAPTIVE)

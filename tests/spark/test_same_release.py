@@ -107,7 +107,7 @@ def test_contexts_are_the_same(read_both, talk):
 
 def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
     """Noise is drawn in blocks of contexts."""
-    monkeypatch.setattr("voxpop.engine.spark.tree_walk.NODES_AT_ONCE", 3)
+    monkeypatch.setattr("voxpop.engine.spark.walks.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
     pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(3000)]
     table = pl.DataFrame({"who": range(3000), "what": pages})

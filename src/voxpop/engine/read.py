@@ -1,13 +1,20 @@
-"""Read a table of users and their contents, by the engine that the table requires."""
+"""Read a table of users and their contents, or only its schema, by the engine that the table requires."""
 
+from collections.abc import Mapping
 from typing import Any
+
+import pyarrow as pa
 
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.read import read_here
 from voxpop.errors import InputError
+from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
-from voxpop.reading.sources import is_spark
+from voxpop.reading.files import declared_by
+from voxpop.reading.keys import type_named
+from voxpop.reading.sources import first_file, is_spark
 from voxpop.reading.text_files import CSV
+from voxpop.reading.types import UNDECLARED, Column, declared_types
 from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
 
 
@@ -75,7 +82,7 @@ def read(
         Corpus(kind='text', private)
     """
     cut = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
-    how, dialect = _checked("options", options, ReadOptions), _checked("csv", csv, CSV)
+    how = _checked("options", options, ReadOptions)
     wanted = Wanted.of(
         user=user,
         text=text,
@@ -90,7 +97,7 @@ def read(
         html=cut.html,
         drops=how.missing_users == "drop",
     )
-    return read_wanted(source, wanted, how, dialect)
+    return read_wanted(source, wanted, how, csv)
 
 
 def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: CSV | None) -> Corpus:
@@ -113,3 +120,43 @@ def _checked(name: str, given: Any, kind: Any) -> Any:
     if given is not None and not isinstance(given, kind):
         raise InputError(f"`{name}` must be a vp.{kind.__name__}, got {type(given).__name__}.")
     return kind() if given is None else given
+
+
+# The names and declared types of the columns of a table. Types are never inferred from values.
+
+
+def declared_schema(source: Any, csv: CSV | None, types: Mapping[str, Any]) -> dict[str, pa.DataType]:
+    """Return the type of each column, in order.
+
+    Args:
+        source: files of Parquet, Arrow or CSV, a table in memory, or a Spark DataFrame.
+        csv: how CSV files are written.
+        types: types that the source does not declare.
+
+    Raises:
+        InputError: if the source has no schema before it is read.
+    """
+    found = _schema(source, csv or CSV())
+    if found is None:
+        raise InputError(
+            "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, or a table of polars, "
+            "pandas, pyarrow or Spark."
+        )
+    return {**found, **{name: type_named(kind) for name, kind in declared_types(types, found).items()}}
+
+
+def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
+    kind = tables.kind_of(source)
+    if is_spark(source):
+        from voxpop.engine.spark.reading import arrow_schema
+
+        return arrow_schema(source)
+    if kind == "polars.LazyFrame":
+        source = source.head(0).collect()
+    if kind in ("polars.DataFrame", "polars.LazyFrame", "pandas.DataFrame") or isinstance(source, Mapping):
+        names = source if isinstance(source, Mapping) else source.columns
+        return {str(name): tables.array_of_column(source[name][:0], Column(str(name))).type for name in names}
+    if isinstance(schema := getattr(source, "schema", None), pa.Schema):
+        return dict(zip(schema.names, schema.types, strict=True))
+    place = first_file(source)
+    return None if place is None else declared_by(place, csv, UNDECLARED)

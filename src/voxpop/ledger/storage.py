@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from voxpop.errors import LedgerError
-from voxpop.reading.folder import replace_file, sync_folder
+from voxpop.reading.folder import replace_file, sync
 
 FORMAT, FORMAT_VERSION = "voxpop ledger", 2
 PATIENCE = 60.0
@@ -103,7 +103,7 @@ def write_ledger(path: Path, datasets: dict[str, Any]) -> None:
     try:
         replace_file(path, content.encode())
         _mark(path)
-        sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise LedgerError(
             f"{path} cannot be written: {error.strerror or error}. Nothing was charged. "

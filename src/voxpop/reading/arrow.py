@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.errors import InputError
-from voxpop.kernels.arrays import Int32s, Texts
+from voxpop.kernels.arrays import Int32s, Int64s, Texts
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 """Arrow's names of floats; whole numbers are called alike. Asking Arrow needs pandas where it is older than 22."""
@@ -75,13 +75,6 @@ def string_array(texts: Sequence[str]) -> pa.LargeStringArray:
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
 
 
-def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return one array of several chunks."""
-    if isinstance(array, pa.ChunkedArray):
-        return array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-    return array
-
-
 def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return one array without the chunks and offsets that its making left behind."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
@@ -92,6 +85,12 @@ def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArra
     """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
     ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
     return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)
+
+
+def flattened(lists: pa.Array) -> tuple[pa.Array, Int64s]:
+    """Return the elements of lists, and the number of elements of each; null has none."""
+    large = lists.cast(pa.large_list(lists.type.value_type))
+    return large.flatten(), numbers_of(large.value_lengths())
 
 
 MOST_NUMBERS = 1 << 31

@@ -69,6 +69,9 @@ MOST_NAMES = 20
 """Column names in a message."""
 
 
+ONE_ENTRY = "The source needs one entry for each column. If the names are users, give a list of rows instead."
+
+
 def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True, hint: str = "") -> None:
     """Check that every wanted column exists once.
 
@@ -88,10 +91,11 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         if count > 1:
             raise ColumnError(f'{where} has {count} columns called "{name}". Rename all but one.')
         if count == 0 and not declared:
+            alike = any(each.lower() == name.lower() for each in existing)
+            case = " One of them differs only in upper and lower case." if alike else ""
             raise ColumnError(
                 f'{where} has no column "{name}" among its {len(existing):,} names, which are not shown because they '
-                f"may be data.{differs_in_case(name, existing)} Check the spelling, and that the source has one entry "
-                "for each column. If the names are users, give a list of rows instead."
+                f"may be data.{case} Check the spelling. {hint or ONE_ENTRY}"
             )
         if count == 0:
             close = difflib.get_close_matches(name.lower(), map(str.lower, existing), n=1)
@@ -100,12 +104,6 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
             listed = ", ".join(f'"{each}"' for each in existing[:MOST_NAMES]) or "none"
             more = f" and {len(existing) - MOST_NAMES:,} more" if len(existing) > MOST_NAMES else ""
             raise ColumnError(f'{where} has no column "{name}". Choose one of {listed}{more}.{hint}')
-
-
-def differs_in_case(name: str, existing: list[str]) -> str:
-    """Return a sentence if a name exists with other capital letters; it quotes nothing of the source."""
-    found = any(each.lower() == name.lower() for each in existing)
-    return " One of them differs only in upper and lower case." if found else ""
 
 
 def checked_users(batches: Batches, user: str) -> Counted:

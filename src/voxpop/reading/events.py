@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
-from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of, plain
+from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of
 from voxpop.reading.columns import Counted
-from voxpop.reading.keys import family, is_string, spelled
+from voxpop.reading.keys import family, is_string, spelled, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, numbered, spread
@@ -221,7 +221,7 @@ class Events:
     def _sessions(self, part: pa.Table, user: str, column: str) -> Iterator[pa.RecordBatch]:
         owners = part["user"]
         codes, _, _ = encode_users([numbered(chunk) for chunk in owners.chunks])
-        symbols = plain(part["symbol"]).dictionary_encode()
+        symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # By code: the symbol's place in the order of bytes, which breaks ties of one time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
@@ -229,7 +229,7 @@ class Events:
         # By user, then time, then symbol: the order of rows has no part in it.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
         starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
-        whole = plain(owners)
+        whole = owners.combine_chunks()
         for begin in range(0, starts.size, SESSIONS_AT_ONCE):
             mine = starts[begin : begin + SESSIONS_AT_ONCE]
             end = starts[begin + mine.size] if begin + mine.size < starts.size else order.size
@@ -239,9 +239,7 @@ class Events:
 
 
 def _single(column: pa.Array, name: str) -> pa.Array:
-    if family(column.type.value_type if pa.types.is_dictionary(column.type) else column.type) is None and not (
-        pa.types.is_null(column.type)
-    ):
+    if family(value_type(column.type)) is None and not pa.types.is_null(column.type):
         raise ColumnError(
             f'order= takes one event a row, and the column "{name}" holds {column.type}. Give strings or whole '
             "numbers, or leave order= out where each row holds a whole list."

@@ -4,6 +4,7 @@ Messages of readers quote the row that failed, so none of them is passed on: the
 row or column if known, and the next step.
 """
 
+import codecs
 import csv
 import io
 import mmap
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -24,17 +25,17 @@ from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
     CSV,
+    SAID,
     UTF8,
-    FollowedQuotes,
     Header,
-    Transcoded,
-    check_header,
+    check_quotes,
+    codec_of,
     delimiter_of,
     json_array,
     json_lines,
     marked_encoding,
     not_of_encoding,
-    said_delimiter,
+    transcoded,
 )
 from voxpop.reading.types import array_of_objects, typed
 from voxpop.reading.wanted import Request
@@ -55,17 +56,11 @@ BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
 READER_ROOM = 192 << 20
 """Address space for threads and blocks of Arrow's readers of text: from 140 MiB on none was seen to wait for ever."""
+FIRST_ROW: Final = (
+    "The first row of CSV must name the columns, separated by commas, semicolons, tabs or bars: write such a row if "
+    "the file has none."
+)
 FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
-
-
-def is_readable(path: Path) -> bool:
-    """Check whether the file's name has the ending of a table."""
-    return _suffix(path) in SUFFIXES
-
-
-def is_text(path: Path) -> bool:
-    """Check whether the file's name has the ending of a text."""
-    return _suffix(path) == TEXT_FILE
 
 
 def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -76,7 +71,7 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         SourceError: if the file cannot be read; the message quotes nothing of it.
         ColumnError: if a column is missing.
     """
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     if request.csv.given and suffix not in (".csv", ".tsv"):
         raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
     if suffix not in READERS:
@@ -90,7 +85,7 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.DataType] | None:
     """Return the types of the columns of a file of Parquet, Arrow or CSV; None for other formats."""
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
         encoding = csv.encoding or marked_encoding(beginning(path))
         header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv.delimiter, encoding)
@@ -102,9 +97,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
             schema = pq.read_schema(path)
         elif READERS.get(suffix) is _arrow_batches:
             with pa.OSFile(str(path), "rb") as stream:
-                whole = stream.read(len(ARROW_MARK)) == ARROW_MARK
-                stream.seek(0)
-                schema = (pa.ipc.open_file if whole else pa.ipc.open_stream)(stream).schema
+                schema = _arrow_reader(stream).schema
         else:
             return None
     return dict(zip(schema.names, schema.types, strict=True))
@@ -112,7 +105,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
 
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     first = 0
-    for batch in _csv(path, request, "\t" if _suffix(path) == ".tsv" else ",", _block(request)):
+    for batch in _csv(path, request, "\t" if suffix_of(path) == ".tsv" else ",", _block(request)):
         arrays = [typed(batch.column(each.name), each, path.name, first) for each in request.columns]
         yield pa.RecordBatch.from_arrays(arrays, request.names)
         first += batch.num_rows
@@ -153,7 +146,8 @@ def beginning(path: Path) -> bytes:
         return bytes(stream.read(LONGEST_BEGINNING))
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """Return the ending of a file's name, without that of its compression."""
     name = path.name.lower()
     ending = Path(name).suffix
     return Path(name.removesuffix(ending)).suffix if ending in COMPRESSED else ending
@@ -189,17 +183,19 @@ def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield the wanted columns of a file of Arrow (Feather), or of a stream in a file."""
     with pa.OSFile(str(path), "rb") as stream:
         with _explained(path, "is not a complete file of Arrow (Feather version 2)"):
-            if stream.read(len(ARROW_MARK)) == ARROW_MARK:
-                reader = pa.ipc.open_file(stream)
-                batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-            else:
-                stream.seek(0)
-                reader = pa.ipc.open_stream(stream)
-                batches = iter(reader)
+            reader = _arrow_reader(stream)
+        whole = isinstance(reader, pa.RecordBatchFileReader)
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if whole else iter(reader)
         check_schema(request, reader.schema, path.name)
         for batch in guarded(map(_validated, batches), partial(_explained, path, "is damaged")):
             for begin in range(0, batch.num_rows, request.rows):
                 yield from _selected(batch.slice(begin, request.rows), request)
+
+
+def _arrow_reader(stream: pa.NativeFile) -> Any:
+    whole = stream.read(len(ARROW_MARK)) == ARROW_MARK
+    stream.seek(0)
+    return (pa.ipc.open_file if whole else pa.ipc.open_stream)(stream)
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -223,16 +219,11 @@ def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
     """Return the number of rows in a batch of about `SMALL_BLOCK` bytes, where rows are widest."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        size = bytes_of_columns(group, columns)
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
         if size > 0:
             rows = min(rows, max(1, SMALL_BLOCK * group.num_rows // size))
     return rows
-
-
-def bytes_of_columns(group: Any, columns: set[str]) -> int:
-    """Return the size of some columns of a row group of Parquet in a file that is not compressed."""
-    chunks = [group.column(place) for place in range(group.num_columns)]
-    return sum(int(each.total_uncompressed_size) for each in chunks if each.path_in_schema.split(".")[0] in columns)
 
 
 def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.RecordBatch]:
@@ -242,7 +233,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
     header = _header(path, columns, usual, request.csv.delimiter, encoding)
     if header.names is None:
         return
-    check_header(header.names, columns, path.name)
+    check_columns(columns, header.names, path.name, declared=False, hint=FIRST_ROW)
     convert = arrow_csv.ConvertOptions(
         include_columns=columns,
         column_types=dict.fromkeys(columns, pa.string()),
@@ -258,47 +249,23 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
     def batches(*, threads: bool) -> Iterator[pa.RecordBatch]:
         read = arrow_csv.ReadOptions(block_size=block, encoding=encoding, skip_rows=header.above, use_threads=threads)
         with _open(path) as stream:
-            with _explained(path, "cannot be read as a table"):
+            with _explained(path, "cannot be read as a table", header.above):
                 reader = arrow_csv.open_csv(stream, read, parse_options=parse, convert_options=convert)
-            yield from _read_all(path, lambda: next(reader, None), lambda batch: batch.num_rows)
+            yield from _read_all(path, lambda: next(reader, None), lambda batch: batch.num_rows, header.above)
 
     try:
         yield from batches(threads=True)
-    except _EncodingError:  # Arrow reports the error without its place
+    except SourceError:  # several threads count no rows, and bytes of another encoding are reported without their row
         _follow_quotes(path, header, encoding, block, checked=True)
+        deque(batches(threads=False), maxlen=0)
         raise
-    except _TornError:
-        try:
-            deque(batches(threads=False), maxlen=0)  # several threads count no rows
-        except _TornError as error:
-            row, problem = error.row - header.above, str(error).rpartition(": ")[2]
-            raise SourceError(f"{path.name}, row {row:,}: {problem} Otherwise correct the row.") from None
-        raise
-
-
-@final
-class _EncodingError(SourceError):
-    """Some cell is written in another encoding."""
-
-
-@final
-class _TornError(SourceError):
-    """Some row has too many or too few values.
-
-    Attributes:
-        row: its number, lines above the header included, if a single thread has counted.
-    """
-
-    row: int = 0
 
 
 def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, checked: bool) -> None:
     """See that all quotes are closed and, where `checked`, that all bytes are of the encoding."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
-        text = Transcoded(stream, encoding) if checked else stream
-        quotes = FollowedQuotes(text, header.delimiter, path.name, header.above)
-        while quotes.read(block):
-            pass
+        blocks = iter(lambda: bytes(stream.read(block)), b"")
+        check_quotes(transcoded(blocks, encoding) if checked else blocks, header, path.name)
 
 
 def _check_room() -> None:
@@ -316,11 +283,12 @@ def _check_room() -> None:
 def _header(path: Path, columns: list[str], usual: str, given: str | None, encoding: str) -> Header:
     """Return the beginning of the file; the caller's delimiter precedes a declared one, and that a detected one."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
-        text = io.TextIOWrapper(io.BufferedReader(Transcoded(stream, encoding)), encoding=UTF8, newline="")
+        # Those of later rows are reported with their row.
+        text = io.TextIOWrapper(stream, codec_of(encoding), MARKED, newline="")
         try:
             first, above = _first_row(text, columns, usual)
-            said = said_delimiter(first)
-            if said is not None:
+            said = SAID.fullmatch(first)
+            if said:
                 first, more = _first_row(text, columns, usual)
                 above += 1 + more
             if "\0" in first:
@@ -329,12 +297,22 @@ def _header(path: Path, columns: list[str], usual: str, given: str | None, encod
                     f"{path.name} looks like UTF-16 without a byte order mark. Name the encoding: "
                     f'vp.CSV(encoding="utf-16-{order}") (--encoding utf-16-{order}).'
                 )
-            delimiter = given or said or delimiter_of(first, columns, usual)
+            first.encode(UTF8)
+            delimiter = given or (said and said[1]) or delimiter_of(first, columns, usual)
             names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None)
             return Header(names, delimiter, above)
         except (UnicodeError, csv.Error) as error:
             quieten(error)
             raise SourceError(f"{path.name}: {not_of_encoding('the first row')}") from None
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    """Replace bytes that are not of the encoding with half of a surrogate pair, which no text holds."""
+    return "\ud800", error.end  # type: ignore[attr-defined]
+
+
+MARKED: Final = "voxpop-marked"
+codecs.register_error(MARKED, _mark)
 
 
 def _first_row(text: io.TextIOBase, columns: list[str], usual: str) -> tuple[str, int]:
@@ -359,11 +337,13 @@ def _blocks(path: Path, block: int) -> Iterator[bytes]:
         yield from _read_all(path, lambda: stream.read(block) or None, lambda data: data.count(b"\n"))
 
 
-def _read_all(path: Path, read: Callable[[], Thing | None], rows_of: Callable[[Thing], int]) -> Iterator[Thing]:
-    """Yield all parts until None; errors state the number of rows before the failure."""
+def _read_all(
+    path: Path, read: Callable[[], Thing | None], rows_of: Callable[[Thing], int], above: int = 0
+) -> Iterator[Thing]:
+    """Yield all parts until None; errors state the number of rows before the failure, counted from the header."""
     rows = 0
     while True:
-        with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
+        with _explained(path, f"cannot be read beyond about row {rows + 1:,}", above):
             part = read()
         if part is None:
             return
@@ -384,39 +364,37 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _explained(path: Path, what: str) -> Iterator[None]:
+def _explained(path: Path, what: str, above: int = 0) -> Iterator[None]:
     """Convert a reader's error into one of voxpop, with its place and without any data."""
     try:
         yield
     except SourceError:
         raise
     except FAILURES as error:
-        torn, reason = WIDTHS.search(str(error)), _reason(error)
-        refusal = _EncodingError if _is_of_encoding(error) else _TornError if torn else SourceError
-        raised, row = refusal(f"{path.name} {what}: {reason}"), ROW.search(str(error))
-        if isinstance(raised, _TornError) and row:
-            raised.row = int(row[1]) - 1
+        found = ROW.search(str(error))
+        row = f"row {int(found[1]) - 1 - above:,}" if found else ""  # Arrow counts the header, and the rows above it
+        widths = WIDTHS.search(str(error))
+        if widths:
+            reason = f"the row has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."
+        else:
+            reason = _reason(error, row)
+        if widths and row:
+            message = f"{path.name}, {row}: {reason} Otherwise correct the row."
+        else:
+            message = f"{path.name} {what}: {reason}"
         quieten(error)
-        raise raised from None
+        raise SourceError(message) from None
 
 
 ROW: Final = re.compile(r"Row #(\d+)")
 WIDTHS: Final = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
-def _is_of_encoding(error: BaseException) -> bool:
-    return "UTF8" in str(error) or "UTF-8" in str(error) or isinstance(error, UnicodeDecodeError)
-
-
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, row: str) -> str:
     """Describe the error without quoting the reader, whose messages quote rows."""
-    text = str(error)
-    row = ROW.search(text)
-    place = f"row {int(row[1]) - 1:,} " if row else ""  # Arrow counts the header
-    if widths := WIDTHS.search(text):
-        return f"the row has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."
-    if _is_of_encoding(error):
-        return not_of_encoding(place.strip() or "it")
+    text, place = str(error), f"{row} " if row else ""
+    if "UTF8" in text or "UTF-8" in text or isinstance(error, UnicodeDecodeError):
+        return not_of_encoding(row or "it")
     if "ompress" in text or "zlib" in text or "ZSTD" in text or "truncated" in text.lower():
         return "its compressed data is cut off or damaged. Copy the file again."
     if isinstance(error, PermissionError):

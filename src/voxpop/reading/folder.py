@@ -96,8 +96,10 @@ def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: b
                     os.rmdir(target)  # which only an empty folder lets happen
                 if not _take_free_name(fresh, target):
                     raise FileExistsError(errno.EEXIST, "it holds files", str(target))
+            elif _take_free_name(fresh, target) or exchange(fresh, target):
+                sync(target.parent)
             else:
-                _put(fresh, target)
+                _put_by_turns(fresh, target)
         finally:
             # After an exchange this is the old folder, after a failure the unfinished one.
             shutil.rmtree(fresh, ignore_errors=True)
@@ -126,13 +128,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    sync_folder(folder)
-
-
-def _put(fresh: Path, target: Path) -> None:
-    if not _take_free_name(fresh, target) and not exchange(fresh, target):
-        return _put_by_turns(fresh, target)
-    return sync_folder(target.parent)
+    sync(folder)
 
 
 def _take_free_name(fresh: Path, target: Path) -> bool:
@@ -156,7 +152,7 @@ def _put_by_turns(fresh: Path, target: Path) -> None:
     except OSError:
         os.rename(displaced, target)
         raise
-    sync_folder(target.parent)
+    sync(target.parent)
     shutil.rmtree(displaced, ignore_errors=True)
 
 
@@ -183,7 +179,9 @@ def _cleared(target: Path) -> Iterator[None]:
         # Never wait: a shell may hold a lock on this folder while it runs this process.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove_leftovers(target)
+            for entry in os.scandir(target.parent):
+                if entry.name.startswith(fresh_prefix(target.name)):
+                    shutil.rmtree(entry.path, ignore_errors=True)
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield
@@ -191,14 +189,8 @@ def _cleared(target: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _remove_leftovers(target: Path) -> None:
-    for entry in os.scandir(target.parent):
-        if entry.name.startswith(fresh_prefix(target.name)):
-            shutil.rmtree(entry.path, ignore_errors=True)
-
-
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a private file in one step, so that a crash leaves the old or the new one; call `sync_folder` afterwards.
+    """Replace a private file in one step, so that a crash leaves the old or the new one; call `sync` afterwards.
 
     The caller excludes other writers: new files that a killed one left are removed.
 
@@ -220,11 +212,11 @@ def replace_file(path: Path, content: bytes) -> None:
             fresh.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make names in a folder outlive a power cut."""
+def sync(path: Path) -> None:
+    """Make the names in a folder, or the content of a file, outlive a power cut."""
     if os.name == "nt":  # folders cannot be opened there
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

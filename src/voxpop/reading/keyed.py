@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError
 from voxpop.kernels.arrays import Bools
-from voxpop.reading.arrow import array_of, lists_of, numbers_of, string_array
+from voxpop.reading.arrow import array_of, flattened, lists_of, numbers_of, string_array
 from voxpop.reading.columns import Batches
-from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, joined_texts, plain_type, spelled
+from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, plain_type, spelled_rows, value_type
 from voxpop.reading.wanted import Wanted
 
 BETWEEN = ", "
@@ -80,8 +80,7 @@ class KeyedRows:
             return columns[0]
         for column, name, seen in zip(columns, self._users, self._user_families, strict=True):
             _note(column.type, seen, name)
-        texts = [spelled(column, name) for column, name in zip(columns, self._users, strict=True)]
-        return texts[0] if len(texts) == 1 else joined_texts(texts)
+        return spelled_rows(columns, self._users)
 
     def _one_content(self, batch: pa.RecordBatch) -> pa.Array:
         columns = [batch.column(name) for name in self._contents]
@@ -89,7 +88,7 @@ class KeyedRows:
             return self._typed.tokens(columns, self._tokenizer)
         if self._kinds is None:
             return columns[0]
-        plain = [_in_lists(column) for column in columns]
+        plain = [flattened(column)[0] if is_list(column.type) else column for column in columns]
         if len(plain) > 1 and any(is_list(column.type) for column in columns):
             raise ColumnError(
                 "each column of a composite item must have one value per row, but one of them contains lists."
@@ -101,10 +100,9 @@ class KeyedRows:
         if len(plain) == 1 and _is_read_as_it_is(plain[0].type):
             self.left_out += plain[0].null_count
             return columns[0]
-        texts = [spelled(each, name) for each, name in zip(plain, self._contents, strict=True)]
-        whole = texts[0] if len(texts) == 1 else joined_texts(texts)
+        whole = spelled_rows(plain, self._contents)
         self.left_out += whole.null_count
-        return _as_before(columns[0], whole) if len(texts) == 1 else whole
+        return _as_before(columns[0], whole) if len(plain) == 1 else whole
 
 
 MISSING = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
@@ -128,13 +126,13 @@ def _truths(values: pa.BooleanArray) -> Bools:
 
 def _is_read_as_it_is(kind: pa.DataType) -> bool:
     """Check whether the engine reads a type without a spelling: strings and whole numbers, coded or not."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = value_type(kind)
     return pa.types.is_null(kind) or family(kind) in ("strings", "whole numbers")
 
 
 def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
     """Refuse a column of two families: values with equal spellings would be the same key."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = value_type(kind)
     if pa.types.is_null(kind):
         return
     seen.add(str(family(kind)))
@@ -142,17 +140,9 @@ def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
         raise ColumnError(f'the column "{name}" holds {" and ".join(sorted(seen))}. Give it one type in all files.')
 
 
-def _in_lists(column: pa.Array) -> pa.Array:
-    """Return the values of lists, or the unchanged column."""
-    return column.cast(pa.large_list(column.type.value_type)).flatten() if is_list(column.type) else column
-
-
 def _as_before(column: pa.Array, texts: pa.Array) -> pa.Array:
     """Return strings in the lists that their values came in, if in any."""
-    if not is_list(column.type):
-        return texts
-    sizes = numbers_of(column.cast(pa.large_list(column.type.value_type)).value_lengths())
-    return lists_of(texts, sizes)
+    return lists_of(texts, flattened(column)[1]) if is_list(column.type) else texts
 
 
 def _joint(kinds: set[pa.DataType], name: str) -> pa.DataType:

@@ -49,6 +49,11 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of values, whether they are coded in a dictionary or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def is_uuid(kind: pa.DataType) -> bool:
     """Check whether a type is Arrow's UUID."""
     return getattr(kind, "extension_name", None) == "arrow.uuid"
@@ -74,8 +79,7 @@ def family(kind: pa.DataType) -> str | None:
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type that released keys of a column have: the column's own, without its way of storing it."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+    kind = value_type(kind)
     if is_string(kind) or is_uuid(kind) or pa.types.is_null(kind):
         return pa.string()
     if family(kind) == "bytes":
@@ -128,7 +132,8 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     name = family(kind)
     if name == "times of day":
-        return _numbers([_ticks(text, UNIT[kind.unit]) for text in texts.to_pylist()], kind.bit_width, kind)
+        ticks = [_ticks(text, UNIT[kind.unit]) for text in texts.to_pylist()]
+        return pa.array(ticks, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
     if name == "times with a zone":
         naive = pc.replace_substring_regex(texts, "Z$", "").cast(pa.timestamp(kind.unit))
         return naive.cast(pa.int64()).cast(kind)
@@ -209,10 +214,6 @@ def _ticks(text: str, digits: int) -> int:
     return ticks + int(fraction.ljust(digits, "0") or 0)
 
 
-def _numbers(ticks: list[int], bits: int, kind: pa.DataType) -> pa.Array:
-    return pa.array(ticks, pa.int32() if bits == 32 else pa.int64()).cast(kind)
-
-
 FIELD = re.compile(r"((?:[^|\\]|\\.)*)(?:\||$)", re.DOTALL)
 
 
@@ -286,8 +287,7 @@ class Keys:
         Raises:
             ColumnError: for types without a spelling.
         """
-        texts = [spelled(each, name) for each, name in zip(columns, self.names or ["key"], strict=True)]
-        return texts[0] if len(texts) == 1 else joined_texts(texts)
+        return spelled_rows(columns, self.names or ["key"])
 
     def table(self, items: pa.Array) -> pa.Table:
         """Return the columns of items.
@@ -324,6 +324,12 @@ class Keys:
 
 WORDS: Final = Keys()
 """Items without separate columns."""
+
+
+def spelled_rows(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.LargeStringArray:
+    """Return each row as one string: its spelling, or those of several columns joined; null where one of them is."""
+    texts = [spelled(column, name) for column, name in zip(columns, names, strict=True)]
+    return texts[0] if len(texts) == 1 else joined_texts(texts)
 
 
 def joined_texts(texts: Sequence[pa.Array]) -> pa.LargeStringArray:

@@ -1,7 +1,7 @@
-"""The registry of sources: what `voxpop.read` takes, how it is recognised and read, and where types come from.
+"""The registry of sources: what `voxpop.read` takes, how it is recognised and read.
 
-A new source is added to `SOURCES`. The table in `docs/guides/types.md`, the test `tests/doors/test_one_user.py` and
-the search for quoted data in `tests/faults/test_canaries.py` follow the registry, so none can be forgotten.
+A new source is added to `SOURCES`. The tests `tests/doors/test_one_user.py`, which also states where its types come
+from, and `tests/faults/test_canaries.py`, a search for quoted data, follow the registry, so none can be forgotten.
 """
 
 import glob
@@ -22,18 +22,11 @@ import pyarrow as pa
 from voxpop.errors import InputError, SourceError
 from voxpop.reading import databases, tables
 from voxpop.reading.columns import Batches, portions, withheld
-from voxpop.reading.files import (
-    SUFFIXES,
-    beginning,
-    file_batches,
-    is_readable,
-    is_text,
-)
+from voxpop.reading.files import SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
 from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
 
-NO_TYPES: Final = "none: values are strings"
 SQL_LIKE: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 
 
@@ -41,14 +34,12 @@ class Source(NamedTuple):
     """A kind of source.
 
     Attributes:
-        name: name in the documentation and in tests.
-        types: where its types come from, by format.
+        name: name in tests.
         recognises: returns whether an object is one.
-        read: yields the wanted columns; None where another engine reads it.
+        read: yields the wanted columns.
     """
 
     name: str
-    types: Mapping[str, str]
     recognises: Callable[[Any], bool]
     read: Callable[[Any, Request], Batches]
 
@@ -114,7 +105,7 @@ def _paths(source: Any, request: Request) -> Batches:
             yield from opened_batches(sys.stdin.buffer, request) if opened else remote_batches(place, request)
             continue
         file, state, root = place
-        name = "a text file" if is_text(file) else file.name  # a text file is called like its user
+        name = "a text file" if suffix_of(file) == TEXT_FILE else file.name  # a text file is called like its user
         for batch in _with_folders(file, root, request):
             yield name, batch
         if _state(file) != state:
@@ -187,7 +178,9 @@ def _files(text: str, number: int | None) -> list[Path]:
         is_folder, exists = path.is_dir(), path.exists()
         within = path.rglob("*") if is_folder else map(Path, glob.glob(text, recursive=True))
         every = sorted(file for file in within if file.is_file())
-        found = [*filter(is_readable, every)] or [*filter(is_text, every)] if is_folder else every
+        tables_of = [file for file in every if suffix_of(file) in SUFFIXES]
+        texts = [file for file in every if suffix_of(file) == TEXT_FILE]
+        found = tables_of or texts if is_folder else every
     except (OSError, ValueError):  # such as a text that is too long for a path
         is_folder, exists, found = False, False, []
     if exists and not is_folder:
@@ -198,7 +191,7 @@ def _files(text: str, number: int | None) -> list[Path]:
         raise SourceError(f"the folder {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.")
     if SQL_LIKE.match(text):
         raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
-    if is_readable(path) and not re.search(r"\s", text):  # a text is never quoted
+    if suffix_of(path) in SUFFIXES and not re.search(r"\s", text):  # a text is never quoted
         raise SourceError(f"there is no file, folder or pattern {text}; check the path.")
     if number is None:
         raise SourceError("there is no file, folder or pattern at the given path; check the path.")
@@ -220,109 +213,42 @@ def _is_iterable(source: Any) -> bool:
     return isinstance(source, Iterable) and not isinstance(source, str | bytes)
 
 
-FILES: Final = Source(
-    "files",
-    {
-        "Parquet and Arrow (Feather) files": "the schema of each file",
-        "CSV and TSV files": NO_TYPES,
-        "JSON and JSON lines files": NO_TYPES,
-        "names of folders (country=NL/), text files": NO_TYPES,
-        "addresses (s3://, https://)": "as for files of the same format",
-    },
-    _are_paths,
-    _paths,
-)
-OPENED: Final = Source(
-    "opened",
-    {"open files, standard input": "as for files of the same format"},
-    lambda source: hasattr(source, "read") and hasattr(source, "seekable"),
-    opened_batches,
-)
+FILES: Final = Source("files", _are_paths, _paths)
+OPENED: Final = Source("opened", lambda source: hasattr(source, "read") and hasattr(source, "seekable"), opened_batches)
 SOURCES: Final = (
     FILES,
     OPENED,
-    Source(
-        "query",
-        {
-            "queries of PostgreSQL and DuckDB": "the columns of the query",
-            "queries of SQLite and other databases": NO_TYPES,
-        },
-        lambda source: isinstance(source, databases.SQL),
-        databases.sql_batches,
-    ),
+    Source("query", lambda source: isinstance(source, databases.SQL), databases.sql_batches),
     Source(
         "polars",
-        {"polars tables": "dtypes; object columns have none: values are strings"},
         lambda source: tables.kind_of(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
         tables.polars_batches,
     ),
     Source(
         "pandas",
-        {"pandas tables": "dtypes; object columns have none: values are strings"},
         lambda source: tables.kind_of(source) in ("pandas.DataFrame", "pandas.Series"),
         tables.pandas_batches,
     ),
-    Source(
-        "pyarrow",
-        {"pyarrow tables and batches": "the schema"},
-        lambda source: isinstance(source, pa.Table | pa.RecordBatch),
-        tables.arrow_batches,
-    ),
+    Source("pyarrow", lambda source: isinstance(source, pa.Table | pa.RecordBatch), tables.arrow_batches),
     Source(
         "pyarrow.dataset",
-        {"pyarrow datasets, except of CSV and JSON": "the schema"},
         lambda source: hasattr(source, "scanner") and tables.kind_of(source).startswith("pyarrow."),
         tables.dataset_batches_of_pyarrow,
     ),
-    Source(
-        "numpy",
-        {"structured arrays of numpy": "dtypes; object columns have none: values are strings"},
-        lambda source: isinstance(source, np.ndarray),
-        tables.structured_batches,
-    ),
-    Source("dataset", {"Hugging Face Datasets": "the features"}, tables.is_dataset, tables.dataset_batches),
-    Source(
-        "cursor",
-        {
-            "DuckDB relations, cursors of ADBC": "the columns of the query",
-            "other cursors of Python's DB-API": NO_TYPES,
-        },
-        databases.is_cursor,
-        databases.cursor_batches,
-    ),
+    Source("numpy", lambda source: isinstance(source, np.ndarray), tables.structured_batches),
+    Source("dataset", tables.is_dataset, tables.dataset_batches),
+    Source("cursor", databases.is_cursor, databases.cursor_batches),
     Source(
         "stream",
-        {"readers and objects with `__arrow_c_stream__` (Ibis, ...)": "the schema of the stream"},
         lambda source: isinstance(source, pa.RecordBatchReader) or hasattr(source, "__arrow_c_stream__"),
         tables.stream_batches,
     ),
     Source(
         "array",
-        {"objects with `__arrow_c_array__`": "the schema of the batch"},
         lambda source: hasattr(source, "__arrow_c_array__"),
         lambda source, request: tables.arrow_batches(pa.record_batch(source), request),
     ),
-    Source(
-        "columns",
-        {"dictionaries of columns": "dtypes of arrays; lists have none: values are strings"},
-        lambda source: isinstance(source, Mapping),
-        tables.columns_batches,
-    ),
-    Source(
-        "rows",
-        {
-            "lists and iterators of dictionaries, named tuples, dataclasses, rows of SQLAlchemy and sqlite3": NO_TYPES,
-            "iterators of tables": "as for each table",
-        },
-        _is_iterable,
-        lambda source, request: tables.iterable_batches(source, request, _read),
-    ),
+    Source("columns", lambda source: isinstance(source, Mapping), tables.columns_batches),
+    Source("rows", _is_iterable, lambda source, request: tables.iterable_batches(source, request, _read)),
 )
 """The first entry that recognises a source reads it."""
-
-
-def types_table() -> str:
-    """Return the table of all inputs and the source of their types, in Markdown."""
-    rows = [(kind, types) for each in SOURCES for kind, types in each.types.items()]
-    rows.append(("Spark DataFrames", "the schema of the query"))
-    return "\n".join(["| input | source of types |", "|---|---|", *(f"| {kind} | {types} |" for kind, types in rows)])

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, withheld
+from voxpop.reading.keys import is_string, value_type
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
 from voxpop.reading.wanted import Request
 
@@ -137,7 +138,8 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     if type(getattr(source, "format", None)).__name__ in ("CsvFileFormat", "JsonFileFormat"):
         raise InputError("pyarrow infers the types of CSV and JSON files from their rows. Give the paths instead.")
     parts = getattr(getattr(source, "partitioning", None), "schema", None) or pa.schema([])
-    typed = [name for name in request.names if name in parts.names and not _is_text(parts.field(name).type)]
+    wanted = [name for name in request.names if name in parts.names]
+    typed = [name for name in wanted if not is_string(value_type(parts.field(name).type))]
     if typed:
         raise InputError(
             f'the partition column "{typed[0]}" of the dataset is no string: pyarrow infers such types from names of '
@@ -147,10 +149,6 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     tops = _tops(request, source.schema.names)
     rows = FEW_ROWS if request.small else request.rows
     return stream_batches(source.scanner(columns=tops, batch_size=rows).to_reader(), request)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind))
 
 
 def structured_batches(source: Any, request: Request) -> Batches:
@@ -176,14 +174,14 @@ def dataset_batches(source: Any, request: Request) -> Batches:
 def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
     """Yield the rows of a dictionary of columns."""
     check_columns(request.names, [str(name) for name in source], "the dictionary", declared=False)
-    arrays = [_array(source[column.name], column) for column in request.columns]
+    arrays = [array_of_column(source[column.name], column) for column in request.columns]
     if len({len(each) for each in arrays}) > 1:
         raise InputError("the columns of the dictionary have different lengths. Give one value for each row in each.")
     for batch in pa.table(dict(zip(request.names, arrays, strict=True))).to_batches(max_chunksize=request.rows):
         yield TABLE, batch
 
 
-def _array(values: Any, column: Column) -> Any:
+def array_of_column(values: Any, column: Column) -> Any:
     """Return the values of a column: of the type that its dtype declares, else by the rule for Python objects."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f'the column "{column.name}" of a dictionary must be a list, got {type(values).__name__}.')
@@ -215,11 +213,6 @@ def _array(values: Any, column: Column) -> Any:
         ) from None
     check_declared([column], [made.type])
     return made
-
-
-def type_of(values: Any, column: Column) -> pa.DataType:
-    """Return the type that the dtype of a column declares, or that of undeclared values."""
-    return _array(values, column).type
 
 
 def _speaks_arrow(value: Any) -> bool:

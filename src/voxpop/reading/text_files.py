@@ -8,21 +8,23 @@ other numbers are IEEE doubles, as in most JSON software.
 
 import codecs
 import csv
-import io
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from voxpop.errors import ColumnError, InputError, SourceError
-from voxpop.reading.arrow import lists_of
-from voxpop.reading.columns import differs_in_case, quieten
-from voxpop.reading.types import Column, batch_of_rows, typed
+from voxpop.errors import InputError, SourceError
+from voxpop.kernels.arrays import Int64s
+from voxpop.reading.arrow import flattened, lists_of
+from voxpop.reading.columns import quieten
+from voxpop.reading.keys import is_string
+from voxpop.reading.types import Column, batch_of_rows, typed, typed_lists
 
 # Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
 
@@ -61,63 +63,33 @@ def marked_encoding(head: bytes) -> str:
     return next((name for mark, name in MARKS.items() if head.startswith(mark)), UTF8)
 
 
-@final
-class Transcoded(io.RawIOBase):
-    """A stream of bytes in another encoding, as UTF-8 and without its byte order mark.
+def codec_of(encoding: str) -> str:
+    """Return the codec of an encoding that leaves out a byte order mark."""
+    return "utf-8-sig" if encoding == UTF8 else encoding
+
+
+def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield blocks in another encoding as UTF-8, without the byte order mark.
 
     Raises:
-        UnicodeError: from a read, where the next bytes are not of the encoding; all before it has been read by then.
+        UnicodeError: where bytes are not of the encoding; all before them has been yielded by then.
     """
-
-    def __init__(self, stream: Any, encoding: str) -> None:
-        name = "utf-8-sig" if encoding == UTF8 else encoding
-        self._stream, self._decoder, self._encoding = stream, codecs.getincrementaldecoder(name)(), name
-        self._failure: UnicodeError | None = None
-        self._left = b""
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with the next bytes."""
-        data = self._left or self.read(len(buffer))
-        taken, self._left = data[: len(buffer)], data[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
-
-    def read(self, size: int = -1) -> bytes:
-        """Return what about `size` bytes of the stream are in UTF-8; nothing at the end."""
-        text, data = "", b"more"
-        while data and not text and self._failure is None:
-            data = bytes(self._stream.read() if size < 0 else self._stream.read(size))
-            text = self._decoded(data)
-        if self._failure is not None and not text:
-            raise self._failure
-        return text.encode(UTF8)
-
-    def _decoded(self, data: bytes) -> str:
+    decoder = codecs.getincrementaldecoder(codec_of(encoding))()
+    for block in chain(blocks, [b""]):
         try:
-            return self._decoder.decode(data, final=not data)
+            yield decoder.decode(block, final=not block).encode(UTF8)
         except UnicodeDecodeError as error:
-            self._failure = error
-            return self._before(error)
-        except UnicodeError as error:
-            self._failure = error
-            return ""
-
-    def _before(self, error: UnicodeDecodeError) -> str:
-        """Return the readable part of a block, so that its rows are counted."""
-        # Tables of letters all call themselves "charmap"; for the others the error contains the byte order.
-        name = self._encoding if error.encoding == "charmap" else error.encoding
-        try:
-            return error.object[: error.start].decode(name).removeprefix("\ufeff")
-        except UnicodeError:
-            return ""
+            # So that its rows are counted. Tables of letters all call themselves "charmap"; for the others the error
+            # contains the byte order.
+            name = codec_of(encoding) if error.encoding == "charmap" else error.encoding
+            with suppress(UnicodeError):
+                yield error.object[: error.start].decode(name).removeprefix("\ufeff").encode(UTF8)
+            raise
 
 
 DELIMITERS = (",", ";", "\t", "|")
 SAID = re.compile(r'"?sep=([!#-~\t ])"?\s*', re.IGNORECASE)
+"""A first row that names the delimiter, as spreadsheets read and write it."""
 
 
 @final
@@ -179,12 +151,6 @@ class Header(NamedTuple):
     above: int = 0
 
 
-def said_delimiter(row: str) -> str | None:
-    """Return the delimiter that a first row names, as spreadsheets read and write it (`sep=;`); None for all others."""
-    said = SAID.fullmatch(row)
-    return said[1] if said else None
-
-
 def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
     """Return the separator between the columns: the usual one, unless only another gives the wanted ones.
 
@@ -199,81 +165,49 @@ def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
     return usual
 
 
-def check_header(names: list[str], wanted: Sequence[str], where: str) -> None:
-    """Check that the first row names every wanted column once.
+def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
+    """Check that the quotes of a file in UTF-8 are closed.
+
+    Args:
+        blocks: the file.
+        header: its beginning; rows are counted from the names of columns.
+        where: the file, for messages.
 
     Raises:
-        ColumnError: if a column is missing; the first row is never shown, because without a header it is data.
-        SourceError: if two columns have the same name.
+        SourceError: where a quoted field goes on behind its closing quote, or the file ends within one: the rest would
+            be read as one cell, and lost. Where the blocks raise a UnicodeError.
     """
-    for name in wanted:
-        if name not in names:
-            raise ColumnError(
-                f'{where} has no column "{name}" in its first row, which has {len(names)} values.'
-                f"{differs_in_case(name, names)} The first row must name the columns, separated by commas, semicolons, "
-                "tabs or bars: write such a row if the file has none. It is not shown, because it may be data."
-            )
-        if names.count(name) > 1:
-            raise SourceError(f'{where} has {names.count(name)} columns called "{name}". Rename all but one.')
+    from voxpop.kernels.words import MODE, OPENED, QUOTED, ROW
 
+    state, delimiter = np.zeros(3, np.int64), np.uint8(ord(header.delimiter))
 
-@final
-class FollowedQuotes:
-    """A stream whose quotes are followed as it goes by.
-
-    Raises:
-        SourceError: from a read, where a quoted field goes on behind its closing quote, or the file ends within one:
-            the rest would be read as one cell, and lost.
-    """
-
-    def __init__(self, stream: Any, delimiter: str, where: str, above: int = 0) -> None:
-        """Follow a stream of UTF-8.
-
-        Args:
-            stream: the input.
-            delimiter: the separator between cells.
-            where: the file, for messages.
-            above: number of rows above the names of columns; rows are counted from there.
-        """
-        self._stream, self._where, self._above = stream, where, above
-        self._delimiter = np.uint8(ord(delimiter))
-        self._state = np.zeros(3, np.int64)
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; none at the end."""
-        from voxpop.kernels.words import ROW
-
-        try:
-            data: bytes = self._stream.read() if size < 0 else self._stream.read(size)
-        except UnicodeError as error:
-            quieten(error)
-            raise SourceError(f"{self._where}: {not_of_encoding(self._row(ROW))}") from None
-        self._follow(data)
-        return data
-
-    def _follow(self, data: bytes) -> None:
-        from voxpop.kernels.words import MODE, OPENED, PLAIN, QUOTED, ROW, START, follow_quotes
-
-        fine = True
-        if data and self._state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data:
-            # Most files have no quotes, and need no more than their rows counted.
-            self._state[ROW] += data.count(b"\n")
-            self._state[MODE] = START if data[-1] in (ord("\n"), int(self._delimiter)) else PLAIN
-        elif data:
-            fine = bool(follow_quotes(np.frombuffer(data, np.uint8), self._delimiter, self._state))
-        else:
-            fine = bool(self._state[MODE] != QUOTED)
-        if not fine:
-            raise SourceError(
-                f"{self._where}: a quote is opened in {self._row(OPENED)} and not closed before the next cell, so rows "
-                "after it would be lost. Correct the row: cells with quotes in them are quoted, and their own "
-                "quotes doubled."
-            )
-
-    def _row(self, which: int) -> str:
+    def name_of(which: int) -> str:
         """Name the row in which reading is, or in which a quote was opened."""
-        row = int(self._state[which]) - self._above
+        row = int(state[which]) - header.above
         return f"row {row:,}" if row > 0 else "the first row"
+
+    try:
+        closed = all(_follow(data, delimiter, state) for data in blocks if data)
+    except UnicodeError as error:
+        quieten(error)
+        raise SourceError(f"{where}: {not_of_encoding(name_of(ROW))}") from None
+    if not closed or state[MODE] == QUOTED:
+        raise SourceError(
+            f"{where}: a quote is opened in {name_of(OPENED)} and not closed before the next cell, so rows after it "
+            "would be lost. Correct the row: cells with quotes in them are quoted, and their own quotes doubled."
+        )
+
+
+def _follow(data: bytes, delimiter: np.uint8, state: Int64s) -> bool:
+    """Follow the quotes of a block; return whether all cells end at their closing quotes."""
+    from voxpop.kernels.words import MODE, PLAIN, ROW, START, follow_quotes
+
+    if state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data:
+        # Most files have no quotes, and need no more than their rows counted.
+        state[ROW] += data.count(b"\n")
+        state[MODE] = START if data[-1] in (ord("\n"), int(delimiter)) else PLAIN
+        return True
+    return bool(follow_quotes(np.frombuffer(data, np.uint8), delimiter, state))
 
 
 def not_of_encoding(row: str) -> str:
@@ -369,15 +303,10 @@ def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
     texts = series.to_arrow()
     if column.lists is False:
         return typed(texts, column, where, first)
-    if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type) or pa.types.is_string_view(texts.type):
-        sizes = np.ones(len(texts), np.int64)
-        return lists_of(typed(texts, column, where, first), sizes).cast(column.undeclared_type)
-    lists = texts.cast(pa.large_list(pa.large_string()))
-    sizes = series.list.len().fill_null(0).to_numpy().astype(np.int64)
-    rows = np.repeat(np.arange(len(lists)), sizes)
-    values = typed(lists.flatten(), column, where, first, rows.tolist() if column.declared is not None else None)
-    made = lists_of(values, sizes).cast(column.undeclared_type)
-    return pc.if_else(lists.is_null(), None, made) if lists.null_count else made
+    if is_string(texts.type):
+        single = np.ones(len(texts), np.int64)
+        return lists_of(typed(texts, column, where, first), single).cast(column.undeclared_type)
+    return typed_lists(*flattened(texts), texts.is_null(), column, where, first)
 
 
 def _rows(data: bytes, where: str, first: int) -> list[dict[str, Any]]:
@@ -401,13 +330,9 @@ def _object(line: bytes) -> Any:
         return None
 
 
-def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose repeated names have their first values, as polars reads them."""
-    return dict(reversed(pairs))
-
-
 def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_first_wins, parse_constant=_refuse)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs)), parse_constant=_refuse)
+"""Repeated names of an object have their first values, as polars reads them."""

@@ -4,7 +4,7 @@ Checked columns become tokens: texts are cut into words, lists stay as they are,
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from queue import SimpleQueue
@@ -18,10 +18,10 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import lay_documents
 from voxpop.kernels.threads import THREADS, in_order
-from voxpop.reading.arrow import int_codes, numbers_of, plain
+from voxpop.reading.arrow import flattened, int_codes
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
-from voxpop.reading.keys import is_list, is_string
+from voxpop.reading.keys import is_list, is_string, value_type
 from voxpop.reading.segmenting import breaker, unicode_words
 from voxpop.reading.users import Stretch
 from voxpop.reading.words import WordInterner
@@ -154,17 +154,8 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
     """
     marked = pc.replace_substring_regex(texts.cast(pa.large_string()).fill_null(""), LINES, CUT)
     marked = pc.replace_substring_regex(marked, AFTER_STOP, rf"\1{CUT}")
-    lists = pc.split_pattern(marked, CUT).cast(pa.large_list(pa.large_string()))
-    starts = np.concatenate([[0], np.cumsum(numbers_of(lists.value_lengths()))])
-    return lists.flatten(), starts.astype(np.int64)
-
-
-def each_sentence(rows: Iterable[tuple[str, pa.Array]], starts: list[Int64s]) -> Iterator[tuple[str, pa.Array]]:
-    """Pass on batches of texts as batches of sentences, setting aside where each text's sentences begin."""
-    for where, texts in rows:
-        sentences, own = split_sentences(texts)
-        starts.append(own)
-        yield where, sentences
+    sentences, sizes = flattened(pc.split_pattern(marked, CUT))
+    return sentences, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 # HTML as the text that readers see, by Python's own parser.
@@ -273,12 +264,19 @@ Encoded = tuple[list[Piece], list[pa.Array]]
 
 def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, sentences: bool, html: bool) -> Encoded:
     """Cut texts into words, or into sentences and those into words; a text's sentences stay one user's."""
-    starts: list[np.ndarray] = []
-    rows: Texts = stretch
-    if html:
-        rows = ((where, without_markup(text_column(texts, where))) for where, texts in rows)
-    if sentences:
-        rows = each_sentence(((where, text_column(texts, where)) for where, texts in rows), starts)
+    starts: list[Int64s] = []
+
+    def plain_sentences() -> Texts:
+        for where, texts in stretch:
+            texts = text_column(texts, where)
+            if html:
+                texts = without_markup(texts)
+            if sentences:
+                texts, own = split_sentences(texts)
+                starts.append(own)
+            yield where, texts
+
+    rows = plain_sentences() if html or sentences else stretch
     if as_lists is None:
         pieces, words = _encode_words(rows, stretch)
     else:
@@ -342,10 +340,9 @@ def encode_lists(rows: Texts, stretch: Stretch, column: str, kind: str) -> Encod
 def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarray | None]:
     """Return all elements of lists and where each list starts, or single items and None."""
     if is_list(values.type):
-        large = values.cast(pa.large_list(values.type.value_type))
-        lengths = numbers_of(large.value_lengths())
+        elements, sizes = flattened(values)
         # (lists + 1,), where each list's elements begin.
-        return large.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return elements, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if kind == "items" or pa.types.is_null(values.type):
         return values, None
     raise ColumnError(
@@ -358,11 +355,11 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
     """Return elements as codes into distinct strings."""
     if pa.types.is_null(flat.type):
         flat = flat.cast(pa.large_string())
-    kind = flat.type.value_type if pa.types.is_dictionary(flat.type) else flat.type
+    kind = value_type(flat.type)
     if not pa.types.is_integer(kind) and not is_string(kind):
         raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {kind}.')
     if not pa.types.is_dictionary(flat.type):
-        flat = plain(flat.dictionary_encode())
+        flat = flat.dictionary_encode()
     words = flat.dictionary
     words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else valid_text(words, where, column)
     try:

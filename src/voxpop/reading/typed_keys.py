@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s
-from voxpop.reading.arrow import array_of, int64_array, numbers_of
+from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
 from voxpop.reading.columns import text_column
 from voxpop.reading.keys import WORDS, KeyColumn, Keys, joined_texts, plain_type, spelled, split_texts
 from voxpop.reading.tokenizers import list_tokeniser
@@ -208,9 +208,9 @@ def _words(array: pa.Array, tokenizer: Any) -> Coded:
         ids, ends = interner.cut(texts)
         # Each text is followed by -1.
         return ids[ids >= 0].astype(np.int64), np.diff(ends) - 1, interner.vocabulary()
-    lists = as_lists(texts.fill_null(""))
-    coded = lists.flatten().dictionary_encode()
-    return numbers_of(coded.indices).astype(np.int64), numbers_of(lists.value_lengths()), coded.dictionary
+    words, sizes = flattened(as_lists(texts.fill_null("")))
+    coded = words.dictionary_encode()
+    return numbers_of(coded.indices).astype(np.int64), sizes, coded.dictionary
 
 
 def _together(parts: Sequence[Coded]) -> Coded:

@@ -25,9 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.kernels.arrays import Int64s
 from voxpop.reading.arrow import lists_of, string_array
 from voxpop.reading.columns import check_columns
-from voxpop.reading.keys import family, plain_type, type_named, unspelled
+from voxpop.reading.keys import family, is_list, plain_type, type_named, unspelled
 
 NAMED: Final = {
     "string": pa.string(),
@@ -74,7 +75,9 @@ def declared_types(types: Any, names: Iterable[str]) -> dict[str, str]:
     if types is None:
         return {}
     if not isinstance(types, Mapping):
-        raise InputError(f'types= must be a dictionary such as {{"price": "decimal(12, 2)"}}; got {_kind_of(types)}.')
+        raise InputError(
+            f'types= must be a dictionary such as {{"price": "decimal(12, 2)"}}; got {type(types).__name__}.'
+        )
     known = list(names)
     found = {}
     for name, given in types.items():
@@ -104,8 +107,7 @@ def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> N
         ColumnError: if they differ.
     """
     for column, kind in zip(columns, kinds, strict=True):
-        listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-        element = plain_type(kind.value_type if listed else kind)
+        element = plain_type(kind.value_type if is_list(kind) else kind)
         if column.declared is not None and column.declared != element:
             raise ColumnError(
                 f'the source declares {element} for the column "{column.name}", and types= {column.declared}. Cast '
@@ -130,12 +132,10 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
         return typed(_spelled(rows, column, where, first), column, where, first)
     each = [_elements(row, column, where, first + number) for number, row in enumerate(rows)]
     sizes = np.array([0 if elements is None else len(elements) for elements in each], np.int64)
-    numbers: list[int] = np.repeat(np.arange(len(each)), sizes).tolist()
     flat = [element for elements in each if elements is not None for element in elements]
-    texts = _spelled(flat, column, where, first, numbers)
-    lists = lists_of(typed(texts, column, where, first, numbers), sizes).cast(column.undeclared_type)
-    missing = [elements is None for elements in each]
-    return pc.if_else(pa.array(missing), None, lists) if any(missing) else lists
+    texts = _spelled(flat, column, where, first, np.repeat(np.arange(len(each)), sizes))
+    missing = pa.array([elements is None for elements in each], pa.bool_())
+    return typed_lists(texts, sizes, missing, column, where, first)
 
 
 def batch_of_rows(
@@ -171,7 +171,25 @@ def _value_of(row: Mapping[Any, Any], name: str, missing: Any = None) -> Any:
     return _value_of(inner, rest, missing) if isinstance(inner, Mapping) else missing
 
 
-def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Sequence[int] | None = None) -> pa.Array:
+def typed_lists(
+    texts: pa.Array, sizes: Int64s, missing: pa.BooleanArray, column: Column, where: str, first: int
+) -> pa.Array:
+    """Return lists of these sizes, whose elements are strings, as an array of the column's undeclared type.
+
+    Args:
+        texts: spellings of the elements of all rows, or nulls.
+        sizes: number of elements of each row.
+        missing: which rows have no list.
+        column: the column that they belong to.
+        where: the source, for messages.
+        first: number of rows before these.
+    """
+    values = typed(texts, column, where, first, np.repeat(np.arange(sizes.size), sizes))
+    lists = lists_of(values, sizes).cast(column.undeclared_type)
+    return pc.if_else(missing, None, lists) if pc.any(missing).as_py() else lists
+
+
+def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s | None = None) -> pa.Array:
     """Return strings as values of the type that the caller declares, if any.
 
     Args:
@@ -250,7 +268,7 @@ def spelling_of(value: Any) -> str | None:
         return value.hex()
     if isinstance(value, UUID):
         return str(value)
-    raise TypeError(_kind_of(value))
+    raise TypeError(type(value).__name__)
 
 
 def _spelled_decimal(value: Decimal) -> str:
@@ -264,35 +282,27 @@ def _without_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-def _spelled(
-    values: Sequence[Any], column: Column, where: str, first: int, rows: Sequence[int] | None = None
-) -> pa.Array:
+def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows: Int64s | None = None) -> pa.Array:
     """Return the spellings of values as an array of strings."""
-    if set(map(type, values)) <= {str, type(None)}:
-        texts = values
-    else:
-        texts, refused = [], None
-        for place, value in enumerate(values):
-            try:
-                texts.append(spelling_of(value))
-            except TypeError as error:
-                refused = place, str(error)
-                break
-        if refused:
-            place, kind = refused
-            row = first + (place if rows is None else int(rows[place]))
-            raise _misfit(where, row, column.name, f"is of the type {kind}, which has no spelling")
     try:
-        return pa.array(texts, UNDECLARED) if None in set(texts) else string_array(texts)
-    except UnicodeEncodeError:
+        texts: Any = values if set(map(type, values)) <= {str, type(None)} else list(map(spelling_of, values))
+        return pa.array(texts, UNDECLARED) if None in texts else string_array(texts)
+    except (TypeError, UnicodeEncodeError):
         pass
-    place = next(place for place, text in enumerate(texts) if text is not None and not _is_unicode(text))
-    row = first + (place if rows is None else int(rows[place]))
-    raise _misfit(where, row, column.name, "holds half of a surrogate pair, which is not Unicode text")
+    problems = enumerate(map(_problem_of, values))
+    place, problem = next((place, problem) for place, problem in problems if problem is not None)
+    raise _misfit(where, first + (place if rows is None else int(rows[place])), column.name, problem)
 
 
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+def _problem_of(value: Any) -> str | None:
+    """Return why a value has no spelling, or None if it has one or is missing."""
+    try:
+        (spelling_of(value) or "").encode()
+    except TypeError:
+        return f"is of the type {type(value).__name__}, which has no spelling"
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair, which is not Unicode text"
+    return None
 
 
 def _elements(value: Any, column: Column, where: str, row: int) -> list[Any] | None:
@@ -311,7 +321,3 @@ def _misfit(where: str, row: int, name: str, problem: str) -> SourceError:
         f'{where}, row {row + 1:,}: the value in the column "{name}" {problem}. Correct the row, or declare another '
         "type in types=."
     )
-
-
-def _kind_of(value: Any) -> str:
-    return type(value).__name__

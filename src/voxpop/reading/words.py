@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.kernels.words import BUILT, DONE, MISSING_PAGE, SLOW, SPACE, WORD, cut_words, refill, unpack
-from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, plain, string_array, text_buffers
+from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, string_array, text_buffers
 from voxpop.reading.segmenting import APOSTROPHES, normal_form
 
 # The class of each Unicode code point in the word tokenizer, built a page of 256 at a time when first met.
@@ -204,5 +204,5 @@ def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
     check_width(len(found), "distinct words or items")
     vocabulary = found.take(pc.array_sort_indices(found))
     # All lists at once: each look-up would make a table of the vocabulary, and there may be hundreds of lists.
-    names = numbers_of(plain(pc.index_in(every, value_set=vocabulary)), missing=-1)
+    names = numbers_of(pc.index_in(every, value_set=vocabulary).combine_chunks(), missing=-1)
     return vocabulary, np.split(names, np.cumsum([len(each) for each in words])[:-1]) if words else []

@@ -15,7 +15,7 @@ from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, card, check_whole, printable
 from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee, cautions
-from voxpop.reading.arrow import int64_array, numbers_of, plain
+from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.folder import folder_to_read
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.release import Release, report_of
@@ -276,4 +276,4 @@ def ranking_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: 
 
 def _numbers(content: bytes) -> Int64s:
     (column,) = read_parquet(content).columns
-    return numbers_of(plain(column)).astype(np.int64)
+    return numbers_of(column.combine_chunks()).astype(np.int64)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from voxpop.engine.contract import Draws, Engine, Shares
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
-from voxpop.engine.local.row_shares import add_row_shares
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.engine.local.weigh import (
     TOKENS_AT_ONCE,
@@ -31,10 +30,13 @@ from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, cut_sequences
 from voxpop.reading.arrow import int64_array, numbers_of, string_array
-from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
+from voxpop.reading.folder import folder_to_read, replace_folder_by, sync
 from voxpop.reading.keys import WORDS, Keys
-from voxpop.reading.limited.memory import MemoryLimit, forget_pages
-from voxpop.reading.typed_keys import TypedKeys
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
+from voxpop.reading.typed_keys import TypedKeys, column_numbers
+
+CELLS_AT_ONCE = 1 << 22
+"""Numbers of a table of users and classes of tokens: 32 MiB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -108,22 +110,39 @@ class LocalCorpus:
         # int32 (tokens + 1): the new id of each token; the end of a row, -1, has the last.
         ids = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
         starts = np.zeros(self.user_start.size, np.int64)
-        parts, file = list[Int32s](), None if self.limit is None else self.limit.file()
-        for first, stop in user_spans(self.user_start, TOKENS_AT_ONCE):
-            begin, end = int(self.user_start[first]), int(self.user_start[stop])
-            tokens = ids[self.tokens[begin:end]]
-            before = np.concatenate([[0], np.cumsum(tokens >= 0)])
-            starts[first + 1 : stop + 1] = starts[first] + before[self.user_start[first + 1 : stop + 1] - begin]
-            (parts if file is None else file).append(tokens[tokens >= 0])
-            forget_pages(self.tokens, begin, end)
+
+        def parts() -> Iterator[Int32s]:
+            for first, stop in user_spans(self.user_start, TOKENS_AT_ONCE):
+                begin, end = int(self.user_start[first]), int(self.user_start[stop])
+                tokens = ids[self.tokens[begin:end]]
+                before = np.concatenate([[0], np.cumsum(tokens >= 0)])
+                starts[first + 1 : stop + 1] = starts[first] + before[self.user_start[first + 1 : stop + 1] - begin]
+                yield tokens[tokens >= 0]
+                forget_pages(self.tokens, begin, end)
+
         vocabulary = self.vocabulary.take(int64_array(np.flatnonzero(chosen)))
-        kept = np.concatenate([np.empty(0, np.int32), *parts]) if file is None else file.mapped(np.int32)
+        kept = stored(parts(), self.limit)
         return replace(self, tokens=kept, user_start=starts, vocabulary=vocabulary, kind="items")
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
         """Add up the shares of each user's typed keys that are on a public list, row by row."""
-        shares = add_row_shares(self.tokens, self.user_start, self.vocabulary, listed, columns, unit)
-        return Histogram(np.arange(shares.size), shares)
+        column = column_numbers(self.vocabulary, columns)
+        known = numbers_of(pc.is_in(self.vocabulary, value_set=listed).cast(pa.int8()))
+        # int64 (tokens + 1): the class of each token; joint keys and the end of a row, -1, have the last.
+        width = 2 * columns + 1
+        classes = np.append(np.where(column < 0, 2 * columns, 2 * column + (known == 0)), 2 * columns).astype(np.int64)
+        total = np.zeros((columns, 2), np.int64)
+        for first, stop in user_spans(self.user_start, max(1, CELLS_AT_ONCE // width)):
+            begin, end = int(self.user_start[first]), int(self.user_start[stop])
+            users = np.repeat(np.arange(stop - first), np.diff(self.user_start[first : stop + 1]))
+            cells = users * width + classes[self.tokens[begin:end]]
+            counts = np.bincount(cells, minlength=(stop - first) * width).reshape(-1, width)[:, :-1]
+            counts = counts.reshape(-1, columns, 2)
+            whole = counts.sum(axis=2, keepdims=True)
+            # The one query that counts repeated keys; each share is rounded down.
+            total += (counts * unit // np.maximum(whole, 1)).sum(axis=0)
+            forget_pages(self.tokens, begin, end)
+        return Histogram(np.arange(total.size), total.reshape(-1))
 
     def gathered(self) -> "LocalCorpus":
         """Return all users in arrays on this machine: this corpus."""
@@ -167,35 +186,27 @@ class LocalCorpus:
         Raises:
             SourceError: where the folder cannot be written, or holds something else.
         """
-        _save(Path(folder), lambda fresh: _write(self, fresh))
+        place = Path(folder)
+        if place.exists() and not (place / META).is_file() and (not place.is_dir() or any(place.iterdir())):
+            raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
+        try:
+            replace_folder_by(place.resolve(), lambda fresh: _write(self, fresh))
+        except OSError as error:
+            raise SourceError(
+                f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
+                "Choose a folder you may write to, with enough space."
+            ) from None
 
 
 VERSION = 1
 META = "corpus.json"
 VOCABULARY = "vocabulary.arrow"
-ARRAYS = ("tokens", "user_start", "user_key")
+ARRAYS = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
 AT_ONCE = 1 << 20
 
 
-def _save(folder: Path, write: Callable[[Path], None]) -> None:
-    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
-
-    def make(fresh: Path) -> None:
-        fresh.mkdir(mode=0o700)
-        write(fresh)
-        sync_folder(fresh)
-
-    try:
-        replace_folder_by(folder.resolve(), make)
-    except OSError as error:
-        raise SourceError(
-            f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
-            "Choose a folder you may write to, with enough space."
-        ) from None
-
-
 def _write(corpus: LocalCorpus, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
     for name in ARRAYS:
         array = getattr(corpus, name)
         with _private(folder / f"{name}.npy") as file:
@@ -209,6 +220,7 @@ def _write(corpus: LocalCorpus, folder: Path) -> None:
     meta = {"format": "voxpop corpus", "version": VERSION, "kind": corpus.kind, "reading": corpus.reading}
     with _private(folder / META) as file:
         file.write(json.dumps({**meta, "keys": corpus.keys.to_list()}).encode())
+    sync(folder)
 
 
 @contextmanager
@@ -221,8 +233,6 @@ def _private(path: Path) -> Iterator[Any]:
 
 
 # A saved corpus mapped back into memory.
-
-TYPES = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
 
 
 def load_corpus(
@@ -282,7 +292,9 @@ def _meta(path: Path) -> dict[str, Any]:
 
 def _fits(corpus: LocalCorpus) -> bool:
     """Check whether types and sizes are consistent."""
-    typed = all(getattr(corpus, name).dtype == TYPES[name] and getattr(corpus, name).ndim == 1 for name in ARRAYS)
+    typed = all(
+        getattr(corpus, name).dtype == kind and getattr(corpus, name).ndim == 1 for name, kind in ARRAYS.items()
+    )
     starts = corpus.user_start
     return typed and starts.size == corpus.user_key.size + 1 and starts[0] == 0 and starts[-1] == corpus.tokens.size
 
@@ -307,7 +319,8 @@ def one_sequence_each(corpus: LocalCorpus, alphabet: tuple[str, ...], max_length
         int32, numbers of alphabet symbols and `len(alphabet)` behind each sequence; users without a symbol are absent.
     """
     # int32 by token: its symbol, -1 outside the alphabet; public alphabet, so nothing is learnt from it.
-    names = symbol_names(corpus, alphabet)
+    # A copy: kernels would be compiled again for an array that cannot be written.
+    names = numbers_of(pc.index_in(corpus.vocabulary, value_set=string_array(alphabet)), missing=-1).astype(np.int32)
     chosen = np.full(corpus.user_key.size, -1, np.int64)
     if secret is not None:
         documents = np.zeros(corpus.user_key.size, np.int64)
@@ -324,13 +337,6 @@ def one_sequence_each(corpus: LocalCorpus, alphabet: tuple[str, ...], max_length
     end = len(alphabet)
     size = cut_sequences(corpus.tokens, corpus.user_start, names, chosen, max_length, end, symbols)
     return symbols[:size]
-
-
-def symbol_names(corpus: LocalCorpus, alphabet: tuple[str, ...]) -> Int32s:
-    """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
-    found = pc.index_in(corpus.vocabulary, value_set=string_array(alphabet))
-    # A copy: kernels would be compiled again for an array that cannot be written.
-    return numbers_of(found, missing=-1).astype(np.int32)
 
 
 if TYPE_CHECKING:

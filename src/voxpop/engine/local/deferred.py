@@ -10,7 +10,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import candidate_runs
-from voxpop.reading.limited.memory import MemoryLimit, forget_pages
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
 
 USERS_AT_ONCE = 1 << 18
 
@@ -44,7 +44,7 @@ class DeferredCandidates:
             # lengths.
             items.append(ranks[mine] + np.int32(self.size))
             counts.append(np.diff(starts))
-        self._items.append(self._stored(items))
+        self._items.append(stored(items, self._limit))
         # (users + 1,), of this length.
         self._starts.append(np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))]))
         self.size += size
@@ -72,7 +72,7 @@ class DeferredCandidates:
         sizes = sum((np.diff(starts) for starts in self._starts), np.zeros(user_key.size, np.int64))
         user_start = np.concatenate([[0], np.cumsum(sizes)])
         spans = range(0, user_key.size, USERS_AT_ONCE)
-        ids = self._stored([self._joined(first, first + USERS_AT_ONCE, user_start) for first in spans])
+        ids = stored((self._joined(first, first + USERS_AT_ONCE, user_start) for first in spans), self._limit)
         return Holdings(ids, user_start, user_key, self.size, limit=self._limit)
 
     def _joined(self, first: int, stop: int, user_start: Int64s) -> Int32s:
@@ -87,20 +87,6 @@ class DeferredCandidates:
             ids[shift + np.arange(shift.size)] = items[own[0] : own[-1]]
             place = place[: counts.size] + counts
         return ids
-
-    def _stored(self, parts: list[Int32s]) -> Int32s:
-        """Return arrays as one: within a limit, on disk."""
-        if self._limit is None:
-            return np.concatenate([np.empty(0, np.int32), *parts])
-        file = self._limit.file()
-        for part in parts:
-            file.append(part)
-        mapped: Int32s = file.mapped(np.int32)
-        file.close()
-        return mapped
-
-    def __repr__(self) -> str:
-        return "DeferredCandidates(private)"
 
 
 # The remaining budget of every user, and its payments: private, and never part of a result.
@@ -142,9 +128,6 @@ class UserBudgets:
         # Private for good: no charge, noise or threshold is ever computed from it.
         self._left = left - costs
         return charge.bounds(costs)
-
-    def __repr__(self) -> str:
-        return "UserBudgets(private)"
 
 
 def runs_of(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:

@@ -30,7 +30,7 @@ from voxpop.reading.arrow import check_width, numbers_of
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import copied, number_within, rename_all
 
-POSITIONS_AT_ONCE = 1 << 22
+POSITIONS_AT_ONCE = 1 << 20
 NAMES_AT_ONCE = 1 << 20
 POSITIONS_IN_PARTS = 1 << 28
 """Beyond this number one thread numbers the pairs: two threads would need more memory than the positions themselves."""
@@ -247,7 +247,8 @@ class MemoryLengthWalk:
         """
         if self._first is not None:
             # Tokens that follow are looked up by position: all of them stay.
-            self._each_range(lambda begin, end: rename(ids[begin:end], ranks, ids[begin:end]))
+            for _ in in_order(lambda span: rename(ids[slice(*span)], ranks, ids[slice(*span)]), self._ranges):
+                pass
             return ids
         before, starts = self._user_start, np.zeros_like(self._user_start)
         # Cut at users, as ranges are.
@@ -337,17 +338,13 @@ class MemoryLengthWalk:
         ids = self._tokens if self._in_order else np.empty(self._tokens.size, np.int32)
 
         def start(begin: int) -> None:
-            end = min(begin + NAMES_AT_ONCE, ids.size)
+            end = min(begin + POSITIONS_AT_ONCE, ids.size)
             rename(self._tokens[begin:end], ranks, ids[begin:end])
             forget_pages(self._tokens, begin, end)
 
-        for _ in in_order(start, range(0, ids.size, NAMES_AT_ONCE)):
+        for _ in in_order(start, range(0, ids.size, POSITIONS_AT_ONCE)):
             pass
         self._ids = ids
-
-    def _each_range(self, work: Callable[[int, int], None]) -> None:
-        for _ in in_order(lambda span: work(*span), self._ranges):
-            pass
 
 
 def _ranges(user_start: Int64s) -> list[tuple[int, int]]:

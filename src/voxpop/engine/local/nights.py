@@ -186,9 +186,6 @@ class NightlyPools:
         self.left = np.concatenate([self.left, np.full(int((places < 0).sum()), whole, np.int64)])[order]
         self.keys, self.paid = everybody[order], np.zeros(everybody.size, np.int64)
 
-    def __repr__(self) -> str:
-        return "NightlyPools(private)"
-
 
 def require_memory(corpus: LocalCorpus, pools: NightlyPools) -> None:
     """Refuse a night that would go beyond the limit of the corpus, if it has one."""

@@ -16,6 +16,7 @@ from voxpop.engine.local.weigh import (
     cut_to_limit,
     distinct_sets,
     item_names,
+    user_spans,
 )
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
@@ -78,9 +79,11 @@ class Batches:
         if self._file is None:
             self._kept.append(batch)
         else:
-            self._places.append((self._file.size, batch.items.size, batch.keys.size))
-            for each in (batch.starts, batch.keys, batch.dropped, batch.items):
-                self._file.append(each)
+            self._places.append((self._file.size, 0, 0))
+            self.write(len(self) - 1, batch)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return map(self.read, range(len(self)))
 
     def read(self, number: int) -> Batch:
         """Return a batch, which may be changed."""
@@ -93,13 +96,6 @@ class Batches:
             begin += starts.nbytes + keys.nbytes
             dropped = self._file.read(begin, users, np.int64)
             return Batch(self._file.read(begin + dropped.nbytes, items, np.int32), starts, keys, dropped)
-
-    def starts(self, number: int) -> Int64s:
-        """Return where the items of each user of a batch begin."""
-        if self._file is None:
-            return self._kept[number].starts
-        begin, _, users = self._places[number]
-        return self._file.read(begin, users + 1, np.int64)
 
     def write(self, number: int, batch: Batch) -> None:
         """Keep the rest of a batch, which is never longer than the batch."""
@@ -174,22 +170,18 @@ class PoolUsers:
     @staticmethod
     def at(users: Batch, names: Uint64s, secret: Draws) -> "PoolUsers":
         """Take up users that `joined` gave, which are used up."""
-        batches, starts, first = Batches(None), users.starts, 0
-        while first < users.keys.size:
-            # Whole users of about that number of items; at least one.
-            stop = int(np.searchsorted(starts, starts[first] + TOKENS_AT_ONCE, side="right")) - 1
-            stop = max(stop, first + 1)
+        batches, starts = Batches(None), users.starts
+        for first, stop in user_spans(starts, TOKENS_AT_ONCE):
             begin, end = int(starts[first]), int(starts[stop])
             mine = slice(first, stop)
             batches.append(
                 Batch(users.items[begin:end], starts[first : stop + 1] - begin, users.keys[mine], users.dropped[mine])
             )
-            first = stop
         return PoolUsers(batches, names, secret)
 
     def sizes(self, edges: Sequence[int]) -> Int64s:
         """Return the number of users by class of their number of items."""
-        return count_classes(map(self._batches.starts, range(len(self._batches))), edges)
+        return count_classes((batch.starts for batch in self._batches), edges)
 
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
@@ -227,7 +219,7 @@ class PoolUsers:
 
     def joined(self) -> Batch:
         """Return all users in one piece."""
-        held = [self._batches.read(number) for number in range(len(self._batches))]
+        held = list(self._batches)
         sizes = [np.diff(batch.starts) for batch in held]
         return Batch(
             np.concatenate([np.empty(0, np.int32), *(batch.items for batch in held)]),
@@ -251,9 +243,6 @@ class PoolUsers:
         items, starts = batch.items.copy(), batch.starts.copy()
         items, starts = cut_to_limit(self._names, items, starts, batch.keys, limit, self._secret, pass_name)
         return Batch(items, starts, batch.keys, batch.dropped)
-
-    def __repr__(self) -> str:
-        return "PoolUsers(private)"
 
 
 ITEMS_AT_ONCE = 1 << 15
@@ -323,6 +312,3 @@ class Pools:
     def _decide(self, ids: Int64s, states: Bytes) -> None:
         self._users.states[ids] = states
         self._found[ids] = states == RELEASED
-
-    def __repr__(self) -> str:
-        return "Pools(private)"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final, final
 
@@ -13,10 +13,9 @@ import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import user_spans
-from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import gather_documents, gather_slices, group_items, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
-from voxpop.reading.arrow import array_of, int64_array, numbers_of
+from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
 from voxpop.reading.columns import Batches, Rows, checked_users
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows
@@ -46,8 +45,11 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     Returns:
         The corpus.
     """
+    used = [np.zeros(len(each), np.uint8) for each in words]
+    for piece in pieces:
+        mark_used(piece.ids, used[piece.interner])
     # names: by list of words, int32 from provisional id to rank in the sorted vocabulary.
-    vocabulary, names = _merge(pieces, words)
+    vocabulary, names = merge_words(words, [mask.view(np.bool_) for mask in used])
     tokens = np.empty(sum(piece.ids.size for piece in pieces), np.int32)
     # (pieces + 1,), where each piece's ids go.
     places = np.cumsum([0, *(piece.ids.size for piece in pieces)])
@@ -63,7 +65,9 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     if pieces and pieces[0].ends is None:
         # A row without an item belongs to no user.
         return LocalCorpus(group_items(tokens, codes, user_start), user_start, keys, vocabulary, kind)
-    ends = _all_ends(pieces, places)
+    # Where every document ends: from places within a piece to places in all of them.
+    own = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
+    ends = np.concatenate([np.zeros(1, np.int64), *own])
     sizes_by_user(codes, ends, user_start)
     grouped = tokens
     if (codes[1:] < codes[:-1]).any():
@@ -72,27 +76,12 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     return LocalCorpus(grouped, user_start, keys, vocabulary, kind)
 
 
-def _merge(pieces: list[Piece], words: list[pa.Array]) -> tuple[pa.LargeStringArray, list[Int32s]]:
-    """Return the sorted vocabulary of all words that occur, and each list's new names."""
-    used = [np.zeros(len(each), np.uint8) for each in words]
-    for piece in pieces:
-        mark_used(piece.ids, used[piece.interner])
-    return merge_words(words, [mask.view(np.bool_) for mask in used])
-
-
-def _all_ends(pieces: list[Piece], places: Int64s) -> Int64s:
-    """Return where every document ends, over all pieces."""
-    # From places within a piece to places in all of them.
-    ends = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
-    return np.concatenate([np.zeros(1, np.int64), *ends])
-
-
 # Within a memory limit, every stretch of rows becomes a small corpus on disk, and these are merged.
 #
 # The result has the same users as the corpus that is read in memory, in another order: their documents in the order of
 # rows, tokens by their rank in the sorted vocabulary. See docs/design/0009-spilling.md.
 
-Encode = Callable[[Stretch], tuple[list[Piece], list[pa.Array]]]
+Encode = Callable[[Stretch], Encoded]
 
 SHARE_OF_STRETCH = 6
 """A stretch holds this part of the room: naming and grouping its tokens takes a few copies of it."""
@@ -108,30 +97,20 @@ def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) 
     if first is None:  # it is released like any other: an error would distinguish it from a table of one user
         return build_corpus([], [], encode_users([numbered(int64_array([]))]), kind).within(limit)
     # All rows fit into one stretch: nothing to merge.
-    if limit is None or first.finished:
-        return build_corpus(first.pieces, first.words, encode_users(first.users), kind).within(limit)
+    stretch, tokens = first
+    if limit is None or stretch.finished:
+        return build_corpus(*tokens, encode_users(stretch.users), kind).within(limit)
     spill = _Spill(limit, kind)
     one_behind(spill.take, chain([first], encoded))
     return spill.merged()
 
 
-@final
-@dataclass(slots=True)
-class _Encoded:
-    """The tokens of a stretch by provisional ids, and whose its rows are."""
-
-    pieces: list[Piece]
-    words: list[pa.Array]
-    users: list[pa.DictionaryArray]
-    finished: bool
-
-
-def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[_Encoded]:
-    """Yield the stretches that have rows."""
+def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[tuple[Stretch, Encoded]]:
+    """Yield the stretches that have rows, with their tokens by provisional ids."""
     for stretch in every:
-        encoded = _Encoded(*encode(stretch), stretch.users, stretch.finished)
-        if encoded.users:
-            yield encoded
+        encoded = encode(stretch)
+        if stretch.users:
+            yield stretch, encoded
 
 
 @final
@@ -144,10 +123,11 @@ class _Spill:
         self._words = WordRuns(limit)
         self._sizes: list[int] = []
 
-    def take(self, stretch: _Encoded) -> None:
+    def take(self, encoded: tuple[Stretch, Encoded]) -> None:
         """Group the tokens of a stretch by user, and keep the small corpus that this gives."""
+        stretch, (pieces, words) = encoded
         codes, keys, users = encode_users(stretch.users)
-        corpus = build_corpus(stretch.pieces, stretch.words, (codes, keys, users), self._kind)
+        corpus = build_corpus(pieces, words, (codes, keys, users), self._kind)
         who, heads = identities(users, keys), np.zeros(keys.size, HEAD)
         heads["key"], heads["other"], heads["user"], heads["size"] = *who.T, keys, np.diff(corpus.user_start)
         self._tokens.append(corpus.tokens)
@@ -155,7 +135,8 @@ class _Spill:
         self._words.add(corpus.vocabulary)
         self._sizes.append(heads.size)
         # The caller still holds the stretch while the next is cut.
-        stretch.pieces, stretch.words, stretch.users = [], [], []
+        for held in (pieces, words, stretch.users):
+            held.clear()
         del corpus, codes, keys, users, who, heads
         release_unused()
 
@@ -234,15 +215,18 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
 
     with _memory_of_the_system() if limit is None else nullcontext():
         corpus = read_rows(limit, rows, encode, kind)
-    if keyed.dropped:
-        tell(f"{rounded(keyed.dropped, exact=options.exact)} rows have no user and were left out.", options.progress)
-    if keyed.doubtful:
-        count = rounded(keyed.doubtful, exact=options.exact)
-        tell(
-            f"{count} rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of "
-            'the column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
-            options.progress,
-        )
+    left_out = keyed.left_out + (0 if events is None else events.left_out)
+    for count, what in (
+        (keyed.dropped, "rows have no user and were left out."),
+        (
+            keyed.doubtful,
+            "rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of the "
+            'column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
+        ),
+        (left_out, f'of the values in "{keyed.content}" are null and were left out.'),
+    ):
+        if count:
+            tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
     for each in keyed.keys.columns:
         if FINE.match(each.kind) and each.name not in wanted.types:  # who declares a type knows it
             tell(
@@ -250,10 +234,6 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
                 "released, round numbers or truncate times first.",
                 options.progress,
             )
-    left_out = keyed.left_out + (0 if events is None else events.left_out)
-    if left_out:
-        count = rounded(left_out, exact=options.exact)
-        tell(f'{count} of the values in "{keyed.content}" are null and were left out.', options.progress)
     return replace(corpus, reading=wanted.reading, keys=keyed.keys)
 
 
@@ -276,9 +256,8 @@ def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]
     """Return users and items row by row, from rows with lists of items; an empty list is no row."""
     if not is_list(items.type):
         return users, items
-    lists = items.cast(pa.large_list(items.type.value_type))
-    sizes = numbers_of(lists.value_lengths())
-    return users.take(int64_array(np.repeat(np.arange(sizes.size), sizes))), lists.flatten()
+    elements, sizes = flattened(items)
+    return users.take(int64_array(np.repeat(np.arange(sizes.size), sizes))), elements
 
 
 def _with_users(batches: Batches, user: str, column: str, events: Events | None) -> Rows:

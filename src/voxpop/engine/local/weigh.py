@@ -61,9 +61,6 @@ class Holdings:
         # left * 2^32 + partner is below 2^63, so the sign plays no part.
         return None if self.names is None else self.names.view(np.uint64)
 
-    def __repr__(self) -> str:
-        return "Holdings(private)"
-
 
 def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uint64s:
     """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
@@ -299,9 +296,6 @@ class Histogram:
         weights[self.ids] = self.weights
         return noise(weights, np.arange(size))
 
-    def __repr__(self) -> str:
-        return "Histogram(private)"
-
 
 NAMES_AT_ONCE = 1 << 20
 BYTES_OF_ID = 48
@@ -428,29 +422,22 @@ def in_weighing_order(
     # Bytes; a sixteenth of it at a time goes in.
     most = limit.room // SHARE_OF_SORTER
     sorter = Sorter(limit, most, tokens.nbytes + HEAD.itemsize * user_key.size)
-    for first, last, begin, end in user_blocks(user_start, most // 16):
+    for first, last in user_spans(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
         heads["user"] = heads["other"] = user_key[first:last]
         # The order of set union: by 64 bits of a keyed hash, then by user key, wherever users lie
         # (docs/privacy/set-union.md).
         heads["key"] = order_hashes(heads["user"], secret, pass_name)
         heads["row"] = np.arange(first, last)
-        heads["size"] = np.diff(user_start[first : last + 1]) if last - first > 1 else end - begin
-        sorter.add(heads, np.asarray(tokens[begin:end]))
-        forget_pages(tokens, begin, end)
+        begin, end = int(user_start[first]), int(user_start[last])
+        # A user who holds more than one block comes in several.
+        for place in range(begin, max(end, begin + 1), most // 16):
+            stop = min(place + most // 16, end)
+            heads["size"] = np.diff(user_start[first : last + 1]) if last - first > 1 else stop - place
+            sorter.add(heads, np.asarray(tokens[place:stop]))
+            forget_pages(tokens, place, stop)
         forget_pages(user_start, first, last)
         forget_pages(user_key, first, last)
     mapped = in_key_order(sorter, limit)
     release_unused()
     return mapped
-
-
-def user_blocks(user_start: Int64s, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (first user, end, first position, end): whole users up to `most` of positions and of users together.
-
-    A user who holds more comes in several separate blocks.
-    """
-    for first, last in user_spans(user_start, most):
-        begin, end = int(user_start[first]), int(user_start[last])
-        for place in range(begin, max(end, begin + 1), most):
-            yield first, last, place, min(place + most, end)

@@ -12,6 +12,7 @@ from voxpop.engine.spark.frames import (
     Batches,
     Holder,
     closure,
+    numbered,
     pieces,
     received,
     run_with_public,
@@ -21,8 +22,7 @@ from voxpop.engine.spark.frames import (
 )
 from voxpop.engine.spark.pools import SparkPools
 from voxpop.engine.spark.tasks import choose_keys, weigh_rows
-from voxpop.engine.spark.tree_walk import SparkTreeWalk
-from voxpop.engine.spark.walks import SparkLengthWalk, weigh_by, weighed_items
+from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weigh_by, weighed_items
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
 from voxpop.reading.keys import Keys
@@ -52,8 +52,7 @@ def in_groups(state: "DataFrame", places: int) -> "DataFrame":
     if places <= GROUPS:
         return state
     homes = sql.array(*(sql.lit(number) for number in spread(GROUPS).tolist()))
-    numbered = state.withColumn("sender", sql.spark_partition_id())
-    sent = numbered.withColumn("place", homes[sql.col("sender") % GROUPS].cast("int"))
+    sent = numbered(state).withColumn("place", homes[sql.col("sender") % GROUPS].cast("int"))
     arrived = sent.repartition(GROUPS, "place")
     return arrived.mapInArrow(gather, MESSAGES)
 
@@ -145,9 +144,6 @@ class SparkCorpus:
             "a corpus on Spark has no arrays of all users: they stay on their executors. Set union, n-grams, counts "
             "and sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
         )
-
-    def __repr__(self) -> str:
-        return f"SparkCorpus(kind={self.kind!r}, private)"
 
 
 if TYPE_CHECKING:

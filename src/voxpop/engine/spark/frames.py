@@ -7,8 +7,9 @@ are cut into pieces, one row each, so that no row is large. A row contains its d
 import io
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import cache, partial, wraps
+from inspect import signature
 from operator import itemgetter
 from queue import SimpleQueue
 from threading import Thread
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.engine.spark.session import as_written
+from voxpop.engine.spark.session import NOT_ADAPTIVE, ran
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int64s
@@ -135,15 +136,29 @@ def laid_together(batches: Batches, sent: bytes | None = None) -> tuple[Arrays, 
 
 
 def on_state(work: Callable[..., Answer]) -> Task:
-    """Make a task of a function of a partition's arrays and the public arrays. Empty partitions are omitted."""
+    """Make a task of a function of a partition's arrays and the public arrays. Empty partitions are omitted.
+
+    A function with a parameter `mine` gets the number of its partition, which `numbered` wrote down.
+    """
+    wants_number = "mine" in signature(work).parameters
 
     @wraps(work)
     def run(batches: Batches, *, public: bytes | None = None, **settings: Any) -> Answer:
-        arrays, sent = laid_together(batches, public)
+        held = list(batches)
+        arrays, sent = laid_together(held, public)
+        if arrays and wants_number:
+            settings["mine"] = int(held[0].column("sender")[0].as_py())
         if arrays:
             yield from work(arrays, sent, **settings)
 
     return task(run)
+
+
+def numbered(state: "DataFrame") -> "DataFrame":
+    """Return a state whose rows contain the number of their partition as the sender."""
+    from pyspark.sql import functions as sql
+
+    return state.withColumn("sender", sql.spark_partition_id())
 
 
 def packed(arrays: Arrays) -> bytes:
@@ -197,6 +212,16 @@ def texts_of(arrays: Arrays) -> pa.LargeStringArray:
     """Return the strings that arrays hold by their bytes."""
     starts = np.ascontiguousarray(arrays["word_starts"], np.int64)
     return pa.LargeStringArray.from_buffers(starts.size - 1, pa.py_buffer(starts), pa.py_buffer(arrays["word_data"]))
+
+
+def names_of(words: pa.Array) -> pa.BinaryArray:
+    """Return the bytes of words, by which Spark compares them."""
+    return words.cast(pa.large_binary()).cast(pa.binary())
+
+
+def words_of(names: pa.Array) -> pa.LargeStringArray:
+    """Return the words of `names_of`."""
+    return names.cast(pa.large_binary()).cast(pa.large_string())
 
 
 def weight_rows(names: pa.Array | Int64s, weights: Int64s) -> Answer:
@@ -268,8 +293,8 @@ class Holder:
         """
         from pyspark import StorageLevel
 
-        with nullcontext() if theirs else as_written(state.sparkSession):
-            state = state.persist(StorageLevel.MEMORY_AND_DISK)
+        settings = {} if theirs else NOT_ADAPTIVE
+        state = ran(state.sparkSession, state.persist, StorageLevel.MEMORY_AND_DISK, settings=settings)
         self._held.append(state)
         if self._most is not None and len(self._held) > self._most:
             self._held.pop(0).unpersist()

@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.spark.frames import LOW_BITS, Answer, Batches, closure
+from voxpop.engine.spark.frames import LOW_BITS, Answer, Batches, closure, words_of
 from voxpop.engine.spark.session import answer, cores
 from voxpop.engine.spark.tasks import MOST_WEIGHT
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
+from voxpop.reading.arrow import text_buffers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,7 +66,7 @@ class SparkHistogram:
         order = np.asarray(pc.array_sort_indices(names))  # of words the order of bytes
         ordered = names.take(pa.array(order))
         if self._words:
-            self._texts = ordered.cast(pa.large_binary()).cast(pa.large_string())
+            self._texts = words_of(ordered)
             return np.arange(order.size), reached[order]
         return np.asarray(ordered).astype(np.int64), reached[order]
 
@@ -89,9 +90,6 @@ class SparkHistogram:
         cells[np.asarray(found.column("name"))] = np.asarray(found.column("cells"))
         return cells
 
-    def __repr__(self) -> str:
-        return "SparkHistogram(private)"
-
 
 def _summed(weights: "DataFrame") -> "DataFrame":
     """Add up the partitions: the one shuffle of a length.
@@ -111,15 +109,13 @@ def level(batches: Batches, *, levels: "LevelRule | Decision", words: bool) -> A
 
     A name that passes a decision has level 1.
     """
-    from voxpop.reading.arrow import text_buffers
-
     for batch in batches:
         names, weights = batch.column("name"), _weights_of(batch)
         held, reached = weights > 0, np.zeros(weights.size, np.int64)
         if "spurious" in batch.schema.names:
             reached[:] = np.asarray(batch.column("spurious"))
         mine = names.filter(pa.array(held))
-        texts = text_buffers(mine.cast(pa.large_binary()).cast(pa.large_string())) if words else None
+        texts = text_buffers(words_of(mine)) if words else None
         ids = np.empty(0, np.int64) if words else np.asarray(mine)
         reached[held] = levels(weights[held], ids, texts)
         kept = pa.array(reached > 0)

@@ -4,7 +4,6 @@ Users are in a few groups, by a keyed hash of their key. Those of a group weigh 
 an item is the sum over all groups. With one group, nights are those of `NightlyPools` of the local engine.
 """
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -25,22 +24,24 @@ from voxpop.engine.spark.frames import (
     Batches,
     Holder,
     closure,
-    laid_together,
+    names_of,
+    numbered,
+    on_state,
     received,
     run_with_public,
     spread,
     texts_of,
     word_arrays,
+    words_of,
     written,
 )
-from voxpop.engine.spark.pools import _met
+from voxpop.engine.spark.pools import met
 from voxpop.engine.spark.session import (
     SETTING,
     answer,
-    as_written,
     at_least_two,
     cores,
-    failure_of,
+    ran,
     start_session,
     with_setting,
 )
@@ -51,6 +52,7 @@ from voxpop.kernels.arrays import Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.privacy.secret import TEXT
 from voxpop.reading.arrow import numbers_of, string_array
+from voxpop.reading.folder import sync
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,14 +66,9 @@ PLACE = "place/series"
 ROWS_AT_ONCE = 1 << 14
 
 
-@task
-def send_users(batches: Batches, *, secret: "Draws", places: int, public: bytes | None = None) -> Answer:
+@on_state
+def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Draws", places: int) -> Answer:
     """Send tonight's users to their groups, without released items."""
-    held = list(batches)
-    arrays, sent = laid_together(held, public)
-    if not arrays:
-        return
-    mine = int(held[0].column("sender")[0].as_py())
     corpus = corpus_of(arrays)
     decided = np.zeros(len(corpus.vocabulary) + 1, np.bool_)
     found = places_of(texts_of(sent), corpus.vocabulary) if sent else np.empty(0, np.int64)
@@ -104,7 +101,7 @@ def new_items(batches: Batches, *, secret: "Draws", past: Callable[[Uint64s], In
     """Return items that are new tonight with the noise of all earlier nights."""
     for batch in batches:
         words = batch.column(0)
-        scores = past(item_names(_texts(words), secret))
+        scores = past(item_names(words_of(words), secret))
         yield pa.record_batch([words, scores, np.zeros(len(words), np.int32)], ["word", "score", "released"])
 
 
@@ -134,7 +131,7 @@ def weigh_users(
         pools = _pools_of(users, secret)
         weights = pools.weigh(charge, _known(pools, held), since, add)
         some = np.flatnonzero(weights)
-        return pa.table({"word": _binary(pools.words.take(pa.array(some))), "weight": weights[some]})
+        return pa.table({"word": names_of(pools.words.take(pa.array(some))), "weight": weights[some]})
 
 
 @task
@@ -144,17 +141,9 @@ def read_items(batches: Batches, *, secret: "Draws", reading: "NightReading", th
         score, released, weight = (
             numbers_of(batch.column(name), missing=0).astype(np.int64) for name in ("score", "released", "weight")
         )
-        score = reading(weight, item_names(_texts(batch.column("word")), secret), score)
+        score = reading(weight, item_names(words_of(batch.column("word")), secret), score)
         out = np.where((released == 0) & (score >= threshold), night, released).astype(np.int32)
         yield pa.record_batch([batch.column("word"), score, out], ["word", "score", "released"])
-
-
-def _texts(words: Any) -> pa.LargeStringArray:
-    return words.cast(pa.large_binary()).cast(pa.large_string())
-
-
-def _binary(words: pa.LargeStringArray) -> Any:
-    return words.cast(pa.large_binary()).cast(pa.binary())
 
 
 def _place(*tables: pa.Table) -> int:
@@ -165,7 +154,7 @@ def _known(pools: NightlyPools, held: pa.Table) -> States:
     """Return the states of a group's items as they were sent; released items were not."""
     states = np.zeros(len(pools.words), np.uint8)
     if held.num_rows:
-        found = places_of(_texts(held.column("word").combine_chunks()), pools.words)
+        found = places_of(words_of(held.column("word").combine_chunks()), pools.words)
         states[found] = numbers_of(held.column("state").combine_chunks())
     return lambda scores, released: states
 
@@ -178,7 +167,7 @@ def _pools_of(rows: pa.Table, secret: "Draws") -> NightlyPools:
     keys, left, paid = (
         numbers_of(rows.column(name).combine_chunks()).astype(np.int64) for name in ("key", "remaining", "paid")
     )
-    words = pa.concat_arrays([_texts(chunk.flatten()) for chunk in rows.column("items").chunks])
+    words = pa.concat_arrays([words_of(chunk.flatten()) for chunk in rows.column("items").chunks])
     nights = np.concatenate([numbers_of(chunk.flatten()) for chunk in rows.column("nights").chunks])
     sizes = numbers_of(pc.list_value_length(rows.column("items")).combine_chunks()).astype(np.int64)
     encoded, order = words.dictionary_encode(), weighing_order(keys.view(np.uint64), secret, ORDER)
@@ -206,7 +195,7 @@ def _batch(pools: NightlyPools, first: int, stop: int, place: int) -> pa.RecordB
         "key": pools.keys[first:stop].view(np.int64),
         "remaining": pools.left[first:stop],
         "paid": pools.paid[first:stop],
-        "items": pa.ListArray.from_arrays(starts, _binary(pools.words.take(pa.array(pools.items[begin:end])))),
+        "items": pa.ListArray.from_arrays(starts, names_of(pools.words.take(pa.array(pools.items[begin:end])))),
         "nights": pa.ListArray.from_arrays(starts, pa.array(pools.nights[begin:end])),
     }
     return pa.record_batch([pa.array(each) for each in columns.values()], list(columns))
@@ -259,12 +248,11 @@ class SparkNights:
 
         self._session = corpus._state.sparkSession
         users, items = self._both
-        numbered = corpus._state.withColumn("sender", sql.spark_partition_id())
         send = closure(send_users, secret=secret.restrict(PLACE), places=self.places)
-        sent = run_with_public(numbered, send, word_arrays(self.out(0)[0]))
+        sent = run_with_public(numbered(corpus._state), send, word_arrays(self.out(0)[0]))
         take = closure(take_users, secret=_of_users(secret), night=night, pool=pool, whole=whole)
         with self._by_cores():
-            users = self._holder.hold(_met(users, sent, take, self.places, USERS))
+            users = self._holder.hold(met(users, sent, take, self.places, USERS))
             words = users.select(sql.explode("items").alias("word")).distinct().join(items, "word", "left_anti")
             new = words.mapInArrow(closure(new_items, secret=secret.restrict(f"{WORDS}{TEXT}"), past=past), ITEMS)
             self._frames = users, self._holder.hold(items.union(new))
@@ -273,12 +261,12 @@ class SparkNights:
         """Let every user with an item that gets weight pay for the night."""
         users, items = self._both
         pay = closure(pay_users, secret=_of_users(self._secret), charge=charge, since=since)
-        self._frames = _met(users, self._held(states), pay, self.places, USERS), items
+        self._frames = met(users, self._held(states), pay, self.places, USERS), items
 
     def weigh(self, charge: "Charge", states: States, since: int, add: Add) -> "DataFrame":
         """Return the weights of items by group: private, on executors."""
         weigh = closure(weigh_users, secret=_of_users(self._secret), charge=charge, since=since, add=add)
-        return _met(self._both[0], self._held(states), weigh, self.places, "word binary, weight bigint")
+        return met(self._both[0], self._held(states), weigh, self.places, "word binary, weight bigint")
 
     def read(
         self,
@@ -309,7 +297,7 @@ class SparkNights:
         rows = dataset.dataset(self.folder / "items", format="parquet").to_table(
             columns=["word", "released"], filter=pc.field("released") > after
         )
-        words = pa.concat_arrays([string_array([]), *(_texts(chunk) for chunk in rows.column("word").chunks)])
+        words = pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in rows.column("word").chunks)])
         return words, rows.column("released").to_numpy().astype(np.int64)
 
     def remove(self, key: int) -> bool:
@@ -318,19 +306,12 @@ class SparkNights:
 
         users, items = self._both
         mine = sql.col("key") == sql.lit(int(np.uint64(key).astype(np.int64)))
-        changed = {"remaining": sql.lit(0), "paid": sql.lit(0), "items": sql.array(), "nights": sql.array()}
         kinds = dict(each.rsplit(" ", 1) for each in USERS.split(", "))
-        self._frames = (
-            users.select(
-                *(
-                    sql.when(mine, changed[name].cast(kind)).otherwise(sql.col(name)).alias(name)
-                    if name in changed
-                    else name
-                    for name, kind in kinds.items()
-                )
-            ),
-            items,
-        )
+        nothing = {"remaining": sql.lit(0), "paid": sql.lit(0), "items": sql.array(), "nights": sql.array()}
+        changed = {
+            name: sql.when(mine, value.cast(kinds[name])).otherwise(sql.col(name)) for name, value in nothing.items()
+        }
+        self._frames = users.withColumns(changed), items
         return bool(answer(users.filter(mine).select("key")).num_rows)
 
     def write(self, folder: Path) -> None:
@@ -344,7 +325,8 @@ class SparkNights:
         for name, frame in zip(("users", "items"), self._both, strict=True):
             with self._by_cores():
                 held = Holder().hold(frame)
-                _write(held, f"file://{folder / name}", "place" if name == "users" else None)
+                writer = held.write.partitionBy("place") if name == "users" else held.write
+                ran(held.sparkSession, writer.parquet, f"file://{folder / name}")
                 told = answer(held.groupBy().count()).column(0)[0].as_py()
             found = sorted(folder.joinpath(name).rglob("*.parquet"))
             if dataset.dataset(found, format="parquet").count_rows() != told if found else told:
@@ -353,7 +335,7 @@ class SparkNights:
                     "must be one that this machine and all executors reach under the same path."
                 )
             for path in found:
-                _sync(path)
+                sync(path)
         self.folder, self._frames, self._holder = folder, None, Holder(most=None)
 
     def _held(self, states: States) -> "DataFrame":
@@ -370,28 +352,6 @@ class SparkNights:
         """Plan shuffles by words into as many tasks as run in parallel, in place of 200."""
         return with_setting(self._session, SETTING, str(at_least_two(cores(self._session))))
 
-    def __repr__(self) -> str:
-        return "SparkNights(private)"
-
 
 def _of_users(secret: "RestrictableDraws") -> "Draws":
     return secret.restrict(sample_of(ORDER), order_of(ORDER), f"{WORDS}{TEXT}")
-
-
-def _write(frame: "DataFrame", place: str, by: str | None) -> None:
-    try:
-        with as_written(frame.sparkSession):
-            writer = frame.write if by is None else frame.write.partitionBy(by)
-            writer.parquet(place)
-            return
-    except Exception as error:  # py4j and pyspark have different exceptions
-        failure = failure_of(error)
-    raise failure
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

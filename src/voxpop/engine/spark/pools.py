@@ -28,7 +28,8 @@ from voxpop.engine.spark.frames import (
     Message,
     as_table,
     closure,
-    laid_together,
+    names_of,
+    numbered,
     on_state,
     received,
     run_with_public,
@@ -36,6 +37,7 @@ from voxpop.engine.spark.frames import (
     texts_of,
     weight_rows,
     word_arrays,
+    words_of,
     written,
 )
 from voxpop.engine.spark.session import answer, at_least_two
@@ -79,23 +81,11 @@ def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> An
     yield from word_rows(corpus.vocabulary.take(int64_array(ids)), histogram[ids])
 
 
-@task
+@on_state
 def draw_pools(
-    batches: Batches,
-    *,
-    size: int,
-    pass_name: str,
-    secret: "Source",
-    places: int,
-    reducers: int,
-    public: bytes | None = None,
+    arrays: Arrays, sent: Arrays, *, mine: int, size: int, pass_name: str, secret: "Source", places: int, reducers: int
 ) -> Answer:
     """Give every user of a partition a pool, and send each reducer those of its items that lie in one."""
-    held = list(batches)
-    arrays, sent = laid_together(held, public)
-    if not arrays:
-        return
-    mine = int(held[0].column("sender")[0].as_py())
     corpus = corpus_of(arrays)
     names = item_names(corpus.vocabulary, secret)
     users = PoolUsers.of(corpus, names[:, 0], secret)
@@ -251,8 +241,7 @@ def released_items(items: pa.Table, news: pa.Table) -> pa.Table:
             texts_of(arrays).filter(pa.array(received(news)[reducer]["states"] == RELEASED))
             for reducer, arrays in received(items).items()
         ]
-        names = [each.cast(pa.large_binary()).cast(pa.binary()) for each in found]
-        return pa.table({"name": pa.chunked_array(names, pa.binary())})
+        return pa.table({"name": pa.chunked_array(map(names_of, found), pa.binary())})
 
 
 @task
@@ -326,12 +315,9 @@ class SparkPools:
 
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
-        from pyspark.sql import functions as sql
-
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}
         work = closure(draw_pools, pass_name=pass_name, secret=self._restricted(pass_name), **settings)
-        numbered = self._state.withColumn("sender", sql.spark_partition_id())
-        self._drawn = self._holder.hold(run_with_public(numbered, work, word_arrays(self._opened)))
+        self._drawn = self._holder.hold(run_with_public(numbered(self._state), work, word_arrays(self._opened)))
 
     def advance(self, shares: PoolShares, step: "ScoreStep", pass_name: str) -> None:
         """Run a round: weigh items of each pool, add to the score of every item in any pool."""
@@ -345,7 +331,7 @@ class SparkPools:
         words = [self._opened]
         if self._drawn is not None and self._rounds:
             found = answer(self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn))
-            words.append(found.column("name").combine_chunks().cast(pa.large_binary()).cast(pa.large_string()))
+            words.append(words_of(found.column("name").combine_chunks()))
         together = pa.concat_arrays(words)
         return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))
 
@@ -374,12 +360,12 @@ class SparkPools:
         for shares, step, secret, pass_name in self._rounds:
             given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name}
             weigh = closure(weigh_pools, **given, reducers=self._reducers)
-            weights = _met(users, outcome, weigh, self._places)
-            outcome = _met(items, weights, closure(advance_items, step=step, places=self._places), self._reducers)
+            weights = met(users, outcome, weigh, self._places)
+            outcome = met(items, weights, closure(advance_items, step=step, places=self._places), self._reducers)
         homes = sql.array(*map(sql.lit, spread(self._reducers).tolist()))
         states = outcome.filter(sql.col("name").isin(*OF_ITEMS))
         states = states.withColumn("place", homes[sql.col("sender")].cast("int"))
-        return _met(items, states, closure(released_items), self._reducers, "name binary")
+        return met(items, states, closure(released_items), self._reducers, "name binary")
 
     def _restricted(self, pass_name: str) -> "Draws":
         return self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
@@ -388,11 +374,8 @@ class SparkPools:
         """Keep rows where messages to them will arrive, so that only messages are shuffled."""
         return self._holder.hold(rows.repartition(at_least_two(count), "place").sortWithinPartitions("place"))
 
-    def __repr__(self) -> str:
-        return "SparkPools(private)"
 
-
-def _met(there: "DataFrame", news: "DataFrame", work: Any, count: int, schema: str = MESSAGES) -> "DataFrame":
+def met(there: "DataFrame", news: "DataFrame", work: Any, count: int, schema: str = MESSAGES) -> "DataFrame":
     """Run a task on the content of each place and the messages to it."""
     arrived = news.repartition(at_least_two(count), "place")
     return there.groupBy("place").cogroup(arrived.groupBy("place")).applyInArrow(work, schema)

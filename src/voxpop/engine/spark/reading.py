@@ -12,7 +12,7 @@ returns. The choice depends on the session and the arguments, never on rows.
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from importlib import metadata
@@ -27,7 +27,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.read import ROWS_AT_ONCE, in_content_order, read_here
 from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.frames import MESSAGES
-from voxpop.engine.spark.session import answer, failure_of, is_here, settled_cores, use_own_python, with_setting
+from voxpop.engine.spark.session import answer, is_here, ran, settled_cores, use_own_python
 from voxpop.engine.spark.tasks import encode
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.privacy.budget import check_whole
@@ -66,7 +66,9 @@ def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
             "--work-folder)."
         ) from None
     try:
-        _write(rows, f"file://{private / 'rows'}")
+        # Without dictionaries the size of a file is that of its values, on which `corpus_here` relies.
+        writer = rows.write.options(**{"compression": "uncompressed", "parquet.enable.dictionary": "false"})
+        ran(rows.sparkSession, writer.parquet, f"file://{private / 'rows'}", settings=EXACTLY)
         yield sorted((private / "rows").glob("*.parquet"))
     finally:
         _remove(private)
@@ -80,21 +82,6 @@ def _remove(private: Path) -> None:
             return
         time.sleep(BETWEEN)
     tell(f"{private} holds private rows and cannot be removed now. Remove it.", True)
-
-
-def _write(rows: "DataFrame", place: str) -> None:
-    """Let Spark write the rows; raise a VoxpopError that quotes nothing if the query fails or a disk is full."""
-    try:
-        with ExitStack() as settings:
-            for name, value in EXACTLY.items():
-                settings.enter_context(with_setting(rows.sparkSession, name, value))
-            # Without dictionaries the size of a file is that of its values, on which `corpus_here` relies.
-            options = {"compression": "uncompressed", "parquet.enable.dictionary": "false"}
-            rows.write.options(**options).parquet(place)
-            return
-    except Exception as error:  # py4j and pyspark have different exceptions
-        failure = failure_of(error)
-    raise failure
 
 
 BYTES_OF_ROW, OF_ITS_BYTES = 64, 16

@@ -7,12 +7,12 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from voxpop import errors
@@ -202,7 +202,9 @@ def at_least_two(count: int) -> int:
     return max(count, 2)
 
 
-ADAPTIVE = "spark.sql.adaptive.enabled"
+NOT_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
+"""Adaptive execution runs every shuffle as a separate job, to learn sizes that are known here."""
+Result = TypeVar("Result")
 _LOCK = Lock()
 _DEPTH: dict[tuple[int, str], tuple[int, str]] = {}
 
@@ -226,11 +228,6 @@ def with_setting(session: "SparkSession", name: str, value: str) -> Iterator[Non
             if depth == 1:
                 del _DEPTH[key]
                 session.conf.set(name, before)
-
-
-def as_written(session: "SparkSession") -> AbstractContextManager[None]:
-    """Plan without adaptive execution, which runs every shuffle as a separate job to learn sizes known here."""
-    return with_setting(session, ADAPTIVE, "false")
 
 
 RAISED = re.compile(r"^voxpop\.errors\.(\w+): (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
@@ -277,9 +274,21 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
 
 def answer(frame: "DataFrame") -> "pa.Table":
     """Return the rows of a frame, or raise a VoxpopError that quotes nothing."""
+    return ran(frame.sparkSession, frame.toArrow)
+
+
+def ran(
+    session: "SparkSession",
+    query: Callable[..., Result],
+    *given: Any,
+    settings: Mapping[str, str] = NOT_ADAPTIVE,
+) -> Result:
+    """Return the result of a query that runs with some settings, or raise a VoxpopError that quotes nothing."""
     try:
-        with as_written(frame.sparkSession):
-            return frame.toArrow()
+        with ExitStack() as changed:
+            for name, value in settings.items():
+                changed.enter_context(with_setting(session, name, value))
+            return query(*given)
     except Exception as error:  # py4j, grpc and pyspark have different exceptions
         failure = failure_of(error)
     raise failure

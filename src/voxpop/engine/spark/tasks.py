@@ -14,7 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.spark.frames import Answer, Arrays, Batches, on_state, pieces, texts_of, weight_rows, word_arrays
+from voxpop.engine.spark.frames import (
+    Answer,
+    Arrays,
+    Batches,
+    names_of,
+    on_state,
+    pieces,
+    texts_of,
+    weight_rows,
+    word_arrays,
+)
 from voxpop.engine.spark.worker import set_up, task
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int64s
@@ -130,16 +140,13 @@ def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> Answer:
 @on_state
 def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> Answer:
     """Add up the shares of the keys of a partition's users that are on the list that was sent."""
-    from voxpop.engine.local.row_shares import add_row_shares
-
-    users = arrays["tokens"], arrays["user_start"], texts_of(arrays)
-    shares = add_row_shares(*users, texts_of(sent), columns, unit)
-    yield from weight_rows(np.arange(shares.size), shares)
+    histogram = corpus_of(arrays).row_shares(texts_of(sent), columns, unit)
+    yield from weight_rows(histogram.ids, histogram.weights)
 
 
 def word_rows(words: Any, weights: Int64s) -> Answer:
     """Yield (name, high, low) of words by their bytes."""
-    return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights)
+    return weight_rows(names_of(words), weights)
 
 
 @on_state

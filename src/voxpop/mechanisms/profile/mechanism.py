@@ -109,7 +109,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
             types: types that the source does not declare.
             csv: how CSV files are written.
         """
-        from voxpop.engine.schema import declared_schema
+        from voxpop.engine.read import declared_schema
 
         users, texts = ([user] if isinstance(user, str) else list(user)), list(text)
         declared = declared_schema(source, csv, dict(types or {}))

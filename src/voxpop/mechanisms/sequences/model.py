@@ -16,7 +16,7 @@ from voxpop.mechanisms.sequences.context_tree import ContextTree, context_column
 from voxpop.mechanisms.sequences.profile import Profile, profile_of, profile_record
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.reading.arrow import numbers_of, plain, string_array
+from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import MODEL, stated
@@ -307,7 +307,7 @@ def model_of(record: Mapping[str, Any], contents: Mapping[str, bytes]) -> Sequen
     """Return the model of a record and its tables."""
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
     table = read_parquet(contents[COUNTS])
-    columns = {name: plain(table[name]) for name in ("parent", "before", "scale", "counts")}
+    columns = {name: table[name].combine_chunks() for name in ("parent", "before", "scale", "counts")}
     counts = columns["counts"].cast(pa.list_(pa.int64()))
     width, max_length = len(words) + 1, int(record["max_length"])
     if (numbers_of(counts.value_lengths()) != width).any():

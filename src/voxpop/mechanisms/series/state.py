@@ -25,7 +25,7 @@ from voxpop.errors import ReleaseError
 from voxpop.ledger.ledger import Ledger
 from voxpop.ledger.storage import PATIENCE
 from voxpop.privacy.secret import SEALED, Secret, seal, unseal
-from voxpop.reading.folder import replace_file, sync_folder
+from voxpop.reading.folder import replace_file, sync
 
 if TYPE_CHECKING:
     from voxpop.engine.spark.nights import SparkNights
@@ -162,7 +162,7 @@ class Store:
         content = buffer.getvalue() if self._key is None else seal(buffer.getvalue(), self._key)
         try:
             replace_file(self._folder / FILE, content)
-            sync_folder(self._folder)
+            sync(self._folder)
         except OSError as error:
             raise ReleaseError(
                 f"{self._folder} cannot be written: {error.strerror or error}. The night is not complete: make space, "

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.errors import InputError, MemoryLimitError, SourceError
+from voxpop.kernels.arrays import Int32s
 
 Array = NDArray[Any]
 
@@ -145,7 +146,8 @@ class MemoryLimit:
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
             raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
-        _return_large_blocks()
+        # Have glibc give blocks of a megabyte back as soon as they are freed, instead of raising that size over time.
+        _call_libc("mallopt", M_MMAP_THRESHOLD, MIB)
         return MemoryLimit(total, total - FIXED, where)
 
     def file(self) -> WorkFile:
@@ -170,6 +172,18 @@ class MemoryLimit:
             )
 
 
+def stored(parts: Iterable[Int32s], limit: MemoryLimit | None) -> Int32s:
+    """Return arrays as one: in memory, or within a limit mapped, each written when it comes."""
+    if limit is None:
+        return np.concatenate([np.empty(0, np.int32), *parts])
+    file = limit.file()
+    for part in parts:
+        file.append(part)
+    mapped: Int32s = file.mapped(np.int32)
+    file.close()
+    return mapped
+
+
 def usual_limit() -> int:
     """Return the default limit: half the memory of the machine, or the container, and at least the least."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2 * LEAST
@@ -182,16 +196,6 @@ def _of_container() -> int:
         return int(CONTAINER.read_text())
     except (OSError, ValueError):  # no limit exists, or it is "max"
         return sys.maxsize
-
-
-def _return_large_blocks() -> None:
-    """Have glibc give blocks of a megabyte back as soon as they are freed, instead of raising that size over time."""
-    import ctypes
-
-    if os.name == "posix":
-        set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-        if set_option is not None:
-            set_option(M_MMAP_THRESHOLD, MIB)
 
 
 def bytes_of(memory: Any) -> int:
@@ -255,10 +259,15 @@ def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) ->
 
 def release_unused() -> None:
     """Make the allocators return freed memory to the system."""
+    pa.default_memory_pool().release_unused()
+    _call_libc("malloc_trim", 0)
+
+
+def _call_libc(name: str, *arguments: int) -> None:
+    """Call a function of glibc; other C libraries do not have it."""
     import ctypes
 
-    pa.default_memory_pool().release_unused()
     if os.name == "posix":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
-        if trim is not None:
-            trim(0)
+        function = getattr(ctypes.CDLL(None), name, None)
+        if function is not None:
+            function(*arguments)

@@ -26,7 +26,7 @@ from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs
 from voxpop.kernels.threads import one_ahead
 from voxpop.reading import arrow as widths
 from voxpop.reading.arrow import check_width, text_buffers
-from voxpop.reading.limited.memory import MemoryLimit, WorkFile, forget_pages, strings_of
+from voxpop.reading.limited.memory import MemoryLimit, WorkFile, forget_pages, stored, strings_of
 from voxpop.reading.words import merge_words
 
 Heads = NDArray[Any]
@@ -200,18 +200,18 @@ BYTES_OF_PAIR = 48
 
 def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int32s:
     """Return a mapped copy, which passes may change; ids are replaced by `ranks[id]`, negative ones stay."""
-    file = limit.file()
-    for begin, end in _spans(ids.size):
-        part = np.asarray(ids[begin:end])
-        if ranks is not None:
-            named = np.empty(part.size, np.int32)
-            rename(part, ranks, named)
-            part = named
-        file.append(part)
-        forget_pages(ids, begin, end)
-    mapped: Int32s = file.mapped(np.int32)
-    file.close()
-    return mapped
+
+    def parts() -> Iterator[Int32s]:
+        for begin, end in _spans(ids.size):
+            part = np.asarray(ids[begin:end])
+            if ranks is not None:
+                named = np.empty(part.size, np.int32)
+                rename(part, ranks, named)
+                part = named
+            yield part
+            forget_pages(ids, begin, end)
+
+    return stored(parts(), limit)
 
 
 def rename_all(ids: Int32s, ranks: Int32s) -> None:
