@@ -1,7 +1,7 @@
-"""The registry of sources: what `voxpop.read` takes, how it is recognised and read.
+"""The registry of sources: what `voxpop.read` takes, how it is recognised and read, and where types come from.
 
-A new source is added to `SOURCES`. The tests `tests/doors/test_one_user.py`, which also states where its types come
-from, and `tests/faults/test_canaries.py`, a search for quoted data, follow the registry, so none can be forgotten.
+A new source is added to `SOURCES`. The table in `docs/guides/types.md`, the test `tests/doors/test_one_user.py` and
+the search for quoted data in `tests/faults/test_canaries.py` follow the registry, so none can be forgotten.
 """
 
 import glob
@@ -27,6 +27,7 @@ from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
 
+NO_TYPES: Final = "none: values are strings"
 SQL_LIKE: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 
 
@@ -34,12 +35,14 @@ class Source(NamedTuple):
     """A kind of source.
 
     Attributes:
-        name: name in tests.
+        name: name in the documentation and in tests.
+        types: where its types come from, by format.
         recognises: returns whether an object is one.
-        read: yields the wanted columns.
+        read: yields the wanted columns; None where another engine reads it.
     """
 
     name: str
+    types: Mapping[str, str]
     recognises: Callable[[Any], bool]
     read: Callable[[Any, Request], Batches]
 
@@ -213,42 +216,109 @@ def _is_iterable(source: Any) -> bool:
     return isinstance(source, Iterable) and not isinstance(source, str | bytes)
 
 
-FILES: Final = Source("files", _are_paths, _paths)
-OPENED: Final = Source("opened", lambda source: hasattr(source, "read") and hasattr(source, "seekable"), opened_batches)
+FILES: Final = Source(
+    "files",
+    {
+        "Parquet and Arrow (Feather) files": "the schema of each file",
+        "CSV and TSV files": NO_TYPES,
+        "JSON and JSON lines files": NO_TYPES,
+        "names of folders (country=NL/), text files": NO_TYPES,
+        "addresses (s3://, https://)": "as for files of the same format",
+    },
+    _are_paths,
+    _paths,
+)
+OPENED: Final = Source(
+    "opened",
+    {"open files, standard input": "as for files of the same format"},
+    lambda source: hasattr(source, "read") and hasattr(source, "seekable"),
+    opened_batches,
+)
 SOURCES: Final = (
     FILES,
     OPENED,
-    Source("query", lambda source: isinstance(source, databases.SQL), databases.sql_batches),
+    Source(
+        "query",
+        {
+            "queries of PostgreSQL and DuckDB": "the columns of the query",
+            "queries of SQLite and other databases": NO_TYPES,
+        },
+        lambda source: isinstance(source, databases.SQL),
+        databases.sql_batches,
+    ),
     Source(
         "polars",
+        {"polars tables": "dtypes; object columns have none: values are strings"},
         lambda source: tables.kind_of(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
         tables.polars_batches,
     ),
     Source(
         "pandas",
+        {"pandas tables": "dtypes; object columns have none: values are strings"},
         lambda source: tables.kind_of(source) in ("pandas.DataFrame", "pandas.Series"),
         tables.pandas_batches,
     ),
-    Source("pyarrow", lambda source: isinstance(source, pa.Table | pa.RecordBatch), tables.arrow_batches),
+    Source(
+        "pyarrow",
+        {"pyarrow tables and batches": "the schema"},
+        lambda source: isinstance(source, pa.Table | pa.RecordBatch),
+        tables.arrow_batches,
+    ),
     Source(
         "pyarrow.dataset",
+        {"pyarrow datasets, except of CSV and JSON": "the schema"},
         lambda source: hasattr(source, "scanner") and tables.kind_of(source).startswith("pyarrow."),
         tables.dataset_batches_of_pyarrow,
     ),
-    Source("numpy", lambda source: isinstance(source, np.ndarray), tables.structured_batches),
-    Source("dataset", tables.is_dataset, tables.dataset_batches),
-    Source("cursor", databases.is_cursor, databases.cursor_batches),
+    Source(
+        "numpy",
+        {"structured arrays of numpy": "dtypes; object columns have none: values are strings"},
+        lambda source: isinstance(source, np.ndarray),
+        tables.structured_batches,
+    ),
+    Source("dataset", {"Hugging Face Datasets": "the features"}, tables.is_dataset, tables.dataset_batches),
+    Source(
+        "cursor",
+        {
+            "DuckDB relations, cursors of ADBC": "the columns of the query",
+            "other cursors of Python's DB-API": NO_TYPES,
+        },
+        databases.is_cursor,
+        databases.cursor_batches,
+    ),
     Source(
         "stream",
+        {"readers and objects with `__arrow_c_stream__` (Ibis, ...)": "the schema of the stream"},
         lambda source: isinstance(source, pa.RecordBatchReader) or hasattr(source, "__arrow_c_stream__"),
         tables.stream_batches,
     ),
     Source(
         "array",
+        {"objects with `__arrow_c_array__`": "the schema of the batch"},
         lambda source: hasattr(source, "__arrow_c_array__"),
         lambda source, request: tables.arrow_batches(pa.record_batch(source), request),
     ),
-    Source("columns", lambda source: isinstance(source, Mapping), tables.columns_batches),
-    Source("rows", _is_iterable, lambda source, request: tables.iterable_batches(source, request, _read)),
+    Source(
+        "columns",
+        {"dictionaries of columns": "dtypes of arrays; lists have none: values are strings"},
+        lambda source: isinstance(source, Mapping),
+        tables.columns_batches,
+    ),
+    Source(
+        "rows",
+        {
+            "lists and iterators of dictionaries, named tuples, dataclasses, rows of SQLAlchemy and sqlite3": NO_TYPES,
+            "iterators of tables": "as for each table",
+        },
+        _is_iterable,
+        lambda source, request: tables.iterable_batches(source, request, _read),
+    ),
 )
 """The first entry that recognises a source reads it."""
+
+
+def types_table() -> str:
+    """Return the table of all inputs and the source of their types, in Markdown."""
+    rows = [(kind, types) for each in SOURCES for kind, types in each.types.items()]
+    rows.append(("Spark DataFrames", "the schema of the query"))
+    return "\n".join(["| input | source of types |", "|---|---|", *(f"| {kind} | {types} |" for kind, types in rows)])
