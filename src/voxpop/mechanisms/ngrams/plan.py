@@ -16,7 +16,7 @@ from voxpop.mechanisms.ngrams.charges import (
     first_share,
 )
 from voxpop.mechanisms.rounds import adaptive
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, Terms
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
 from voxpop.privacy.budget import Budget, check_slack
@@ -194,7 +194,7 @@ def plan_ngrams(
     exact, share, novelty = without_slack(budget, slack), first_share(worths), NOVELTY
     if more:
         share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
-    first = planned_rounds(exact.epsilon, exact.delta, ngrams.limit, share=share, novelty=novelty)
+    first = planned_rounds(Terms(exact.epsilon, exact.delta, share, novelty), ngrams.limit)
     # It is fixed before any data is read. The histogram of a menu is paid from it.
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0

@@ -12,7 +12,7 @@ from voxpop.kernels.arrays import Floats
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, total_delta
-from voxpop.privacy.numerics import draw_slack, optimal_delta, walk_slack
+from voxpop.privacy.numerics import optimal_delta
 
 if TYPE_CHECKING:
     from voxpop.privacy.decisions import Rule
@@ -202,14 +202,15 @@ class Course:
         # In full at the first drop threshold, not at all at the last.
         drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
         return Schedule(
-            shares=_numbers(shares),
-            parts=_numbers(shares * local**self.power),
-            falls=_numbers(self.fall * (steps - ends[1:])),
-            drop_thresholds=_numbers(drop_thresholds),
+            shares=numbers(shares),
+            parts=numbers(shares * local**self.power),
+            falls=numbers(self.fall * (steps - ends[1:])),
+            drop_thresholds=numbers(drop_thresholds),
         )
 
 
-def _numbers(values: Floats) -> tuple[float, ...]:
+def numbers(values: Floats) -> tuple[float, ...]:
+    """Return the values of an array as numbers of Python."""
     return tuple(float(value) for value in values)
 
 
@@ -255,8 +256,3 @@ def schedule_for(limit: int, mu: float) -> Schedule:
 def pool_for(limit: int) -> int:
     """Return the most items of a user in all rounds after the first: a public constant, never below the limit."""
     return max(limit, LEAST_POOL)
-
-
-def rounds_slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
-    """Return the cost of finite arithmetic: of decisions, and of draws from a pool that is larger than the limit."""
-    return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds import users_needed as needed
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds, Terms
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
@@ -388,7 +388,7 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
     if promise is None:
         return scale.threshold
     # One unit more than rounding up requires: the promise is checked again from the numbers that run.
-    least = promise.threshold(CalibratedRule(rule, setting), rule.noise, scale.scale, 1)
+    least = promise.threshold(CalibratedRule(rule, setting).largest, rule.noise, scale.scale, 1)
     return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
 
 
@@ -428,5 +428,5 @@ def _planned(
     # Data sets are independent, so the costs of arithmetic add up.
     slack = many * planned_slack(budget.epsilon, limit)
     check_slack("adaptive rounds need", budget, slack)
-    planned = planned_rounds(budget.epsilon, budget.delta - slack, limit, data_sets=many, promise=promise)
+    planned = planned_rounds(Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise), limit)
     return planned, adaptive.total_delta(planned, budget, many) + slack
