@@ -19,7 +19,7 @@ from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, Terms
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
-from voxpop.privacy.budget import Budget, check_slack
+from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import DiscoveryPlan, sealed
@@ -146,9 +146,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "delta_spent": self.delta,
+            **budget_numbers(self.budget, self.delta),
             "mu_squared_later": self.later,
             **self._first_row(),
             "lengths": [self._length_row(each) for each in self.lengths],

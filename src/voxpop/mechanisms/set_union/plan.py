@@ -90,9 +90,10 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
     def _round_rows(self) -> list[dict[str, Any]]:
         """Return the numbers of each round."""
 
-    @abstractmethod
     def _without_promise(self) -> "UnionNumbers[Any, Any]":
         """Return the plan of the same mechanism without its promise about items of few users."""
+        plan: UnionNumbers[Any, Any] = replace(self.mechanism, min_users=None).plan(self.budget)
+        return plan
 
     def _sizes(self) -> dict[str, Any]:
         """Return the choices of the plan other than noise."""
@@ -129,10 +130,6 @@ class UnionPlan(UnionNumbers["Corpus", "Release"], ABC):
     """What `SetUnion.plan` returns: every number that will run, before any data is read."""
 
     __slots__ = ()
-
-    def _without_promise(self) -> "UnionPlan":
-        plan: UnionPlan = replace(self.mechanism, min_users=None).plan(self.budget)
-        return plan
 
 
 @final
