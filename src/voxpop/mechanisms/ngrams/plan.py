@@ -160,7 +160,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         menu = {"menu": self.first.to_dict()} if isinstance(self.first, Menu) else {}
         rounds = self._rounds(self.first)
         chosen = None if isinstance(rounds, Menu) else rounds.shown.limit
-        return {"word_limit": chosen, **menu, "round_plans": adaptive.round_rows(rounds.shown)}
+        return {"word_limit": chosen, **menu, "round_plans": rounds.shown.rows()}
 
     def _length_row(self, each: LengthPlan) -> dict[str, Any]:
         users = {f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES}

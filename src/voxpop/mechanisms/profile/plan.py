@@ -107,7 +107,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
             "spurious": SPURIOUS if self.joining else 0.0,
             "mu_squared_of_counts": self.counting,
             "sigma_of_cover": self.cover_sigma,
-            "round_plans": adaptive.round_rows(shown),
+            "round_plans": shown.rows(),
             "users_needed": users_needed_rows(self.users_needed),
         }
 

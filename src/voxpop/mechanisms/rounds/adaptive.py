@@ -188,27 +188,26 @@ class AdaptiveRounds:
         """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
         return adaptive_users_needed(self, probability, items)
 
-
-def round_rows(rounds: AdaptiveRounds) -> list[dict[str, Any]]:
-    """Return the numbers of each round, ready for JSON."""
-    score, rows = rounds.score, [rounds.first_round.to_dict()]
-    for number, each in enumerate(rounds.rounds):
-        row = {
-            "noise": "gaussian",
-            "scale": each.sigma,
-            "threshold": None,
-            "cutoff": each.cutoff,
-            "grid_bits": each.shares.setting.bits,
-            "part": score.parts[number],
-            "score_threshold": score.thresholds[number],
-            "drop_threshold": score.drop_thresholds[number] if number < len(score.drop_thresholds) else None,
-        }
-        rows.append(row)
-    return rows
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the numbers of each round, ready for JSON."""
+        score, rows = self.score, self.first_round.rows()
+        for number, each in enumerate(self.rounds):
+            row = {
+                "noise": "gaussian",
+                "scale": each.sigma,
+                "threshold": None,
+                "cutoff": each.cutoff,
+                "grid_bits": each.shares.setting.bits,
+                "part": score.parts[number],
+                "score_threshold": score.thresholds[number],
+                "drop_threshold": score.drop_thresholds[number] if number < len(score.drop_thresholds) else None,
+            }
+            rows.append(row)
+        return rows
 
 
 def round_table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return the same as the cells of a table, a head above them."""
+    """Return the numbers of `AdaptiveRounds.rows` as the cells of a table, a head above them."""
     first_round, *later = rows
     first = ["1", f"{first_round['scale']:.6g}", f"{first_round['threshold'] / first_round['scale']:.4g}", "-", "-"]
     cells = [["round", "sigma", "threshold", "drop below", "part"], first]

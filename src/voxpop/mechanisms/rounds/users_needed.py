@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Floats
 from voxpop.mechanisms.rounds.capped import spare
-from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD, RoundPlan, numbers
+from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD, RoundPlan
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
@@ -283,7 +283,7 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
     rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, score.thresholds[-1]))
     seen = np.cumsum(np.multiply(score.parts, score.mus)) / score.spreads
     drop_thresholds = np.minimum(score.drop_thresholds + rise * (seen / seen[-1])[:-1], thresholds[:-1] - NEAREST)
-    return replace(score, thresholds=numbers(thresholds), drop_thresholds=numbers(drop_thresholds))
+    return replace(score, thresholds=tuple(thresholds.tolist()), drop_thresholds=tuple(drop_thresholds.tolist()))
 
 
 def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:

@@ -86,10 +86,6 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
 
-    @abstractmethod
-    def _round_rows(self) -> list[dict[str, Any]]:
-        """Return the numbers of each round."""
-
     def _without_promise(self) -> "UnionNumbers[Any, Any]":
         """Return the plan of the same mechanism without its promise about items of few users."""
         plan: UnionNumbers[Any, Any] = replace(self.mechanism, min_users=None).plan(self.budget)
@@ -109,7 +105,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "scale": self.scale,
             "threshold": self.threshold,
             "cutoff": self.cutoff,
-            "round_plans": self._round_rows(),
+            "round_plans": self.shown.rows(),
             "users_needed": needed.users_needed_rows(self.users_needed),
             "missing": self.missing(),
             **self._promised(),
@@ -193,9 +189,6 @@ class ClassicPlan(UnionPlan):
 
         return release_classic(self, data, seed)
 
-    def _round_rows(self) -> list[dict[str, Any]]:
-        return [self.round.to_dict()]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AdaptiveNumbers(UnionNumbers[Data, Result]):
@@ -274,9 +267,6 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}
         chosen = not isinstance(self._now, Menu)
         return {"limit": self.limit if chosen else None, "pool": self.pool if chosen else None, **menu}
-
-    def _round_rows(self) -> list[dict[str, Any]]:
-        return adaptive.round_rows(self.shown)
 
 
 @final
