@@ -6,7 +6,7 @@ For any data, `few` users give an item at most `few` times the weight that one u
 that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
@@ -227,23 +227,17 @@ class MinUsersBound:
         """Return the threshold that too few users reach in one of several rounds with an even part of beta."""
         return self.weight(largest) + scale * self.deviations(noise, rounds)
 
-    def reached(self, largest: float, noise: str, scale: float, threshold: float) -> float:
-        """Bound the probability that too few users reach a threshold in one round.
+    def reached(self, only: RoundPlan) -> float:
+        """Bound the probability that too few users reach the threshold of a round.
 
         Raises:
-            InternalError: if a round has no threshold.
+            InternalError: if the round has no threshold.
         """
-        if noise not in ("gaussian", "laplace"):
+        if only.noise == "optimal":
             raise InternalError("a promise about items of few users was asked of a round without a threshold")
         # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
-        distance = np.array([(threshold - self.weight(largest)) / scale])
-        return float(-np.expm1(log_below("laplace" if noise == "laplace" else "gaussian", distance))[0]) * UP
-
-
-def released_with_few(users_bound: MinUsersBound, rounds: Sequence[RoundPlan]) -> float:
-    """Bound the probability that an item of too few users is released in any of some rounds."""
-    # A union bound over the rounds.
-    return sum(users_bound.reached(each.shares.largest, each.noise, each.scale, each.threshold) for each in rounds)
+        distance = np.array([(only.threshold - self.weight(only.shares.largest)) / only.scale])
+        return float(-np.expm1(log_below(only.noise, distance))[0]) * UP
 
 
 def check_promise(users_bound: MinUsersBound, chance: float) -> None:
@@ -288,7 +282,7 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
 
 def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:
     """Bound the probability that an item of too few users is released in any round."""
-    first = users_bound.reached(first_round.shares.largest, "gaussian", first_round.scale, first_round.threshold)
+    first = users_bound.reached(first_round)
     # Distance of the mean below each threshold, in standard deviations; margin is the error of doubles.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * UP

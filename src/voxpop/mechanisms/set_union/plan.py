@@ -182,7 +182,7 @@ class ClassicPlan(UnionPlan):
         if self.promise is None:
             return 1.0
         # Optimal selection does not count so few users at all.
-        return 0.0 if self.round.noise == "optimal" else needed.released_with_few(self.promise, (self.round,))
+        return 0.0 if self.round.noise == "optimal" else self.promise.reached(self.round)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_classic
@@ -365,7 +365,7 @@ def plan_classic(
     only = RoundPlan(shares, rule.noise, scale.scale, threshold)
     # Both are computed from the round as it will run, not from the targets of the calibration.
     if promise is not None:
-        needed.check_promise(promise, needed.released_with_few(promise, (only,)))
+        needed.check_promise(promise, promise.reached(only))
     delta = round_delta(only, budget.epsilon)
     return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
 
