@@ -209,7 +209,7 @@ def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
     for length in range(2, ngrams.max_length + 1):
         voting = ngrams.voting(length)
         measurement, charges = charges.measurement(length)
-        square, rates, charges = charges.vote(length, None)
+        square, rates, charges = charges.vote(length)
         setting, charge = voting.grid_and_charge(charges, square, rates, 1, CROWDED)
         low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
         voting.charged(setting, charge.sigma, high, charge.square)

@@ -20,9 +20,9 @@ from voxpop.mechanisms.ngrams.charges import (
     ALL_SO_FAR,
     NORM,
     LengthRun,
-    Outlook,
     SecondChanceRun,
     allowance,
+    growth,
     threshold_for,
 )
 from voxpop.mechanisms.ngrams.forecast import (
@@ -88,7 +88,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     most = min(valid.count, breadth_after(length - 1) * before)
     threshold = threshold_for(mechanism.eta, state.charges.usual(length) ** -0.5, before, most)
     expected = forecast.candidates(forecast.level_of(threshold)).count
-    square, rates, charges = state.charges.vote(length, Outlook(before, valid.count, expected))
+    square, rates, charges = state.charges.vote(length, growth(before, valid.count, expected))
     voting = mechanism.voting(length)
     setting, charge = voting.grid_and_charge(charges, square, rates, before, valid.count)
 
