@@ -16,7 +16,7 @@ from voxpop.mechanisms.ngrams.charges import (
     first_share,
 )
 from voxpop.mechanisms.rounds import adaptive
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, Terms
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
@@ -132,10 +132,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
             return users_needed(vote, self.budget, probability, per_user)
         if isinstance(self.first, RoundPlan):
             return users_needed(self.first, self.budget, probability, per_user)
-        return self._rounds(self.first).users_needed(probability, per_user)
-
-    def _rounds(self, planned: AdaptiveRounds | Menu) -> PlannedRounds:
-        return self.words or planned
+        return (self.words or self.first).users_needed(probability, per_user)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.ngrams.releasing import release_ngrams
@@ -149,7 +146,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
             **budget_numbers(self.budget, self.delta),
             "mu_squared_later": self.later,
             **self._first_row(),
-            "lengths": [self._length_row(each) for each in self.lengths],
+            "lengths": [asdict(each) | self._users(each.length) for each in self.lengths],
             "ran": [each.to_dict() for each in self.ran],
             "second_chance": None if self.second_chance is None else self.second_chance.to_dict(),
         }
@@ -158,13 +155,12 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         if isinstance(self.first, RoundPlan):
             return {"round_plans": []}
         menu = {"menu": self.first.to_dict()} if isinstance(self.first, Menu) else {}
-        rounds = self._rounds(self.first)
+        rounds = self.words or self.first
         chosen = None if isinstance(rounds, Menu) else rounds.shown.limit
         return {"word_limit": chosen, **menu, "round_plans": rounds.shown.rows()}
 
-    def _length_row(self, each: LengthPlan) -> dict[str, Any]:
-        users = {f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES}
-        return asdict(each) | users
+    def _users(self, length: int) -> dict[str, int | None]:
+        return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in PROBABILITIES}
 
 
 def without_slack(budget: Budget, slack: float) -> Budget:
