@@ -210,12 +210,22 @@ def _rounds(plan: Mapping[str, Any]) -> Grid:
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
         return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
     if plan["weighting"] == "adaptive":
-        head, *rows = round_table(plan["round_plans"])
-        note = "Sigma in units of weight; thresholds in standard deviations of the noise in the cumulative score."
-        return Grid("Noise and score", head, rows, note)
+        return _adaptive_rounds(plan)
     rows = [
         [str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))]
         for number, each in enumerate(plan["round_plans"], start=1)
     ]
     head = ["round", "noise", "sigma" if plan["noise"] == "gaussian" else "scale b", "threshold", "weight stops at"]
     return Grid("Noise and threshold", head, rows, "In units of weight: each user has one unit to share out.")
+
+
+def _adaptive_rounds(plan: Mapping[str, Any]) -> Grid:
+    """Return the rounds that add up the cumulative score."""
+    first_round, *later = plan["round_plans"]
+    rows = [["1", plain(first_round["scale"]), plain(first_round["threshold"] / first_round["scale"]), "–"]]
+    for number, each in enumerate(later, start=2):
+        floor = each["drop_threshold"]
+        released = plain(each["score_threshold"])
+        rows.append([str(number), plain(each["scale"]), released, plain(floor)])
+    note = "Noise in units of weight; the rest in standard deviations of the noise in what the rounds saw together."
+    return Grid("Noise and score", ["round", "sigma", "released from", "dropped below"], rows, note)
