@@ -55,7 +55,7 @@ def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Secret, "fresh", classmethod(numbered))
 
 
-FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS_EACH": 100, "profile.FITTED": 1000}
+FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS_EACH": 100, "constants.FITTED": 1000}
 """Queries of a model draw a million sessions, for intervals that tests/sequences checks."""
 
 

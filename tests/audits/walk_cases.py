@@ -122,7 +122,7 @@ def square_of(plan: NGramsPlan, pairs: Pairs) -> float:
     if pairs is LIKELY:
         return plan.later
     charges = Charges(plan.later, plan.worths)
-    prices = (charges.charge(square, 1.0, None) for square in (charges.screening(2), charges.vote(2, None)[0]))
+    prices = (charges.charge(square, 1.0, None) for square in (charges.screening(2), charges.vote(2)[0]))
     return sum(charge.cost for charge in prices) / WHOLE * plan.later
 
 

@@ -173,7 +173,7 @@ def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
     charges, left = Charges(0.5, (1.0,) * 9, dense=dense), np.array([WHOLE])
     for length in range(2, 10):
         measurement, charges = charges.measurement(length)
-        square, rates, charges = charges.vote(length, None)
+        square, rates, charges = charges.vote(length)
         for charge in (measurement, charges.charge(square, 1.0, rates)):
             costs = charge.costs(left, np.array([True]), np.array([10 - length]))
             assert costs[0] > 0

@@ -17,7 +17,7 @@ import voxpop as vp
 from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.counts.mechanism import Counts
-from voxpop.mechanisms.ngrams.charges import Charges, Outlook, Voting
+from voxpop.mechanisms.ngrams.charges import Charges, Voting, growth
 from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, round_delta
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
@@ -52,7 +52,7 @@ def walked(plan, sizes, densities=(0.0,)):
             continue
         _, charges = charges.measurement(length)
         expected = densities[length % len(densities)] * valid
-        square, rates, charges = charges.vote(length, Outlook(released, valid, expected))
+        square, rates, charges = charges.vote(length, growth(released, valid, expected))
         voting = ngrams.voting(length)
         setting, charge = voting.grid_and_charge(charges, square, rates, released, valid)
         threshold = voting.threshold(charge.sigma, released, valid)

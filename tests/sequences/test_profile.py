@@ -63,7 +63,7 @@ def test_classes_cover_all_lengths(most):
 
 def naive_shares(sampler):
     """Return the exact share of each length, from the probabilities of all sequences."""
-    most, symbols = sampler.max_length, range(sampler.tree.width - 1)
+    most, symbols = sampler.tree.max_length, range(sampler.tree.width - 1)
     every = (list(each) for size in range(1, most + 1) for each in product(symbols, repeat=size))
     shares = np.zeros(most + 1)
     for sequence in every:
@@ -152,7 +152,7 @@ def test_noise_that_hides_the_profile_leaves_the_chain(model):
     )
     sampler = ContextSampler.of(model.tree, profile)
     assert np.isfinite(sampler.fit.ends).all()
-    assert sampler.sequences == pytest.approx(6000, rel=0.2)
+    assert sampler.fit.sequences == pytest.approx(6000, rel=0.2)
     drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
     chain = replace(sampler, fit=replace(sampler.fit, novelty=NEVER, ends=np.append(0.0, np.ones(7))))
     drawn_of_chain = chain.draw(np.arange(20_000, dtype=np.uint64))

@@ -12,8 +12,8 @@ from support.look import read_engine
 from support.twins import with_rounds
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import ONE_CAP
-from voxpop.mechanisms.rounds.adaptive import plan_rounds, total_delta
-from voxpop.mechanisms.rounds.plan import COURSE
+from voxpop.mechanisms.rounds.adaptive import Terms, plan_rounds, total_delta
+from voxpop.mechanisms.rounds.plan import SHARES, schedule_of
 from voxpop.privacy.cumulative import Caps, novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.numerics import walk_slack
@@ -200,8 +200,8 @@ def mus(plan):
 @pytest.mark.parametrize("rounds", [2, 7, 20])
 def test_any_number_of_rounds_runs_the_course(budget, rounds):
     """Shares of the budget add up, drop thresholds rise, thresholds fall; the plan keeps its budget."""
-    schedule = COURSE.schedule(rounds)
-    assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in COURSE.shares))
+    schedule = schedule_of(rounds)
+    assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in SHARES))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)
     assert list(schedule.falls) == sorted(schedule.falls, reverse=True)
-    assert total_delta(plan_rounds(budget.epsilon, budget.delta, 20, 60, schedule), budget) <= budget.delta
+    assert total_delta(plan_rounds(Terms(budget.epsilon, budget.delta), 20, 60, schedule), budget) <= budget.delta

@@ -18,7 +18,7 @@ from voxpop.engine.local import pools
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds import menu as menus
-from voxpop.mechanisms.rounds.adaptive import total_delta
+from voxpop.mechanisms.rounds.adaptive import Terms, total_delta
 from voxpop.mechanisms.rounds.menu import LIMITS, SHARE, SURE, TYPICAL, Menu, planned_rounds
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.gaussian import delta as gaussian_delta
@@ -32,7 +32,7 @@ TRIALS = 20_000
 
 
 def menu_of(budget: vp.Budget, **settings) -> Menu:
-    planned = planned_rounds(budget.epsilon, budget.delta, None, **settings)
+    planned = planned_rounds(Terms(budget.epsilon, budget.delta, **settings), None)
     assert isinstance(planned, Menu)
     return planned
 

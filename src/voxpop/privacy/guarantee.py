@@ -258,21 +258,17 @@ def cautions(guarantee: "Guarantee") -> list[str]:
     return said
 
 
-def at_most(number: float, digits: int = 3) -> str:
-    """Return a bound to that number of significant digits, rounded up."""
+def at_most(number: float) -> str:
+    """Return a bound to three significant digits, rounded up."""
     if number <= 0:
         return "0"
     if number == int(number) and number < 1e15:
         return f"{int(number):,}"
     if number >= 1000:
         return f"{ceil(number):,}"
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(number)
+    rounded = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(number)
     exponent = floor(log10(number))
-    return (
-        f"{float(rounded):,.{max(0, digits - 1 - exponent)}f}"
-        if -4 <= exponent < 15
-        else f"{float(rounded):.{digits}g}"
-    )
+    return f"{float(rounded):,.{2 - exponent}f}" if exponent >= -4 else f"{float(rounded):.3g}"
 
 
 def factor(epsilon: float) -> str:

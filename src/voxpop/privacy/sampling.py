@@ -191,14 +191,10 @@ def laplace_tail(rate: Fraction) -> Tail:
     """
 
     def exact(context: Any) -> tuple[Any, Any]:
-        precise = _number(context, rate)
+        precise = context.mpf(rate.numerator) / rate.denominator
         return precise, context.log1p(context.exp(-precise))
 
     return Tail(float(rate), log1p(exp(-float(rate))), exact)
-
-
-def _number(context: Any, value: Fraction) -> Any:
-    return context.mpf(value.numerator) / value.denominator
 
 
 # Gumbel noise in whole cells: which items come first under it is the exponential mechanism, pick by pick.

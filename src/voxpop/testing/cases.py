@@ -305,7 +305,7 @@ def bound_of_pair(plan: NGramsPlan) -> float:
     """Return the weight that a user who holds one pair adds to it in the vote, if words are few."""
     charges, left, holds = Charges(plan.later, plan.worths, dense=True), np.array([WHOLE]), np.ones(1, np.bool_)
     measured, charges = charges.measurement(2)
-    square, rates, charges = charges.vote(2, None)
+    square, rates, charges = charges.vote(2)
     voted = charges.charge(square, 1.0, rates)
     left = left - measured.costs(left, holds)
     return float(voted.bounds(voted.costs(left, holds, np.ones(1, np.int64)))[0] / BOUND_STEPS)

@@ -53,17 +53,14 @@ class Counts:
         Raises:
             BudgetError: where the budget is out of range for Gaussian noise.
         """
-        from voxpop.mechanisms.counts.plan import plan_counts
-        from voxpop.mechanisms.counts.releasing import sizes_of
-
         check_budget(budget)
-        return plan_counts(self, self.menu(sizes_of(release)), budget, release)
+        return self.plan_within(None, budget, release)
 
-    def plan_within(self, square: float, budget: Budget, release: "Release") -> "CountsPlan":
+    def plan_within(self, square: float | None, budget: Budget, release: "Release") -> "CountsPlan":
         """Fill in the noise for a part of the mu^2 of another release, whose guarantee covers the counts.
 
         Args:
-            square: that part of mu^2.
+            square: that part of mu^2; None if the counts have a budget of their own.
             budget: of the whole.
             release: whose grams are counted.
         """

@@ -15,13 +15,14 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from logging import INFO, WARNING, LogRecord, getLogger
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common.logger import LOGGER_NAME, log
 from flwr.serverapp import Grid, ServerApp
 
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InputError, VoxpopError
 from voxpop.mechanisms.heavy_hitters import federation
 from voxpop.mechanisms.heavy_hitters.federation import Domain, Sums, node_votes, read_trie, write_trie, write_votes
@@ -35,9 +36,6 @@ from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.release.saving import RELEASE
-
-if TYPE_CHECKING:
-    from voxpop.engine.local.corpus import LocalCorpus
 
 FIELDS = {"max-length": "max_length", "alphabet": "alphabet", "unit": "unit"}
 NO_SEED = -1
@@ -242,12 +240,12 @@ def recall(context: Context) -> Member:
     return Member(*literal_eval(str(kept["fields"])))
 
 
-def _corpus_of(context: Context) -> "LocalCorpus":
+def _corpus_of(context: Context) -> LocalCorpus:
     return _corpus(tuple(sorted((name, str(value)) for name, value in context.node_config.items())))
 
 
 @lru_cache(maxsize=1)
-def _corpus(config: tuple[tuple[str, str], ...]) -> "LocalCorpus":
+def _corpus(config: tuple[tuple[str, str], ...]) -> LocalCorpus:
     """Read the node's table, once in a process."""
     from voxpop.engine.local.read import read_here
     from voxpop.reading.wanted import Wanted

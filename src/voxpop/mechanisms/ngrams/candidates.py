@@ -86,22 +86,6 @@ class Pairs:
     estimates: Int64s
     single: bool
 
-    @staticmethod
-    def valid(grams: Grams, tokens: int, *, single: bool) -> "Pairs":
-        """Return the pairs that the pruning rule allows (DPNE, Section 2), nothing estimated.
-
-        Args:
-            grams: the released grams of one length.
-            tokens: the number of released tokens.
-            single: single-side pruning instead of both-side.
-        """
-        if single:
-            zeros = np.zeros(tokens, np.int64)
-            return Pairs(np.zeros(len(grams), np.int64), zeros, zeros, single=True)
-        # a and b meet where a without its first token is b without its last: both are named by that overlap.
-        groups = grams.suffix.astype(np.int64), grams.prefix.astype(np.int64)
-        return Pairs(*groups, np.zeros(len(grams), np.int64), single=False)
-
     @cached_property
     def order(self) -> Int64s:
         """Partners by group and falling estimate."""
@@ -132,8 +116,20 @@ class Candidates:
 
     @staticmethod
     def all_valid(grams: Grams, tokens: int, *, single: bool) -> "Candidates":
-        """Return all pairs that the pruning rule allows; see `Pairs.valid`."""
-        return Candidates(Pairs.valid(grams, tokens, single=single), np.zeros(len(grams), np.int64))
+        """Return all pairs that the pruning rule allows (DPNE, Section 2), nothing estimated.
+
+        Args:
+            grams: the released grams of one length.
+            tokens: the number of released tokens.
+            single: single-side pruning instead of both-side.
+        """
+        zeros = np.zeros(len(grams), np.int64)
+        if single:
+            partners = np.zeros(tokens, np.int64)
+            return Candidates(Pairs(zeros, partners, partners, single=True), zeros)
+        # a and b meet where a without its first token is b without its last: both are named by that overlap.
+        groups = grams.suffix.astype(np.int64), grams.prefix.astype(np.int64)
+        return Candidates(Pairs(*groups, zeros, single=False), zeros)
 
     @property
     def estimates(self) -> Int64s:

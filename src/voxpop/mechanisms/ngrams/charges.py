@@ -30,26 +30,17 @@ Rates = tuple[int, ...]
 """The part of its remaining budget that a user pays, in 2^-20, by the length of its longest run of candidates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """The public numbers of the next length before its vote.
+def growth(released: int, valid: int, expected: float) -> float:
+    """Return the assumed ratio of the shares of later lengths, from length to length.
 
-    Attributes:
+    Args:
         released: grams released at the length before.
         valid: valid candidates of the next length.
         expected: number of these candidates that are likely to be released.
     """
-
-    released: int
-    valid: int
-    expected: float
-
-    @property
-    def ratio(self) -> float:
-        """Return the assumed growth factor of the shares of later lengths, from length to length."""
-        if self.expected / self.valid < tuned.DENSE:
-            return tuned.FALL
-        return min(max(self.expected / self.released, tuned.FALL), tuned.RISE)
+    if expected / valid < tuned.DENSE:
+        return tuned.FALL
+    return min(max(expected / released, tuned.FALL), tuned.RISE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +65,24 @@ class Charges:
 
     def measurement(self, length: int) -> tuple[Charge, Self]:
         """Return the charge of the measurement before the vote on a length, and the charges that follow."""
-        share = self._share(length, None) * tuned.MEASUREMENT
+        share = self._share(length) * tuned.MEASUREMENT
         charges = IndividualFilter(self.cap)
         # Even shares are rounded down one by one: the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
         return charges.charge(charges.cost(share), 1.0), replace(self, left=self.left - share)
 
     def usual(self, length: int) -> float:
         """Return the mu^2 that the vote on a length costs if nothing is known of its outcome."""
-        return self._share(length, None) * self.cap
+        return self._share(length) * self.cap
 
-    def vote(self, length: int, outlook: Outlook | None) -> tuple[float, Rates | None, Self]:
-        """Return the mu^2 of the vote on a length, the rates that users pay, and the charges that follow."""
-        share = self._share(length, outlook)
-        rates = self._rates(length, tuned.FALL if outlook is None else outlook.ratio)
-        return share * self.cap, rates, replace(self, left=self.left - share)
+    def vote(self, length: int, ratio: float = tuned.FALL) -> tuple[float, Rates | None, Self]:
+        """Return the mu^2 of the vote on a length, the rates that users pay, and the charges that follow.
+
+        Args:
+            length: of the grams.
+            ratio: of the shares of later lengths, by `growth`; it matters only where tokens are few.
+        """
+        share = self._share(length, ratio)
+        return share * self.cap, self._rates(length, ratio), replace(self, left=self.left - share)
 
     def screening(self, length: int) -> float | None:
         """Return the mu^2 of the screening vote before the vote on a length, None where there is none."""
@@ -104,12 +99,12 @@ class Charges:
         charges = IndividualFilter(self.cap)
         return charges.charge(charges.cost(float(square) / self.cap), sensitivity, rates)
 
-    def _share(self, length: int, outlook: Outlook | None) -> float:
+    def _share(self, length: int, ratio: float = tuned.FALL) -> float:
         if not self.dense:
             return usual_charges(self.worths)[length - 2]
         if length == len(self.worths):
             return max(self.left, LEAST_LEFT)
-        return self.left * dense_share(self.worths[length - 1 :], tuned.FALL if outlook is None else outlook.ratio)
+        return self.left * dense_share(self.worths[length - 1 :], ratio)
 
     def _rates(self, length: int, ratio: float) -> Rates | None:
         if not self.dense and length < tuned.PACED_FROM:

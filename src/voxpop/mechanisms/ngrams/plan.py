@@ -16,10 +16,10 @@ from voxpop.mechanisms.ngrams.charges import (
     first_share,
 )
 from voxpop.mechanisms.rounds import adaptive
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
-from voxpop.privacy.budget import Budget, check_slack
+from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import DiscoveryPlan, sealed
@@ -132,10 +132,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
             return users_needed(vote, self.budget, probability, per_user)
         if isinstance(self.first, RoundPlan):
             return users_needed(self.first, self.budget, probability, per_user)
-        return self._rounds(self.first).users_needed(probability, per_user)
-
-    def _rounds(self, planned: AdaptiveRounds | Menu) -> PlannedRounds:
-        return self.words or planned
+        return (self.words or self.first).users_needed(probability, per_user)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.ngrams.releasing import release_ngrams
@@ -146,12 +143,10 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "delta_spent": self.delta,
+            **budget_numbers(self.budget, self.delta),
             "mu_squared_later": self.later,
             **self._first_row(),
-            "lengths": [self._length_row(each) for each in self.lengths],
+            "lengths": [asdict(each) | self._users(each.length) for each in self.lengths],
             "ran": [each.to_dict() for each in self.ran],
             "second_chance": None if self.second_chance is None else self.second_chance.to_dict(),
         }
@@ -160,13 +155,12 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         if isinstance(self.first, RoundPlan):
             return {"round_plans": []}
         menu = {"menu": self.first.to_dict()} if isinstance(self.first, Menu) else {}
-        rounds = self._rounds(self.first)
+        rounds = self.words or self.first
         chosen = None if isinstance(rounds, Menu) else rounds.shown.limit
-        return {"word_limit": chosen, **menu, "round_plans": adaptive.round_rows(rounds.shown)}
+        return {"word_limit": chosen, **menu, "round_plans": rounds.shown.rows()}
 
-    def _length_row(self, each: LengthPlan) -> dict[str, Any]:
-        users = {f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES}
-        return asdict(each) | users
+    def _users(self, length: int) -> dict[str, int | None]:
+        return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in PROBABILITIES}
 
 
 def without_slack(budget: Budget, slack: float) -> Budget:
@@ -194,7 +188,7 @@ def plan_ngrams(
     exact, share, novelty = without_slack(budget, slack), first_share(worths), NOVELTY
     if more:
         share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
-    first = planned_rounds(exact.epsilon, exact.delta, ngrams.limit, share=share, novelty=novelty)
+    first = planned_rounds(Terms(exact.epsilon, exact.delta, share, novelty), ngrams.limit)
     # It is fixed before any data is read. The histogram of a menu is paid from it.
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
@@ -211,7 +205,7 @@ def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
     for length in range(2, ngrams.max_length + 1):
         voting = ngrams.voting(length)
         measurement, charges = charges.measurement(length)
-        square, rates, charges = charges.vote(length, None)
+        square, rates, charges = charges.vote(length)
         setting, charge = voting.grid_and_charge(charges, square, rates, 1, CROWDED)
         low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
         voting.charged(setting, charge.sigma, high, charge.square)

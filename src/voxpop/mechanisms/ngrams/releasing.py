@@ -66,7 +66,7 @@ class Ballot:
         measurement_sigma: noise scale behind the forecast.
         round: grid, noise and usual threshold.
         charge: the charge of each user.
-        screened: whether a screening vote comes before it.
+        screening: mu^2 of the screening vote before it; None where there is none.
     """
 
     forecast: Forecast
@@ -74,7 +74,7 @@ class Ballot:
     measurement_sigma: float
     round: RoundPlan
     charge: Charge
-    screened: bool
+    screening: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from voxpop.mechanisms.ngrams.charges import (
     ALL_SO_FAR,
     NORM,
     LengthRun,
-    Outlook,
     SecondChanceRun,
     allowance,
+    growth,
     threshold_for,
 )
 from voxpop.mechanisms.ngrams.forecast import (
@@ -47,8 +47,8 @@ def schedule(state: State) -> Pass | None:
     if not state.grams:
         return _words(state)
     if state.ballot is not None:
-        screened = state.ballot.screened and state.joined is None
-        return _screening(state, state.ballot) if screened else _vote(state, state.ballot)
+        screening = None if state.joined is not None else state.ballot.screening
+        return _vote(state, state.ballot) if screening is None else _screening(state, state.ballot, screening)
     if state.second_chance is not None:
         return None
     if state.valid() is not None:
@@ -88,7 +88,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     most = min(valid.count, breadth_after(length - 1) * before)
     threshold = threshold_for(mechanism.eta, state.charges.usual(length) ** -0.5, before, most)
     expected = forecast.candidates(forecast.level_of(threshold)).count
-    square, rates, charges = state.charges.vote(length, Outlook(before, valid.count, expected))
+    square, rates, charges = state.charges.vote(length, growth(before, valid.count, expected))
     voting = mechanism.voting(length)
     setting, charge = voting.grid_and_charge(charges, square, rates, before, valid.count)
 
@@ -98,8 +98,8 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     # `least` is in sigma, the forecast in weight.
     likely = pruned(forecast, before, length - 1, state.least * charge.sigma, threshold_of)
     vote = voting.charged(setting, charge.sigma, threshold_of(likely.count), charge.square)
-    screened = charges.screening(length) is not None and valid.count > likely.count
-    return replace(state, charges=charges, ballot=Ballot(forecast, likely, sigma, vote, charge, screened))
+    screening = charges.screening(length) if valid.count > likely.count else None
+    return replace(state, charges=charges, ballot=Ballot(forecast, likely, sigma, vote, charge, screening))
 
 
 def _forecast(valid: Candidates, state: State) -> Forecast:
@@ -112,12 +112,10 @@ def _forecast(valid: Candidates, state: State) -> Forecast:
     return Forecast.of(valid, estimates, overlaps.capped[grams.suffix], overlaps.cell)
 
 
-def _screening(state: State, ballot: Ballot) -> Pass:
+def _screening(state: State, ballot: Ballot, square: float) -> Pass:
     """Screen the pruned valid candidates at a small charge; candidates that pass join the vote."""
     length, valid, likely = state.length, ballot.forecast.valid, ballot.likely
-    square, voting = state.charges.screening(length), state.plan.mechanism.voting(length)
-    if square is None:
-        raise InternalError("a screening vote has no charge")
+    voting = state.plan.mechanism.voting(length)
     # The expected number of pruned candidates without users that pass, for each gram released before.
     hits = tuned.FIRST_STANDING_OUT if length == 2 else tuned.STANDING_OUT
     chance = min(0.5, hits * state.before / (valid.count - likely.count))

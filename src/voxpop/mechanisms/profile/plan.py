@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.mechanisms.profile.constants import COUNTS, COVER, SINGLES, SPURIOUS
 from voxpop.mechanisms.rounds import adaptive
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, Terms
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.users_needed import users_needed_rows
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
@@ -107,7 +107,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
             "spurious": SPURIOUS if self.joining else 0.0,
             "mu_squared_of_counts": self.counting,
             "sigma_of_cover": self.cover_sigma,
-            "round_plans": adaptive.round_rows(shown),
+            "round_plans": shown.rows(),
             "users_needed": users_needed_rows(self.users_needed),
         }
 
@@ -130,7 +130,7 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
     columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
     share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
-    planned = planned_rounds(exact.epsilon, exact.delta, None, share=share)
+    planned = planned_rounds(Terms(exact.epsilon, exact.delta, share), None)
     joining = counting = cover_sigma = 0.0
     if share < 1.0:
         # The rest after the rounds and their histogram, rounded down.

@@ -41,7 +41,7 @@ from voxpop.privacy.cumulative import (
     novel_release,
     whole,
 )
-from voxpop.privacy.decisions import ReleaseDecisions
+from voxpop.privacy.decisions import ReleaseDecisions, Rule
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
@@ -53,9 +53,6 @@ from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine, PoolWalk, Weights
-    from voxpop.mechanisms.rounds.plan import RoundPlan
-    from voxpop.privacy.budget import Budget
-    from voxpop.privacy.decisions import Rule
 
 
 @final
@@ -90,7 +87,7 @@ class PlannedRounds(Protocol):
     def square(self) -> float:
         """The most mu^2 of the rounds."""
 
-    def chosen(self, pools: "PoolWalk", secret: "Secret") -> "AdaptiveRounds":
+    def chosen(self, pools: "PoolWalk", secret: Secret) -> "AdaptiveRounds":
         """Return the rounds that a release runs."""
 
     def pair(self, negligible: float = 0.0) -> tuple[float, float]:
@@ -132,7 +129,11 @@ class AdaptiveRounds:
     @property
     def threshold(self) -> float:
         """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
-        return usual_threshold(self)
+        score = self.score
+        # Weight w adds c_r w / sigma_r to the cumulative score in round r.
+        per_weight = sum(part / each.sigma for part, each in zip(score.parts, self.rounds, strict=True))
+        # The weight at which the mean of the cumulative score lies at the last threshold.
+        return float(score.thresholds[-1] * score.spreads[-1]) / per_weight
 
     @property
     def cutoff(self) -> float | None:
@@ -140,16 +141,22 @@ class AdaptiveRounds:
         return self.rounds[-1].cutoff
 
     @property
+    def mus(self) -> list[float]:
+        """The mu of every round in order: the sensitivity of the setting that runs, over its sigma."""
+        first = self.first_round.shares.sensitivity / self.first_round.scale
+        return [first, *(each.shares.sensitivity / each.sigma for each in self.rounds)]
+
+    @property
     def square(self) -> float:
         """All of mu^2, including the first round."""
-        return fsum(mu * mu for mu in mus_of(self.first_round, self.rounds))
+        return fsum(mu * mu for mu in self.mus)
 
     @property
     def shown(self) -> "AdaptiveRounds":
         """These rounds, as a menu has them."""
         return self
 
-    def chosen(self, pools: "PoolWalk", secret: "Secret") -> "AdaptiveRounds":
+    def chosen(self, pools: "PoolWalk", secret: Secret) -> "AdaptiveRounds":
         """Return these rounds: nothing is left to choose."""
         return self
 
@@ -163,7 +170,7 @@ class AdaptiveRounds:
             InternalError: a round would run with less noise than the cumulative score was charged for.
         """
         first, _ = self.first_round.pair()
-        mus = mus_of(self.first_round, self.rounds)
+        mus = self.mus
         if any(charged < runs for charged, runs in zip(self.score.mus, mus[1:], strict=True)):
             raise InternalError("a round would run with less noise than was charged for")
         if hypot(*(each.cell / each.sigma for each in self.rounds)) / 2 > self.score.margin:
@@ -181,45 +188,26 @@ class AdaptiveRounds:
         """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
         return adaptive_users_needed(self, probability, items)
 
-
-def mus_of(first_round: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float]:
-    """Return mu of every round in order: the sensitivity of the setting that runs, over its sigma."""
-    return [
-        first_round.shares.sensitivity / first_round.scale,
-        *(each.shares.sensitivity / each.sigma for each in later),
-    ]
-
-
-def usual_threshold(rounds: AdaptiveRounds) -> float:
-    """Return the weight in every later round at which an item that is not dropped is released with probability 1/2."""
-    score = rounds.score
-    # Weight w adds c_r w / sigma_r to the cumulative score in round r.
-    per_weight = sum(part / each.sigma for part, each in zip(score.parts, rounds.rounds, strict=True))
-    # The weight at which the mean of the cumulative score lies at the last threshold.
-    return float(score.thresholds[-1] * score.spreads[-1]) / per_weight
-
-
-def round_rows(rounds: AdaptiveRounds) -> list[dict[str, Any]]:
-    """Return the numbers of each round, ready for JSON."""
-    return [rounds.first_round.to_dict(), *(_round_row(rounds, number) for number in range(len(rounds.rounds)))]
-
-
-def _round_row(rounds: AdaptiveRounds, number: int) -> dict[str, Any]:
-    each, score = rounds.rounds[number], rounds.score
-    return {
-        "noise": "gaussian",
-        "scale": each.sigma,
-        "threshold": None,
-        "cutoff": each.cutoff,
-        "grid_bits": each.shares.setting.bits,
-        "part": score.parts[number],
-        "score_threshold": score.thresholds[number],
-        "drop_threshold": score.drop_thresholds[number] if number < len(score.drop_thresholds) else None,
-    }
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the numbers of each round, ready for JSON."""
+        score, rows = self.score, self.first_round.rows()
+        for number, each in enumerate(self.rounds):
+            row = {
+                "noise": "gaussian",
+                "scale": each.sigma,
+                "threshold": None,
+                "cutoff": each.cutoff,
+                "grid_bits": each.shares.setting.bits,
+                "part": score.parts[number],
+                "score_threshold": score.thresholds[number],
+                "drop_threshold": score.drop_thresholds[number] if number < len(score.drop_thresholds) else None,
+            }
+            rows.append(row)
+        return rows
 
 
 def round_table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return the same as the cells of a table, a head above them."""
+    """Return the numbers of `AdaptiveRounds.rows` as the cells of a table, a head above them."""
     first_round, *later = rows
     first = ["1", f"{first_round['scale']:.6g}", f"{first_round['threshold'] / first_round['scale']:.4g}", "-", "-"]
     cells = [["round", "sigma", "threshold", "drop below", "part"], first]
@@ -237,54 +225,60 @@ TOLERANCE = 0.004
 """Tolerance of the search for thresholds, in the logarithm of the probability that novel items may spend."""
 
 
-def plan_rounds(
-    epsilon: float,
-    delta: float,
-    limit: int,
-    pool: int,
-    schedule: Schedule,
-    *,
-    novelty: float = NOVELTY,
-    promise: MinUsersBound | None = None,
-    data_sets: int = 1,
-    share: float = 1.0,
-) -> AdaptiveRounds:
+@final
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The part of a budget that rounds may spend, and their promise.
+
+    Attributes:
+        epsilon: of the whole.
+        delta: of novelty and of all Gaussian noise together, slack left out.
+        share: the rounds' part of all mu^2; later releases have the rest.
+        novelty: share of delta for items that only one user holds.
+        data_sets: number of data sets that share the whole evenly, each with separate rounds.
+        promise: about items of few users, if there is one.
+    """
+
+    epsilon: float
+    delta: float
+    share: float = 1.0
+    novelty: float = NOVELTY
+    data_sets: int = 1
+    promise: MinUsersBound | None = None
+
+    @property
+    def target(self) -> float:
+        """The delta that a plan may spend: the error of doubles is subtracted."""
+        return self.delta * (1 - 1e-6) / ROUNDING
+
+    @property
+    def sigma(self) -> float:
+        """The noise at which one Gaussian release of sensitivity 1 costs what all rounds together may cost."""
+        return gaussian_sigma(self.epsilon, self.target * (1 - self.novelty)) * (1 + 2.0**-40)
+
+
+def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> AdaptiveRounds:
     """Compute the first round, the later rounds and the cumulative score.
 
     Args:
-        epsilon: of the whole.
-        delta: of novelty and of all Gaussian noise together, slack left out.
+        terms: what the rounds may spend.
         limit: most items of one user in a round.
         pool: most items of one user in all rounds after the first.
         schedule: how the rounds share the budget.
-        novelty: share of delta for items that only one user holds.
-        promise: about items of few users, if there is one.
-        data_sets: number of data sets that share the whole evenly, each with separate rounds.
-        share: these rounds' part of all mu^2; later releases have the rest.
     """
-    target, weighting_rule = spendable(delta), PolicyGaussian()
-    whole = whole_sigma(epsilon, target, novelty) * sqrt(data_sets / share)
+    target, promise, weighting_rule = terms.target, terms.promise, PolicyGaussian()
+    whole = terms.sigma * sqrt(terms.data_sets / terms.share)
     shares = (FIRST_SHARE, *schedule.shares)
     # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2; for a sensitivity of 1.
     first, *others = (whole * hypot(*shares) / each for each in shares)
-    novel = target / data_sets * novelty
+    novel = target / terms.data_sets * terms.novelty
     # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
-    cutoff = _rough_cutoff(max(first, *others), target / data_sets, len(others), promise)
+    cutoff = _rough_cutoff(max(first, *others), target / terms.data_sets, len(others), promise)
     rule = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
     first_round = _first_round(rule, first * rule.sensitivity, novel * FIRST_NOVELTY, len(others), promise)
     score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), promise)
     later = tuple(planned_round(rule, caps, number, sigma, promise) for number, sigma in enumerate(others))
     return AdaptiveRounds(limit, pool, first_round, later, score)
-
-
-def spendable(delta: float) -> float:
-    """Return the delta that a plan may spend: the error of doubles is subtracted."""
-    return delta * (1 - 1e-6) / ROUNDING
-
-
-def whole_sigma(epsilon: float, target: float, novelty: float) -> float:
-    """Return the noise at which one Gaussian release of sensitivity 1 costs what all rounds together may cost."""
-    return gaussian_sigma(epsilon, target * (1 - novelty)) * (1 + 2.0**-40)
 
 
 def total_delta(planned: PlannedRounds, budget: Budget, data_sets: int = 1, rest: float = 0.0) -> float:
@@ -332,7 +326,7 @@ def _first_round(
     """Return the first round, an ordinary one that releases novel items with this probability."""
     lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
     if promise is not None:
-        lowest = max(lowest, promise.threshold(shares, "gaussian", sigma, 1 + later))
+        lowest = max(lowest, promise.threshold(shares.largest, "gaussian", sigma, 1 + later))
     unit = shares.setting.unit
     threshold = (ceil(lowest * unit) + 1) / unit
     cutoff = threshold + ALPHA * sigma
@@ -354,7 +348,7 @@ def planned_round(
     capped = CappedDescent(shares.setting, caps, number)
     threshold = USUAL_THRESHOLD * sigma
     if promise is not None:
-        threshold = max(threshold, promise.threshold(capped, "gaussian", sigma, 1 + len(caps.weights[0])))
+        threshold = max(threshold, promise.threshold(capped.largest, "gaussian", sigma, 1 + len(caps.weights[0])))
     threshold, sigma = threshold * capped.sensitivity, sigma * capped.sensitivity
     bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + ALPHA * sigma)
     # A power of two of at most sigma / 1024, but no finer than the grid of weights.
@@ -421,14 +415,14 @@ def _caps(
 
 
 def run_round(
-    round_plan: "RoundPlan", budget: "Budget", corpus: "Engine", secret: Secret, pass_name: str
+    round_plan: RoundPlan, budget: Budget, corpus: "Engine", secret: Secret, pass_name: str
 ) -> pa.LargeStringArray:
     """Return the items that one round releases, in order of bytes; only items of bounded sets are candidates."""
     histogram = corpus.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, pass_name)
     return histogram.texts(chosen(round_plan.rule(budget), histogram, secret, pass_name))
 
 
-def chosen(rule: "Rule", histogram: "Weights", secret: Secret, pass_name: str) -> Int64s:
+def chosen(rule: Rule, histogram: "Weights", secret: Secret, pass_name: str) -> Int64s:
     """Return the ids that a rule releases, rising: one draw per id and pass.
 
     Args:
@@ -445,7 +439,7 @@ POOL = "pool/length 1"
 
 
 def released_in_rounds(
-    planned: PlannedRounds, budget: "Budget", corpus: "Engine", secret: "Secret"
+    planned: PlannedRounds, budget: Budget, corpus: "Engine", secret: Secret
 ) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
     """Return the items that each round releases, in order of bytes, and the rounds that ran.
 
@@ -469,7 +463,7 @@ def released_in_rounds(
 
 
 def score_step(
-    rounds: Sequence[AdaptiveRound], rules: CumulativeScore, number: int, secret: "Secret", pass_name: str
+    rounds: Sequence[AdaptiveRound], rules: CumulativeScore, number: int, secret: Secret, pass_name: str
 ) -> ScoreStep:
     """Return the outcome of a round from weights."""
     each = rounds[number]

@@ -8,13 +8,13 @@ that noise without weight releases (docs/privacy/profile.md, "Joint values").
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fsum, hypot, log, nextafter, sqrt
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import WORDS
+from voxpop.engine.contract import WORDS, Engine
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, RELEASED, Bools
 from voxpop.kernels.threads import in_order
@@ -24,11 +24,8 @@ from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.cumulative import Caps, CumulativeScore, novel_release, whole
 from voxpop.privacy.numerics import falling_to
+from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import array_of, text_buffers
-
-if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine
-    from voxpop.privacy.secret import Secret
 
 CLOSEST = 1.0
 """Least distance of a drop threshold below the threshold of its round, in standard deviations."""
@@ -96,7 +93,7 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
 
 
 def released_candidates(
-    rounds: KnownRounds, corpus: "Engine", candidates: Iterator[pa.LargeStringArray], secret: "Secret"
+    rounds: KnownRounds, corpus: Engine, candidates: Iterator[pa.LargeStringArray], secret: Secret
 ) -> pa.LargeStringArray:
     """Return the released candidates, distinct, in no order.
 
@@ -122,7 +119,7 @@ def _pass_name(number: int) -> str:
     return f"round {number + 1}/candidates"
 
 
-def _released_by_noise(rounds: KnownRounds, candidates: pa.LargeStringArray, secret: "Secret") -> Bools:
+def _released_by_noise(rounds: KnownRounds, candidates: pa.LargeStringArray, secret: Secret) -> Bools:
     """Return the candidates that noise without weight releases: the same noise that the engine adds."""
     names = secret.text_draws(WORDS, *text_buffers(candidates))
     score, left = np.zeros(len(candidates)), np.arange(len(candidates))

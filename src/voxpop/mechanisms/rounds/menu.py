@@ -5,27 +5,22 @@ this limit run. The guarantee follows from caps that hold for every limit (docs/
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.rounds.adaptive import (
-    NEGLIGIBLE,
-    AdaptiveRounds,
-    plan_rounds,
-    spendable,
-    whole_sigma,
-)
-from voxpop.mechanisms.rounds.plan import NOVELTY, ROUNDS, pool_for, rounds_slack, schedule_for
-from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise, ever_released_with_few
+from voxpop.mechanisms.rounds.adaptive import NEGLIGIBLE, AdaptiveRounds, Terms, plan_rounds
+from voxpop.mechanisms.rounds.plan import ROUNDS, pool_for, schedule_for
+from voxpop.mechanisms.rounds.users_needed import check_promise, ever_released_with_few
 from voxpop.privacy.decisions import CellNoise
+from voxpop.privacy.numerics import draw_slack, walk_slack
+from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import PoolWalk
-    from voxpop.privacy.secret import Secret
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
 """The menu: 100, 200, 400, ..., 102,400."""
@@ -63,23 +58,13 @@ class Menu:
         sigma: standard deviation of the noise on the number of users in a class.
         square: the most mu^2 of the rounds of any limit.
         novel: the largest probability that the rounds of any limit release a novel item.
-        epsilon: of the whole.
-        delta: of the whole, slack left out.
-        share: part of all mu^2 for the rounds.
-        novelty: share of delta for novel items.
-        data_sets: number of data sets that share the whole, each with a separate choice.
-        promise: about items of few users; None without one.
+        terms: what the rounds may spend; each data set has a separate choice.
     """
 
     sigma: float
     square: float
     novel: float
-    epsilon: float
-    delta: float
-    share: float
-    novelty: float
-    data_sets: int
-    promise: MinUsersBound | None
+    terms: Terms
 
     def entry(self, limit: int) -> AdaptiveRounds:
         """Return the rounds of one limit.
@@ -89,11 +74,11 @@ class Menu:
         """
         return _entry(self, limit)
 
-    def chosen(self, pools: "PoolWalk", secret: "Secret") -> AdaptiveRounds:
+    def chosen(self, pools: "PoolWalk", secret: Secret) -> AdaptiveRounds:
         """Return the rounds of the limit that the noisy histogram selects."""
         return self.entry(self.limit_for(self.counted(pools, secret)))
 
-    def counted(self, pools: "PoolWalk", secret: "Secret") -> Int64s:
+    def counted(self, pools: "PoolWalk", secret: Secret) -> Int64s:
         """Return the noisy number of users in each class, in whole users."""
         # Noise on every class, with users or without.
         return pools.sizes(EDGES).measured(CellNoise(self.sigma, 1, 1, secret, PURPOSE), len(TYPICAL))
@@ -131,60 +116,40 @@ class Menu:
         return {"limits": list(LIMITS), "edges": list(EDGES), "sigma": self.sigma, "mu_squared": self.square}
 
 
-def planned_rounds(
-    epsilon: float,
-    delta: float,
-    limit: int | None,
-    *,
-    share: float = 1.0,
-    novelty: float = NOVELTY,
-    data_sets: int = 1,
-    promise: MinUsersBound | None = None,
-) -> AdaptiveRounds | Menu:
+def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     """Plan the rounds of a limit; without a limit, compute the noise of the histogram and the caps of the menu.
 
     Args:
-        epsilon: of the whole.
-        delta: of novelty and of all Gaussian noise together, slack left out.
+        terms: what the rounds may spend. The histogram is paid from what they leave to later releases; without later
+            releases it is paid from their share.
         limit: most items of one user in a round; None for a private choice.
-        share: the rounds' part of all mu^2. Later releases have the rest, from which the histogram is paid; without
-            later releases it is paid from this part.
-        novelty: share of delta for novel items.
-        data_sets: number of data sets that share the whole evenly.
-        promise: about items of few users, if there is one.
     """
     if limit is not None:
-        return _rounds(epsilon, delta, limit, share, novelty, data_sets, promise)
-    share, target = min(share, 1.0 - SHARE), spendable(delta)
-    whole = whole_sigma(epsilon, target, novelty) * sqrt(data_sets)
+        return _rounds(terms, limit)
+    terms = replace(terms, share=min(terms.share, 1.0 - SHARE))
+    whole = terms.sigma * sqrt(terms.data_sets)
     return Menu(
         sigma=whole / sqrt(SHARE),
-        square=share / whole**2 * MARGIN,
-        novel=target * novelty / data_sets * MARGIN,
-        epsilon=epsilon,
-        delta=delta,
-        share=share,
-        novelty=novelty,
-        data_sets=data_sets,
-        promise=promise,
+        square=terms.share / whole**2 * MARGIN,
+        novel=terms.target * terms.novelty / terms.data_sets * MARGIN,
+        terms=terms,
     )
 
 
 def planned_slack(epsilon: float, limit: int | None) -> float:
-    """Return the cost of finite arithmetic: of the rounds, and without a limit also of the histogram."""
-    if limit is None:
-        # Pools are never larger than limits of the menu, so the cost is that of any of them.
-        return max(_slack(epsilon, each, 1) for each in LIMITS)
-    return _slack(epsilon, limit, 0)
+    """Return the cost of finite arithmetic: of decisions, and of draws from pools that are larger than the limit.
 
-
-def _slack(epsilon: float, limit: int, histograms: int) -> float:
-    return rounds_slack(epsilon, histograms + ROUNDS, limit, pool_for(limit))
+    Without a limit, the histogram is one more pass, and the cost is that of the most expensive limit.
+    """
+    passes, limits = (ROUNDS + 1, LIMITS) if limit is None else (ROUNDS, (limit,))
+    pools = [(each, pool_for(each)) for each in limits]
+    draws = max(draw_slack(pool, passes) if pool > each else 0.0 for each, pool in pools)
+    return walk_slack(epsilon, 1 + passes) + draws
 
 
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
-    rounds = _rounds(menu.epsilon, menu.delta, limit, menu.share, menu.novelty, menu.data_sets, menu.promise)
+    rounds = _rounds(menu.terms, limit)
     novel, _ = rounds.pair(NEGLIGIBLE * menu.novel)
     # Both are computed from the rounds as they will run.
     if not (novel <= menu.novel and rounds.square <= menu.square):
@@ -192,30 +157,12 @@ def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
     return rounds
 
 
-def _rounds(
-    epsilon: float,
-    delta: float,
-    limit: int,
-    share: float,
-    novelty: float,
-    data_sets: int,
-    promise: MinUsersBound | None,
-) -> AdaptiveRounds:
-    """Return the rounds of one limit; arguments as in `planned_rounds`."""
-    mu = sqrt(share / data_sets) / whole_sigma(epsilon, spendable(delta), novelty)
-    rounds = plan_rounds(
-        epsilon,
-        delta,
-        limit,
-        pool_for(limit),
-        schedule_for(limit, mu),
-        novelty=novelty,
-        promise=promise,
-        data_sets=data_sets,
-        share=share,
-    )
-    if promise is not None:
-        check_promise(promise, ever_released_with_few(promise, rounds.first_round, rounds.score))
+def _rounds(terms: Terms, limit: int) -> AdaptiveRounds:
+    """Return the rounds of one limit."""
+    mu = sqrt(terms.share / terms.data_sets) / terms.sigma
+    rounds = plan_rounds(terms, limit, pool_for(limit), schedule_for(limit, mu))
+    if terms.promise is not None:
+        check_promise(terms.promise, ever_released_with_few(terms.promise, rounds.first_round, rounds.score))
     return rounds
 
 

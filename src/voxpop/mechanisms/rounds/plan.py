@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 import numpy as np
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.kernels.arrays import Floats
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, total_delta
-from voxpop.privacy.numerics import draw_slack, optimal_delta, walk_slack
+from voxpop.privacy.numerics import optimal_delta
 
 if TYPE_CHECKING:
     from voxpop.privacy.decisions import Rule
@@ -68,15 +67,16 @@ class RoundPlan:
         novel = release_probability(shares.novelty, "gaussian", self.scale, self.threshold, shares.sensitivity)
         return novel, shares.sensitivity / self.scale
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers of this round."""
-        return {
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the numbers of this round, as plans of several rounds have them, ready for JSON."""
+        row = {
             "noise": self.noise,
             "scale": self.scale,
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "grid_bits": self.shares.setting.bits,
         }
+        return [row]
 
 
 # A plan chooses a grid, charges for the sensitivity on it, and computes noise and cutoff afterwards, from which another
@@ -167,56 +167,16 @@ class Schedule:
     drop_thresholds: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """Seven tuned steps, from which a schedule for any number of rounds is interpolated.
+SHARES: Final = (1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2)
+"""Shares in mu of seven tuned steps, from which a schedule for any number of rounds is interpolated."""
+POWER: Final = 0.8
+"""A round's part in the cumulative score is its mu, times the share of its step to this power."""
+STEP_FALL: Final = 0.18
+"""Decrease of the threshold over one step."""
+DROP_THRESHOLDS: Final = (-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
+"""Cumulative score below which items are dropped at the end of each step but the last.
 
-    Attributes:
-        shares: of the steps, in mu.
-        power: a round's part in the cumulative score is its mu, times the share of its step to this power.
-        fall: decrease of the threshold over one step.
-        drop_thresholds: cumulative score below which items are dropped at the end of each step but the last.
-    """
-
-    shares: tuple[float, ...]
-    power: float
-    fall: float
-    drop_thresholds: tuple[float, ...]
-
-    def schedule(self, rounds: int, relief: float = 0.0) -> Schedule:
-        """Return the schedule of this number of rounds, spaced evenly over the steps.
-
-        Args:
-            rounds: number of rounds after the first.
-            relief: reduction of the first drop threshold; later ones are reduced less.
-        """
-        steps = len(self.shares)
-        # Where rounds begin and end on the course, in steps.
-        ends = np.linspace(0.0, steps, rounds + 1)
-        # mu^2 adds up: shares are differences of its running sum, then roots.
-        budget = np.interp(ends, np.arange(steps + 1), np.append(0.0, np.cumsum(np.square(self.shares))))
-        shares = np.sqrt(np.diff(budget))
-        # The course's share at the middle of each round.
-        local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, self.shares)
-        drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, self.drop_thresholds)
-        # In full at the first drop threshold, not at all at the last.
-        drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
-        return Schedule(
-            shares=_numbers(shares),
-            parts=_numbers(shares * local**self.power),
-            falls=_numbers(self.fall * (steps - ends[1:])),
-            drop_thresholds=_numbers(drop_thresholds),
-        )
-
-
-def _numbers(values: Floats) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
-
-
-COURSE: Final = Course(
-    shares=(1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2), power=0.8, fall=0.18, drop_thresholds=(-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
-)
-"""Shares and drop thresholds were found by random search on reddit_posts and ubuntu_irc alike; what is best for one is
+Shares and drop thresholds were found by random search on reddit_posts and ubuntu_irc alike; what is best for one is
 within one percent of the best for the other. A further search over nine of the numbers found 0.1 percent, which is
 noise. Of 19,179 and 1,626 words at (1, 1e-5) and 14 rounds: thresholds that fall by 0.1 a step 19,155 and 1,631, parts
 by the share itself instead of its power 0.8 19,179 and 1,629 (docs/design/0010-adaptive.md, as all that follows)."""
@@ -246,17 +206,38 @@ LEAST_POOL: Final = 100
 the same of posts."""
 
 
+def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
+    """Return the schedule of a number of rounds, spaced evenly over the tuned steps.
+
+    Args:
+        rounds: number of rounds after the first.
+        relief: reduction of the first drop threshold; later ones are reduced less.
+    """
+    steps = len(SHARES)
+    # Where rounds begin and end, in steps.
+    ends = np.linspace(0.0, steps, rounds + 1)
+    # mu^2 adds up: shares are differences of its running sum, then roots.
+    budget = np.interp(ends, np.arange(steps + 1), np.append(0.0, np.cumsum(np.square(SHARES))))
+    shares = np.sqrt(np.diff(budget))
+    # The share of the steps at the middle of each round.
+    local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, SHARES)
+    drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, DROP_THRESHOLDS)
+    # In full at the first drop threshold, not at all at the last.
+    drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
+    return Schedule(
+        shares=tuple(shares.tolist()),
+        parts=tuple((shares * local**POWER).tolist()),
+        falls=tuple((STEP_FALL * (steps - ends[1:])).tolist()),
+        drop_thresholds=tuple(drop_thresholds.tolist()),
+    )
+
+
 def schedule_for(limit: int, mu: float) -> Schedule:
     """Return the schedule for a limit and the mu of all rounds."""
     least, per_mu, most = RELIEF
-    return COURSE.schedule(ROUNDS, min(least + per_mu * mu, most) * min(1.0, LOW_LIMIT / limit))
+    return schedule_of(ROUNDS, min(least + per_mu * mu, most) * min(1.0, LOW_LIMIT / limit))
 
 
 def pool_for(limit: int) -> int:
     """Return the most items of a user in all rounds after the first: a public constant, never below the limit."""
     return max(limit, LEAST_POOL)
-
-
-def rounds_slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
-    """Return the cost of finite arithmetic: of decisions, and of draws from a pool that is larger than the limit."""
-    return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)

@@ -6,11 +6,11 @@ For any data, `few` users give an item at most `few` times the weight that one u
 that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 from scipy.special import ndtr
@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Floats
 from voxpop.mechanisms.rounds.capped import spare
-from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD
+from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD, RoundPlan
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
@@ -26,7 +26,6 @@ from voxpop.privacy.numerics import least_whole
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-    from voxpop.mechanisms.rounds.plan import RoundPlan
     from voxpop.privacy.decisions import Rule
 
 
@@ -48,27 +47,23 @@ def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]
     ]
 
 
-def users_needed(round_plan: "RoundPlan", budget: Budget, probability: float, items: int) -> int | None:
+def users_needed(round_plan: RoundPlan, budget: Budget, probability: float, items: int) -> int | None:
     """Return the least number of holders who reach the probability, or None; see `UnionPlan.users_needed`."""
     rule = round_plan.rule(budget)
 
     def reached(users: int) -> bool:
-        return _release_probability(round_plan, rule, users, items) >= probability
+        return _probabilities(round_plan, rule, users, items)[0] >= probability
 
     return least_whole(reached, 0, 1, MOST_USERS)
 
 
-def missing(round_plan: "RoundPlan", budget: Budget, items: int) -> float:
+def missing(round_plan: RoundPlan, budget: Budget, items: int) -> float:
     """Return the probability that an item of ten times the users needed is not released; see `UnionPlan.missing`."""
     users = users_needed(round_plan, budget, 0.5, items)
     return 1.0 if users is None else _probabilities(round_plan, round_plan.rule(budget), COMMON * users, items)[1]
 
 
-def _release_probability(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> float:
-    return _probabilities(round_plan, rule, users, items)[0]
-
-
-def _probabilities(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> tuple[float, float]:
+def _probabilities(round_plan: RoundPlan, rule: "Rule", users: int, items: int) -> tuple[float, float]:
     """Average the probabilities of release and of no release over the number of users who choose the item."""
     setting = round_plan.shares.setting
     share = round_plan.shares.weighting_rule.share(min(items, setting.limit), setting)
@@ -199,14 +194,6 @@ UP: Final = 1 + 1e-9
 """More than the relative error of the doubles that weights and quantiles are computed in."""
 
 
-class Largest(Protocol):
-    """A weighting that bounds what one user gives one item."""
-
-    @property
-    def largest(self) -> float:
-        """The largest weight that one user gives one item."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class MinUsersBound:
@@ -225,38 +212,32 @@ class MinUsersBound:
         """The most users who are too few."""
         return self.users - 1
 
-    def weight(self, shares: "Largest") -> float:
-        """Return the most weight that too few users give one item in one round."""
+    def weight(self, largest: float) -> float:
+        """Return the most weight that too few users give one item in one round, each at most `largest`."""
         # (n - 1) w_max, for any data of the others: no user gives an item more than w_max (docs/privacy/at-least.md,
         # "Proof").
-        return self.few * shares.largest * UP
+        return self.few * largest * UP
 
     def deviations(self, noise: Noise, rounds: int) -> float:
         """Return the quantile of noise of scale 1 for one of several even parts of beta, rounded up."""
         # t with P(N >= t) = beta / rounds: a union bound over rounds.
         return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * UP + 1e-9
 
-    def threshold(self, shares: "Largest", noise: Noise, scale: float, rounds: int) -> float:
+    def threshold(self, largest: float, noise: Noise, scale: float, rounds: int) -> float:
         """Return the threshold that too few users reach in one of several rounds with an even part of beta."""
-        return self.weight(shares) + scale * self.deviations(noise, rounds)
+        return self.weight(largest) + scale * self.deviations(noise, rounds)
 
-    def reached(self, shares: "Largest", noise: str, scale: float, threshold: float) -> float:
-        """Bound the probability that too few users reach a threshold in one round.
+    def reached(self, only: RoundPlan) -> float:
+        """Bound the probability that too few users reach the threshold of a round.
 
         Raises:
-            InternalError: if a round has no threshold.
+            InternalError: if the round has no threshold.
         """
-        if noise not in ("gaussian", "laplace"):
+        if only.noise == "optimal":
             raise InternalError("a promise about items of few users was asked of a round without a threshold")
         # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
-        distance = np.array([(threshold - self.weight(shares)) / scale])
-        return float(-np.expm1(log_below("laplace" if noise == "laplace" else "gaussian", distance))[0]) * UP
-
-
-def released_with_few(users_bound: MinUsersBound, rounds: Sequence["RoundPlan"]) -> float:
-    """Bound the probability that an item of too few users is released in any of some rounds."""
-    # A union bound over the rounds.
-    return sum(users_bound.reached(each.shares, each.noise, each.scale, each.threshold) for each in rounds)
+        distance = np.array([(only.threshold - self.weight(only.shares.largest)) / only.scale])
+        return float(-np.expm1(log_below(only.noise, distance))[0]) * UP
 
 
 def check_promise(users_bound: MinUsersBound, chance: float) -> None:
@@ -296,16 +277,12 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
     rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, score.thresholds[-1]))
     seen = np.cumsum(np.multiply(score.parts, score.mus)) / score.spreads
     drop_thresholds = np.minimum(score.drop_thresholds + rise * (seen / seen[-1])[:-1], thresholds[:-1] - NEAREST)
-    return replace(score, thresholds=_numbers(thresholds), drop_thresholds=_numbers(drop_thresholds))
+    return replace(score, thresholds=tuple(thresholds.tolist()), drop_thresholds=tuple(drop_thresholds.tolist()))
 
 
-def ever_released_with_few(users_bound: MinUsersBound, first_round: "RoundPlan", score: CumulativeScore) -> float:
+def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:
     """Bound the probability that an item of too few users is released in any round."""
-    first = users_bound.reached(first_round.shares, "gaussian", first_round.scale, first_round.threshold)
+    first = users_bound.reached(first_round)
     # Distance of the mean below each threshold, in standard deviations; margin is the error of doubles.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * UP
-
-
-def _numbers(values: Floats) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)

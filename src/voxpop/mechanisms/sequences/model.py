@@ -65,7 +65,7 @@ class SequenceModel(Result):
     @property
     def sequences(self) -> float:
         """The number of users with a sequence, estimated from the noisy counts."""
-        return self._sampler.sequences
+        return self._sampler.fit.sequences
 
     def to_polars(self) -> "pl.DataFrame":
         """Return the released counts.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned, sealed, with_record
@@ -121,15 +122,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         """Number of occurrences from which a symbol is a separate context; None before the alphabet is found."""
         if self.alphabet is None:
             return None
-        from voxpop.mechanisms.sequences.releasing import least_total
-
         paths, root = self._root()
         return float(least_total(paths.limits, float(paths.left(root)), 0))
 
     def _root(self) -> tuple[PathBudget, int]:
         """Return the accounts of the smallest share of the root."""
-        from voxpop.mechanisms.sequences.releasing import part_after_statistics
-
         paths = PathBudget(self._limits(len(self.alphabet or ())))
         spent = paths.spend(0, 1 - part_after_statistics(paths.limits.epsilon, 0))
         return paths, paths.spend(spent, PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
@@ -137,7 +134,6 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     def _run(self, data: "Corpus", seed: int | None) -> "SequenceModel":
         from voxpop.engine.contract import check_engine, check_ordered
         from voxpop.mechanisms.sequences.model import SequenceModel
-        from voxpop.mechanisms.sequences.releasing import split_contexts
 
         engine = check_engine(data)
         check_ordered(engine)
@@ -153,8 +149,6 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         budgets = {}
         if self.finding is not None:
             budgets = {"epsilon_to_find": self.finding.epsilon, "epsilon_to_count": self.counting.epsilon}
-        from voxpop.mechanisms.sequences.releasing import part_of_lengths
-
         limits = self._limits(0)
         return {
             **self.mechanism.to_dict(),

@@ -20,20 +20,7 @@ import numpy as np
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_variety, draw_contexts, fit_ends
-from voxpop.mechanisms.sequences.constants import (
-    BISECTIONS,
-    CLASS_GROWTH,
-    FIRST_SYMBOLS,
-    FITTED,
-    LEAST_NOVELTY,
-    MOST_REPEATS,
-    MOST_STEPS,
-    NEVER,
-    ROUNDS_OF_COPIES,
-    UNSURE_OF_REPEATED,
-    UNSURE_OF_STEPS,
-    USUAL_DISTINCT,
-)
+from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.mechanisms.sequences.context_tree import EDGES, LEAST, ContextTree, Smoothed, estimated, laplace, uniforms
 from voxpop.privacy.secret import Secret, Source
 
@@ -56,7 +43,7 @@ class Profile:
 
 def symbols_counted(max_length: int, numbers: int) -> int:
     """Return among how many first symbols of a sequence the one or two numbers of a profile are counted."""
-    return max_length if numbers == 1 else min(max_length, FIRST_SYMBOLS)
+    return max_length if numbers == 1 else min(max_length, tuned.FIRST_SYMBOLS)
 
 
 def steps_of(lengths: Int64s, max_length: int) -> float:
@@ -90,7 +77,7 @@ def length_classes(max_length: int) -> Int64s:
     """Return the shortest length of each class; sequences of `max_length` are the last class."""
     first = [1]
     while first[-1] < max_length:
-        first.append(min(max(first[-1] + 1, int(first[-1] * CLASS_GROWTH)), max_length))
+        first.append(min(max(first[-1] + 1, int(first[-1] * tuned.CLASS_GROWTH)), max_length))
     return np.array(first)
 
 
@@ -125,13 +112,13 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
         The numbers that draws use.
     """
     most, width = tree.max_length, tree.width
-    size = max(min(FITTED if bootstrap is None else FITTED // 8, MOST_STEPS // most), 100)
+    size = max(min(tuned.FITTED if bootstrap is None else tuned.FITTED // 8, tuned.MOST_STEPS // most), 100)
     numbers = np.arange(size, dtype=np.uint64)
     seeds = Secret.from_seed(0).draws("sequences/fitting", numbers, 0)[:, 0]
     given = width, sums.ravel(), (tree.child, tree.others)
     ends = np.append(0.0, np.ones(most - 1))
     # (most + 1): the shares of lengths that the contexts imply, and by class.
-    shares = fit_ends(seeds.copy(), *given, (NEVER, 0.0), np.full(most, -1.0), ends)
+    shares = fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), np.full(most, -1.0), ends)
     first = length_classes(most)
     model = np.maximum(np.add.reduceat(shares, first), LEAST)
     drawn = None if bootstrap is None else uniforms(bootstrap, "settling/lengths", first.size)
@@ -145,20 +132,20 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     # By length: the share that ends of those who get there.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
     wanted[0] = -1.0
-    fit_ends(seeds.copy(), *given, (NEVER, 0.0), wanted, ends)
+    fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), wanted, ends)
     size = profile.variety.size
     counted = symbols_counted(most, size)
     variety = partial(_mean_variety, seeds, given, ends, counted)
     moved = np.zeros(size) if bootstrap is None else profile.scales[1] * laplace(bootstrap, "settling/distinct", size)
     steps = float(goal @ np.minimum(np.arange(most + 1), counted)) - 1.0
-    aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(NEVER, 0.0), steps)
-    novelty, repeats = NEVER, 0.0
+    aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(tuned.NEVER, 0.0), steps)
+    novelty, repeats = tuned.NEVER, 0.0
     # In turn, as each depends on the other. Longer contexts determine how often a symbol is repeated.
-    for _ in range(ROUNDS_OF_COPIES if size == 2 else 1):
+    for _ in range(tuned.ROUNDS_OF_COPIES if size == 2 else 1):
         if size == 2:
-            repeats = _fitted_repeats(partial(_repeated, variety, novelty), float(aims[1]))
-        novelty = _fitted_novelty(partial(_distinct, variety, repeats), float(aims[0]), LEAST_NOVELTY[size - 1])
-    if (novelty, repeats) != (NEVER, 0.0):
+            repeats = _fitted_repeats(variety, novelty, float(aims[1]))
+        novelty = _fitted_novelty(variety, repeats, float(aims[0]), tuned.LEAST_NOVELTY[size - 1])
+    if (novelty, repeats) != (tuned.NEVER, 0.0):
         fit_ends(seeds.copy(), *given, (novelty, repeats), wanted, ends)
     return Fitted(ends, novelty, repeats, number)
 
@@ -172,38 +159,35 @@ def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats
         plain: float64 (2), those of a chain of contexts.
         steps: symbols after the first that are counted.
     """
-    share, spread = USUAL_DISTINCT
-    usual, doubt = plain * [share, 1.0], np.array([spread * plain[0], UNSURE_OF_REPEATED * steps])
+    share, spread = tuned.USUAL_DISTINCT
+    usual, doubt = plain * [share, 1.0], np.array([spread * plain[0], tuned.UNSURE_OF_REPEATED * steps])
     noise, spreads = 2.0 * scale**2, doubt[: released.size] ** 2
     found: Floats = (released * spreads + usual[: released.size] * noise) / (spreads + noise)
     return found
 
 
-def _fitted_repeats(repeated: Callable[[float], float], aim: float) -> float:
-    return 0.0 if repeated(0.0) >= aim else _crossing(repeated, aim, 0.0, MOST_REPEATS)
+def _fitted_repeats(variety: Callable[[float, float], Floats], novelty: float, aim: float) -> float:
+    def repeated(repeats: float) -> float:
+        return float(variety(novelty, repeats)[1])
+
+    return 0.0 if repeated(0.0) >= aim else _crossing(repeated, aim, 0.0, tuned.MOST_REPEATS)
 
 
-def _fitted_novelty(distinct: Callable[[float], float], aim: float, least: float) -> float:
-    if distinct(NEVER) <= aim:
-        return NEVER
-    low, high = float(np.log(least)), float(np.log(NEVER))
-    return float(np.exp(_crossing(lambda each: distinct(float(np.exp(each))), aim, low, high)))
+def _fitted_novelty(variety: Callable[[float, float], Floats], repeats: float, aim: float, least: float) -> float:
+    def distinct(log_novelty: float) -> float:
+        return float(variety(float(np.exp(log_novelty)), repeats)[0])
+
+    if variety(tuned.NEVER, repeats)[0] <= aim:
+        return tuned.NEVER
+    return float(np.exp(_crossing(distinct, aim, float(np.log(least)), float(np.log(tuned.NEVER)))))
 
 
 def _crossing(mean: Callable[[float], float], aim: float, low: float, high: float) -> float:
     """Return where a rising mean reaches the aim, by bisection."""
-    for _ in range(BISECTIONS):
+    for _ in range(tuned.BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if mean(middle) < aim else (low, middle)
     return (low + high) / 2
-
-
-def _repeated(variety: Callable[[float, float], Floats], novelty: float, repeats: float) -> float:
-    return float(variety(novelty, repeats)[1])
-
-
-def _distinct(variety: Callable[[float, float], Floats], repeats: float, novelty: float) -> float:
-    return float(variety(novelty, repeats)[0])
 
 
 def _mean_variety(
@@ -235,7 +219,7 @@ def _number_of_sequences(tree: ContextTree, profile: Profile, smoothed: Smoothed
     estimates = [
         (float(profile.lengths.sum()), 2.0 * profile.lengths.size * profile.scales[0] ** 2),
         # All steps are in the root's counts, and once in the leaves; and the steps of a sequence have an error.
-        (by_steps, min(noise[0], noise[leaves].sum()) / steps**2 + (UNSURE_OF_STEPS * by_steps) ** 2),
+        (by_steps, min(noise[0], noise[leaves].sum()) / steps**2 + (tuned.UNSURE_OF_STEPS * by_steps) ** 2),
     ]
     node = int(tree.child[tree.width - 1])
     if node >= 0:

@@ -56,16 +56,6 @@ class ContextSampler:
         sums /= sums[:, -1:]
         return ContextSampler(tree, smoothed, sums, fitted(tree, profile, smoothed, sums, bootstrap))
 
-    @property
-    def max_length(self) -> int:
-        """Most symbols of a sequence."""
-        return self.tree.max_length
-
-    @property
-    def sequences(self) -> float:
-        """Estimated number of sequences."""
-        return self.fit.sequences
-
     def draw(self, seeds: Uint64s) -> Sessions:
         """Draw one sequence per seed: a function of all seeds and the probabilities."""
         return draw_sessions(self.tree, self.sums, self.fit, seeds)
@@ -73,7 +63,7 @@ class ContextSampler:
     def chances(self, prefix: list[int]) -> Floats:
         """Return the chance of each symbol, and of the end, to follow a prefix of a sequence."""
         width = self.tree.width
-        if len(prefix) >= self.max_length:
+        if len(prefix) >= self.tree.max_length:
             # After max_length symbols only the end follows.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         length = len(prefix)
@@ -94,7 +84,7 @@ class ContextSampler:
 
     def probability(self, sequence: list[int]) -> float:
         """Return the probability that a draw is this sequence; -1 is a symbol outside the alphabet."""
-        if not sequence or -1 in sequence or len(sequence) > self.max_length:
+        if not sequence or -1 in sequence or len(sequence) > self.tree.max_length:
             return 0.0
         # The probabilities of each symbol after those before it, and of the end (the last column) after all.
         steps = enumerate([*sequence, -1])
@@ -196,7 +186,7 @@ def last_symbols(sampler: ContextSampler, sessions: Sessions) -> Floats:
 
 def lengths(sampler: ContextSampler, sessions: Sessions) -> Floats:
     """Return the share of sessions of each length from 1 to the maximum."""
-    return np.bincount(sessions.sizes, minlength=sampler.max_length + 1)[1:] / sessions.size
+    return np.bincount(sessions.sizes, minlength=sampler.tree.max_length + 1)[1:] / sessions.size
 
 
 def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, rows: int) -> Floats:
@@ -215,7 +205,7 @@ def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, ro
     after[last] = number.size - 1
     pairs = number[sessions.symbols] * width + number[after]
     # The follower of the last symbol of a session of the maximum length is unknown: no end was counted.
-    cut = pairs[last[sessions.sizes == sampler.max_length]]
+    cut = pairs[last[sessions.sizes == sampler.tree.max_length]]
     table = np.bincount(pairs, minlength=width**2) - np.bincount(cut, minlength=width**2)
     # Symbols without rows are in the last rows.
     table = table.reshape(width, width)[:rows]

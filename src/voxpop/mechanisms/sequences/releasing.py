@@ -15,17 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
-from voxpop.mechanisms.sequences.constants import (
-    FOR_LENGTHS,
-    FOR_VARIETY,
-    GROWTH,
-    LARGE,
-    MOST_FOR_LENGTHS,
-    MOST_FOR_ROOT,
-    PARTS,
-    ROOT_PER_NOISE,
-    TOO_NOISY,
-)
+from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.profile import Profile, length_classes, steps_of, symbols_counted
@@ -181,12 +171,12 @@ def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source")
 
 def part_of_lengths(epsilon: Fraction) -> Fraction:
     """Return the part of epsilon that the lengths of sequences spend, from public numbers."""
-    return min(MOST_FOR_LENGTHS, Fraction(ceil(1000 * FOR_LENGTHS / sqrt(epsilon)), 1000))
+    return min(tuned.MOST_FOR_LENGTHS, Fraction(ceil(1000 * tuned.FOR_LENGTHS / sqrt(epsilon)), 1000))
 
 
 def part_of_variety(epsilon: Fraction, sequences: int) -> Fraction:
     """Return the part of the rest that distinct and repeated symbols spend, from a noisy number of sequences."""
-    return Fraction(min(max(ceil(FOR_VARIETY / (epsilon * max(sequences, 1))), 1), 6), 40)
+    return Fraction(min(max(ceil(tuned.FOR_VARIETY / (epsilon * max(sequences, 1))), 1), 6), 40)
 
 
 def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
@@ -198,9 +188,9 @@ def _part_of_root(limits: Limits, steps: float) -> Fraction:
     """Return the part of the rest of epsilon that the root spends, from a noisy number of steps; 1 if not split."""
     # The noise of all of epsilon as a part of the mean count of a symbol.
     noise = limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
-    if noise > TOO_NOISY or limits.max_gram == 1:
+    if noise > tuned.TOO_NOISY or limits.max_gram == 1:
         return Fraction(1)
-    return max(PARTS[0], min(Fraction(round(1000 * ROOT_PER_NOISE * noise), 1000), MOST_FOR_ROOT))
+    return max(tuned.PARTS[0], min(Fraction(round(1000 * tuned.ROOT_PER_NOISE * noise), 1000), tuned.MOST_FOR_ROOT))
 
 
 def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int) -> _Level:
@@ -215,7 +205,7 @@ def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: I
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
     after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
-    part = PARTS[min(depth + 1, len(PARTS) - 1)]
+    part = tuned.PARTS[min(depth + 1, len(tuned.PARTS) - 1)]
     splits = np.zeros(row.size, np.bool_)
     if depth + 2 < limits.max_gram and row.size:
         begun = symbol == tree.width - 1
@@ -248,9 +238,9 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
         depth: length of the shorter contexts.
     """
     width = limits.alphabet + 1
-    bins = min(width, sqrt(LARGE * width))
+    bins = min(width, sqrt(tuned.LARGE * width))
     # GROWTH^(length - 1) times the number of bins times the scale max_length / (epsilon left) of their noise.
-    return GROWTH**depth * bins * limits.max_length / (float(limits.epsilon) * left)
+    return tuned.GROWTH**depth * bins * limits.max_length / (float(limits.epsilon) * left)
 
 
 def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begun: Bools) -> Floats:

@@ -1,6 +1,6 @@
 """From a budget and a number of nights to the numbers that run. Nothing here reads data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import RuleSetting
-from voxpop.privacy.budget import Budget, Printed, check_slack, table
+from voxpop.privacy.budget import Budget, Printed, budget_numbers, check_slack, table
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.guarantee import Guarantee
@@ -113,8 +113,7 @@ class SeriesPlan(Printed):
     @property
     def spreads(self) -> np.ndarray[Any, Any]:
         """By night, the standard deviation that its noise adds to the score."""
-        cell = self.cell * 2.0**-self.bits
-        return np.multiply(self.factors, self.sigmas) / cell
+        return spreads_of(self.factors, self.sigmas, self.cell, self.bits)
 
     @cached_property
     def delta(self) -> float:
@@ -146,7 +145,7 @@ class SeriesPlan(Printed):
         """Return every public number, ready for JSON."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "budget"}
         lists = {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
-        spent = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "delta_spent": self.delta}
+        spent = budget_numbers(self.budget, self.delta)
         return {"mechanism": "set union", "weighting": "series", "nights": self.nights, **spent, **lists}
 
     @staticmethod
@@ -186,6 +185,18 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
     # c_t = p_t^(1/2) t per standard deviation of the noise is p_t t per weight.
     raised = np.multiply(costs, number / nights)
     factors = [max(1, round(FACTOR * each)) for each in raised / raised.max()]
+    spreads = spreads_of(factors, sigmas, cell, bits)
+    total = np.sqrt(np.cumsum(np.square(spreads)))
+    goal = float(ndtr(ndtri(NOVELTY * target) - mu * ROUNDING)) / pool
+    falls = FALL * (1 - np.square(total / total[-1]))
+
+    def excess(last: float) -> float:
+        return log(max(ever_reached(spreads, (last + falls) * total), exp(-700.0)) / goal)
+
+    last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=1e-4)
+    margins = np.cumsum(factors) / 2
+    # Rounded up, so that the last bits of `excess` do not matter.
+    thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
     plan = SeriesPlan(
         budget,
         prices,
@@ -197,30 +208,23 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
         tuple(sigmas),
         tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas),
         tuple(factors),
-        (),
-        (),
+        thresholds,
+        _rests(costs, prices, total),
         -(-nights // TRIED),
         limit=limit,
     )
-    total = np.sqrt(np.cumsum(np.square(plan.spreads)))
-    goal = float(ndtr(ndtri(NOVELTY * target) - mu * ROUNDING)) / pool
-    falls = FALL * (1 - np.square(total / total[-1]))
-
-    def excess(last: float) -> float:
-        return log(max(ever_reached(plan.spreads, (last + falls) * total), exp(-700.0)) / goal)
-
-    last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=1e-4)
-    margins = np.cumsum(factors) / 2
-    # Rounded up, so that the last bits of `excess` do not matter.
-    thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
-    made = SeriesPlan(**{**vars(plan), "thresholds": thresholds, "rests": _rests(plan, total)})
-    made.guarantee  # noqa: B018  raises where the numbers exceed the budget
-    return made
+    plan.guarantee  # noqa: B018  raises where the numbers exceed the budget
+    return plan
 
 
-def _rests(plan: SeriesPlan, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    spent = np.cumsum(plan.costs) / WHOLE
-    low, high = REST[plan.prices]
+def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits: int) -> np.ndarray[Any, Any]:
+    """Return by night the standard deviation that its noise adds to the score."""
+    return np.multiply(factors, sigmas) / (cell * 2.0**-bits)
+
+
+def _rests(costs: Sequence[int], prices: Prices, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    spent = np.cumsum(costs) / WHOLE
+    low, high = REST[prices]
     levels = np.interp(spent, [1 / 7, 6 / 7], [low, high])
     return tuple(
         NEVER if part < 1 / 7 else floor(level * each) for part, level, each in zip(spent, levels, total, strict=True)
@@ -242,8 +246,8 @@ def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) ->
 
 def night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
     """Return the numbers of some nights as the cells of a table, a head above them."""
-    nights, cell = plan["nights"], plan["cell"] * 2.0 ** -plan["bits"]
-    spread = np.sqrt(np.cumsum(np.square(np.multiply(plan["factors"], plan["sigmas"]) / cell)))
+    nights, spreads = plan["nights"], spreads_of(*(plan[name] for name in ("factors", "sigmas", "cell", "bits")))
+    spread = np.sqrt(np.cumsum(np.square(spreads)))
     rows = [["night", "price", "sigma", "threshold", "rests below"]]
     for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
         at = night - 1

@@ -5,17 +5,19 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import check_engine
+from voxpop.engine.contract import Engine, check_engine
+from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.nights import NightlyPools, States, require_memory
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
+from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import Pools, Record, Store
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
@@ -28,12 +30,7 @@ from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
 from voxpop.reading.users import encode_users, numbered
 from voxpop.release.release import Release
-
-if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine
-    from voxpop.engine.data import Corpus
-    from voxpop.ledger.ledger import LedgerAccount
-    from voxpop.release.result import Report
+from voxpop.release.result import Report
 
 
 @final
@@ -68,7 +65,7 @@ class Series:
     def start(
         folder: str | PathLike[str],
         plan: SeriesPlan,
-        ledger: "LedgerAccount | None" = None,
+        ledger: LedgerAccount | None = None,
         seed: int | None = None,
         key: bytes | None = None,
     ) -> "Series":
@@ -96,7 +93,7 @@ class Series:
             store.write(record, NightlyPools.empty())
         return Series(folder, key)
 
-    def run(self, data: "Corpus", night: int | None = None) -> Release:
+    def run(self, data: Corpus, night: int | None = None) -> Release:
         """Add the rows of a night, and return the items that are released since the night before.
 
         A night that was stopped is completed from the state. The last night again returns its release again, and the
@@ -185,7 +182,7 @@ class Series:
         found = Counter(pools.out(0)[1].tolist())
         return [found[night] for night in range(1, record.night + 1)]
 
-    def report(self) -> "Report":
+    def report(self) -> Report:
         """Return the report of all released items."""
         return self.release.report()
 
@@ -264,7 +261,7 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
     return number
 
 
-def _on_engine(corpus: "Engine", pools: Pools, secret: Secret) -> Pools:
+def _on_engine(corpus: Engine, pools: Pools, secret: Secret) -> Pools:
     """Return the state on the engine of the rows, which is that of the first night."""
     here = isinstance(corpus, LocalCorpus)
     if isinstance(corpus, LocalCorpus) and isinstance(pools, NightlyPools):
@@ -283,7 +280,7 @@ def _on_engine(corpus: "Engine", pools: Pools, secret: Secret) -> Pools:
     return pools
 
 
-def _check_columns(record: Record, corpus: "Engine") -> None:
+def _check_columns(record: Record, corpus: Engine) -> None:
     """Refuse rows of another kind than those of earlier nights."""
     if isinstance(corpus, LocalCorpus) and not len(corpus.vocabulary):  # tables without rows may have no types
         return

@@ -136,12 +136,8 @@ class Store:
         if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
             raise ReleaseError(f"{self._folder / FILE} has another version: use the voxpop that wrote it.")
         record = Record(**fields)
-        checksum = _checksum(content, record)
-        if record.ledger:
-            path, name, number = record.ledger
-            # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
-            Ledger(path).account(name).advance(number, record.previous, checksum)
-        record.previous = checksum
+        # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
+        _advance(record, content)
         if record.frames:
             from voxpop.engine.spark.nights import SparkNights
 
@@ -168,11 +164,7 @@ class Store:
                 f"{self._folder} cannot be written: {error.strerror or error}. The night is not complete: make space, "
                 "and run it again on the same rows."
             ) from None
-        checksum = _checksum(content, record)
-        if record.ledger:
-            path, name, number = record.ledger
-            Ledger(path).account(name).advance(number, record.previous, checksum)
-        record.previous = checksum
+        _advance(record, content)
         for left in self._folder.glob(f"{FRAMES}*"):  # replaced, or of a killed process
             if left.name != record.frames:
                 rmtree(left, ignore_errors=True)
@@ -189,6 +181,15 @@ class Store:
         pools.write(fresh)
         record.frames, record.places = fresh.name, pools.places
         return {}
+
+
+def _advance(record: Record, content: bytes) -> None:
+    """Record the checksum of a state in the ledger, if the series has one."""
+    checksum = _checksum(content, record)
+    if record.ledger:
+        path, name, number = record.ledger
+        Ledger(path).account(name).advance(number, record.previous, checksum)
+    record.previous = checksum
 
 
 def _checksum(content: bytes, record: Record) -> str:

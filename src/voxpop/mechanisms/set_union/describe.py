@@ -30,13 +30,16 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         ]
         shown = [] if limit is None else round_table(rounds)
     else:
-        noise = "optimal selection by number of users" if rounds[-1]["noise"] == "optimal" else f"{plan['noise']} noise"
+        optimal = rounds[-1]["noise"] == "optimal"
+        noise = "optimal selection by number of users" if optimal else f"{plan['noise']} noise"
         accounting = f"{plan['accounting']} accounting" if "accounting" in plan else ""
         head = [
             f"Set union of at most {plan['limit']:,} items a user, {plan['weighting']} weighting, {noise}",
             *_joined(guarantee, accounting),
         ]
-        shown = _classic_rows(plan)
+        scale, cutoff = "sigma" if plan["noise"] == "gaussian" else "scale", plan["cutoff"]
+        row = [f"{plan['scale']:.6g}", f"{plan['threshold']:.6g}", "-" if cutoff is None else f"{cutoff:.5g}"]
+        shown = [] if optimal else [[scale, "threshold", "cutoff"], row]
     one_each = ["If users hold one item each, weighting=vp.weightings.Count() is the optimal mechanism"]
     lines = [
         *head,
@@ -60,14 +63,6 @@ def _data_sets(plan: Mapping[str, Any]) -> list[str]:
     if not names:
         return []
     return [f"for {', '.join(names)} together: noise in each is {len(names) ** 0.5:.3g} times that of one data set"]
-
-
-def _classic_rows(plan: Mapping[str, Any]) -> list[list[str]]:
-    rows = [["sigma" if plan["noise"] == "gaussian" else "scale", "threshold", "cutoff"]]
-    if plan["round_plans"][-1]["noise"] == "optimal":
-        return []
-    cutoff = "-" if plan["cutoff"] is None else f"{plan['cutoff']:.5g}"
-    return [*rows, [f"{plan['scale']:.6g}", f"{plan['threshold']:.6g}", cutoff]]
 
 
 def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
@@ -155,7 +150,7 @@ def _nights(plan: Mapping[str, Any]) -> Story:
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
     """Return the probability of release by number of users, who hold `size` items each; empty if unknown."""
     chance: numbers.Chance
-    if _adaptive(plan):
+    if plan["weighting"] == "adaptive":
         return []
     if last["noise"] == "optimal":
         chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
@@ -167,12 +162,8 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
     return numbers.curve(chance)
 
 
-def _adaptive(plan: Mapping[str, Any]) -> bool:
-    return bool(plan["weighting"] == "adaptive")
-
-
 def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
-    if _adaptive(plan):
+    if plan["weighting"] == "adaptive":
         return "adaptive"
     return "optimal-selection" if last["noise"] == "optimal" else "set-union"
 
@@ -218,7 +209,7 @@ def _rounds(plan: Mapping[str, Any]) -> Grid:
         shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
         return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
-    if _adaptive(plan):
+    if plan["weighting"] == "adaptive":
         return _adaptive_rounds(plan)
     rows = [
         [str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))]

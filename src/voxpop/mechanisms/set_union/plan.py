@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds import users_needed as needed
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds, Terms
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
@@ -86,13 +86,10 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
 
-    @abstractmethod
-    def _round_rows(self) -> list[dict[str, Any]]:
-        """Return the numbers of each round."""
-
-    @abstractmethod
     def _without_promise(self) -> "UnionNumbers[Any, Any]":
         """Return the plan of the same mechanism without its promise about items of few users."""
+        plan: UnionNumbers[Any, Any] = replace(self.mechanism, min_users=None).plan(self.budget)
+        return plan
 
     def _sizes(self) -> dict[str, Any]:
         """Return the choices of the plan other than noise."""
@@ -108,7 +105,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "scale": self.scale,
             "threshold": self.threshold,
             "cutoff": self.cutoff,
-            "round_plans": self._round_rows(),
+            "round_plans": self.shown.rows(),
             "users_needed": needed.users_needed_rows(self.users_needed),
             "missing": self.missing(),
             **self._promised(),
@@ -129,10 +126,6 @@ class UnionPlan(UnionNumbers["Corpus", "Release"], ABC):
     """What `SetUnion.plan` returns: every number that will run, before any data is read."""
 
     __slots__ = ()
-
-    def _without_promise(self) -> "UnionPlan":
-        plan: UnionPlan = replace(self.mechanism, min_users=None).plan(self.budget)
-        return plan
 
 
 @final
@@ -189,15 +182,12 @@ class ClassicPlan(UnionPlan):
         if self.promise is None:
             return 1.0
         # Optimal selection does not count so few users at all.
-        return 0.0 if self.round.noise == "optimal" else needed.released_with_few(self.promise, (self.round,))
+        return 0.0 if self.round.noise == "optimal" else self.promise.reached(self.round)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_classic
 
         return release_classic(self, data, seed)
-
-    def _round_rows(self) -> list[dict[str, Any]]:
-        return [self.round.to_dict()]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -277,9 +267,6 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}
         chosen = not isinstance(self._now, Menu)
         return {"limit": self.limit if chosen else None, "pool": self.pool if chosen else None, **menu}
-
-    def _round_rows(self) -> list[dict[str, Any]]:
-        return adaptive.round_rows(self.shown)
 
 
 @final
@@ -378,7 +365,7 @@ def plan_classic(
     only = RoundPlan(shares, rule.noise, scale.scale, threshold)
     # Both are computed from the round as it will run, not from the targets of the calibration.
     if promise is not None:
-        needed.check_promise(promise, needed.released_with_few(promise, (only,)))
+        needed.check_promise(promise, promise.reached(only))
     delta = round_delta(only, budget.epsilon)
     return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
 
@@ -388,7 +375,7 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
     if promise is None:
         return scale.threshold
     # One unit more than rounding up requires: the promise is checked again from the numbers that run.
-    least = promise.threshold(CalibratedRule(rule, setting), rule.noise, scale.scale, 1)
+    least = promise.threshold(CalibratedRule(rule, setting).largest, rule.noise, scale.scale, 1)
     return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
 
 
@@ -428,5 +415,5 @@ def _planned(
     # Data sets are independent, so the costs of arithmetic add up.
     slack = many * planned_slack(budget.epsilon, limit)
     check_slack("adaptive rounds need", budget, slack)
-    planned = planned_rounds(budget.epsilon, budget.delta - slack, limit, data_sets=many, promise=promise)
+    planned = planned_rounds(Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise), limit)
     return planned, adaptive.total_delta(planned, budget, many) + slack

@@ -33,10 +33,6 @@ def share_table(setting: RuleSetting) -> Int64s:
     return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)
 
 
-def _check_alpha(alpha: float) -> None:
-    check_within("alpha", alpha, 0.0, LARGEST_ALPHA, "how far above the threshold weight rises; leave it out")
-
-
 class _Even(WeightingRule):
     """A weighting that ignores the items of other users."""
 
@@ -117,9 +113,20 @@ class Weighted(_Even):
         return share_table(setting)
 
 
+class _Descent(WeightingRule):
+    """A weighting that raises the items of a user up to a cutoff, from the weights that earlier users left."""
+
+    __slots__ = ()
+    sequential = True
+
+    def __post_init__(self) -> None:
+        """Check alpha."""
+        check_within("alpha", self.alpha, 0.0, LARGEST_ALPHA, "how far above the threshold weight rises; leave it out")
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class PolicyLaplace(WeightingRule):
+class PolicyLaplace(_Descent):
     """Raise a user's items together, except those at the cutoff: l1-descent (DPSU, Algorithm 4), with Laplace noise.
 
     Proof: docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8) the published proof is wrong, and one user
@@ -136,12 +143,7 @@ class PolicyLaplace(WeightingRule):
         "it is not private at the epsilon that its paper claims (DPSU, Algorithm 8): two users already move the "
         "histogram by 1.046 instead of 1, more users by over 7; docs/privacy/algorithm-8.md works it out"
     )
-    sequential = True
     alpha: float = USUAL_ALPHA["laplace"]
-
-    def __post_init__(self) -> None:
-        """Check alpha."""
-        _check_alpha(self.alpha)
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on novel items of a user, which all weigh the level poured."""
@@ -163,7 +165,7 @@ class PolicyLaplace(WeightingRule):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PolicyGaussian(WeightingRule):
+class PolicyGaussian(_Descent):
     """Move a user's items towards the cutoff by an l2 distance of 1: l2-descent (DPSU, Algorithm 7), Gaussian noise.
 
     Proof: docs/privacy/set-union.md: the step is a proximal map, so it brings no two histograms further apart.
@@ -179,12 +181,7 @@ class PolicyGaussian(WeightingRule):
         "nothing bounds how far one user moves its histogram in l1, the distance that Laplace noise hides; its "
         "proof is about l2"
     )
-    sequential = True
     alpha: float = USUAL_ALPHA["gaussian"]
-
-    def __post_init__(self) -> None:
-        """Check alpha."""
-        _check_alpha(self.alpha)
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on novel items, which have the widest gaps of a user's items."""

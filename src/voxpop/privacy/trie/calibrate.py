@@ -16,7 +16,6 @@ from scipy.optimize import minimize
 from scipy.special import betainc, expit, logit
 
 from voxpop.errors import BudgetError
-from voxpop.kernels.arrays import Floats
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.numerics import crossing
 from voxpop.privacy.trie.accountant import PER_ROUND, ROUNDING, Words, chances, direction_delta, trie_delta
@@ -270,20 +269,16 @@ class _Search:
     def excess(self, ballot: Ballot) -> float:
         """Return about the logarithm of delta over the budget's delta."""
         try:
-            corners = _some(chances(ballot, negligible=1e-3 * self.budget.delta / self.rounds))
+            corners = chances(ballot, negligible=1e-3 * self.budget.delta / self.rounds)
         except BudgetError:
             return 10.0
+        # Some of the points, evenly spread in the logarithm of the holders: enough for an estimate.
+        corners = corners[:, np.unique(np.geomspace(1, corners.shape[1], _SOME).round().astype(np.int64)) - 1]
         worst = 0.0
         for added in (True, False) if self.words == "many" or ballot.rate > 0.5 else (True,):
             given = (self.budget.epsilon, corners, ballot.rate, self.rounds, self.words, added, _SEARCH_NODES)
             worst = max(worst, direction_delta(*given))
         return _log_excess(worst, self.budget)
-
-
-def _some(corners: Floats) -> Floats:
-    """Some of the points, evenly spread in the logarithm of the holders: enough for an estimate."""
-    places = np.unique(np.geomspace(1, corners.shape[1], _SOME).round().astype(np.int64)) - 1
-    return corners[:, places]
 
 
 def _interpolated_holders(ballot: Ballot, rounds: int) -> float:
