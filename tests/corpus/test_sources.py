@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -300,3 +301,15 @@ def test_codes_beyond_their_dictionary_are_a_damaged_file():
     with pytest.raises(SourceError, match=r'column "what" is damaged') as found:
         read_engine(table, user="who", items="what")
     assert "milk" not in str(found.value)
+
+
+def test_a_column_name_that_is_not_utf8_is_a_damaged_file(tmp_path):
+    """Arrow reads such a schema, and raises an error of Python when the name is used. Fuzzing found the case."""
+    path = tmp_path / "t.feather"
+    feather.write_feather(pa.table({"who": ["ann"], "text": ["tea"]}), path, compression="uncompressed")
+    head, footer = path.read_bytes()[:-100], path.read_bytes()[-100:]
+    assert footer.count(b"who") == 1
+    path.write_bytes(head + footer.replace(b"who", b"\x90ho"))
+    with pytest.raises(SourceError, match=r"t.feather is damaged: a column name is not UTF-8") as found:
+        read_engine(path, user="who", text="text")
+    assert found.value.__context__ is None or "ho" not in str(found.value.__context__)

@@ -100,7 +100,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
                 schema = _arrow_reader(stream).schema
         else:
             return None
-    return dict(zip(schema.names, schema.types, strict=True))
+        return dict(zip(schema.names, schema.types, strict=True))
 
 
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -163,8 +163,7 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if request.small else {}
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
-        with _explained(path, "has a column whose name cannot be read"):
-            check_schema(request, schema, path.name)
+        _check_schema(path, request, schema)
         tops = {each for name in request.names for each in (name, name.partition(".")[0])}
         rows = _few_rows(file.metadata, tops, request.rows) if request.small else request.rows
         for batch in guarded(file.iter_batches(rows, columns=request.names), partial(_explained, path, "is damaged")):
@@ -186,10 +185,18 @@ def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
             reader = _arrow_reader(stream)
         whole = isinstance(reader, pa.RecordBatchFileReader)
         batches = map(reader.get_batch, range(reader.num_record_batches)) if whole else iter(reader)
-        check_schema(request, reader.schema, path.name)
+        _check_schema(path, request, reader.schema)
         for batch in guarded(map(_validated, batches), partial(_explained, path, "is damaged")):
             for begin in range(0, batch.num_rows, request.rows):
                 yield from _selected(batch.slice(begin, request.rows), request)
+
+
+def _check_schema(path: Path, request: Request, schema: pa.Schema) -> None:
+    try:
+        check_schema(request, schema, path.name)
+    except UnicodeDecodeError as error:
+        quieten(error)
+        raise SourceError(f"{path.name} is damaged: a column name is not UTF-8. Write the file again.") from None
 
 
 def _arrow_reader(stream: pa.NativeFile) -> Any:
