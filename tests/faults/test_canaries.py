@@ -71,6 +71,7 @@ def run(folder: Path, calls: list[list[str]]) -> subprocess.CompletedProcess[byt
     return subprocess.run(call, capture_output=True, env=environment, cwd=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.jit  # another process, which coverage does not measure
 def test_nothing_marked_comes_out_of_a_release(tmp_path):
     """Release folders, reports, standard output and error, logs at every level and temporary files contain no mark."""

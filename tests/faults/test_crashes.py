@@ -16,7 +16,7 @@ from faults import crashes
 from support.look import load_engine
 
 KILLS = int(os.environ.get("VOXPOP_KILLS", "5"))
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
 
 class Server:

@@ -205,6 +205,7 @@ vp.NGrams(max_length=2).release(visits, vp.Budget(4, 1e-7)).report()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
 def test_a_real_notebook():
     """A real notebook has one updated line of progress, nothing on standard error, and plans and reports as HTML.

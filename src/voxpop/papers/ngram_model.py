@@ -307,7 +307,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
     root = paths.spend(0, Fraction(1, limits.max_gram))
     candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
     # By position, the node whose gram starts there: the root, and -1 for end marks.
-    places = np.where(sequences == limits.alphabet, -1, 0).astype(np.int32)
+    places = _opened(sequences, limits.alphabet)
     tree: Tree | None = None
     for depth in range(limits.max_gram):
         keys, counts = count_children(sequences, places, depth, width)
@@ -323,6 +323,11 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
         entered[opened] = np.arange(opened.size)
         enter_children(places, entered[keys])
     return cast(Tree, tree)
+
+
+def _opened(sequences: Int32s, end: int) -> Int32s:
+    """Return int32 by position, the node whose gram starts there: the root, and -1 for end marks."""
+    return np.where(sequences == end, -1, 0).astype(np.int32)
 
 
 def _open_next(
