@@ -306,7 +306,6 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
     # 1 / n_max of epsilon for the root: one of as many levels.
     root = paths.spend(0, Fraction(1, limits.max_gram))
     candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
-    # By position, the node whose gram starts there: the root, and -1 for end marks.
     places = _opened(sequences, limits.alphabet)
     tree: Tree | None = None
     for depth in range(limits.max_gram):
