@@ -1,8 +1,8 @@
 """Read and extract an input ten times larger than the bound, and print the memory used: python -m tools.memory.
 
 tests/support/memory_input.py writes the input once, in out/. Its words have fifteen letters, like keys, since time
-depends on the number of words and the bound on bytes. N-grams run at epsilon 0.5: the distinct phrases that may be
-released are numbered in memory, a million of them at this bound, and twelve are tried for each released word.
+depends on the number of words and the bound on bytes. N-grams run at epsilon 0.25: the distinct phrases that may be
+released are numbered in memory, up to 8 million of them at this bound, and twelve are tried for each released word.
 """
 
 import re
@@ -56,7 +56,7 @@ def run() -> None:
     begun = time.perf_counter()
     corpus = vp.read(INPUT, user="who", text="text", options=vp.ReadOptions(memory=BOUND))
     _say("read", begun)
-    for mechanism, epsilon in ((vp.SetUnion(), 4), (vp.NGrams(max_length=2), 0.5)):
+    for mechanism, epsilon in ((vp.SetUnion(), 4), (vp.NGrams(max_length=2), 0.25)):
         released = mechanism.release(corpus, vp.Budget(epsilon, 1e-7))
         _say(f"{type(mechanism).__name__}, {len(released):,} released", begun)
 

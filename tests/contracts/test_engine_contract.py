@@ -174,6 +174,6 @@ def test_a_table_is_no_engine():
 
 @pytest.mark.parametrize("holder", HOLDERS, ids=lambda each: each.__name__)
 def test_no_class_prints_its_private_data(holder):
-    """A dataclass would, in every traceback that shows values: each of these has the text of a plain object."""
+    """These classes have the text of a plain object. A dataclass would print its fields in tracebacks."""
     assert holder.__repr__ is object.__repr__
     assert holder.__str__ is object.__str__
