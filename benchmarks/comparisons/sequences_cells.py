@@ -29,6 +29,7 @@ from benchmarks.evaluation import (
     private_top_patterns,
     private_true_positives,
 )
+from benchmarks.evaluation.drawing import estimated_sequences
 from benchmarks.evaluation.sequences import SANITY
 from benchmarks.support.benchmark import SEQUENCES, Benchmark
 from benchmarks.support.common import DATA
@@ -129,7 +130,7 @@ class Measure:
     def of(self, model: str, epsilon: float, run: int) -> list[float]:
         """Return the figures of one release of one model."""
         released = self.released(model, epsilon, run)
-        number = max(released.sequences, 1.0)
+        number = max(estimated_sequences(released), 1.0)
         many = min(round(number), MOST_DRAWN[self.name])
         seeds = Secret.from_seed(1000 + run).draws("synthetic", np.arange(many, dtype=np.uint64), 0)[:, 0]
         drawn = released.draw(seeds)
