@@ -1,5 +1,7 @@
 """Every mechanism runs on every engine, including the reference engine of plain dicts, and releases the same."""
 
+import importlib
+import pkgutil
 from functools import cache
 
 import polars as pl
@@ -22,30 +24,18 @@ from support.engine_contract import (
     shown,
 )
 from support.look import read_engine
+from voxpop.engine import local
 from voxpop.engine.contract import Engine
-from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
-from voxpop.engine.local.length_walk import MemoryLengthWalk
-from voxpop.engine.local.nights import NightlyPools
-from voxpop.engine.local.pools import Batch, Pools, PoolUsers
-from voxpop.engine.local.tree_walk import MemoryTreeWalk
-from voxpop.engine.local.weigh import Histogram, Holdings
 from voxpop.errors import InputError
 
-HOLDERS = (
-    LocalCorpus,
-    Histogram,
-    Holdings,
-    MemoryLengthWalk,
-    DeferredCandidates,
-    UserBudgets,
-    MemoryTreeWalk,
-    Pools,
-    PoolUsers,
-    Batch,
-    NightlyPools,
-)
-"""Classes with private data."""
+MODULES = [importlib.import_module(f"{local.__name__}.{each.name}") for each in pkgutil.iter_modules(local.__path__)]
+HOLDERS = [
+    each
+    for module in MODULES
+    for each in vars(module).values()
+    if isinstance(each, type) and each.__module__ == module.__name__ and each.__name__ != "_Scratch"
+]
+"""All classes of the local engine, except `_Scratch`: a dataclass that still prints the marks of one thread."""
 
 
 def read(kind, memory=None, **columns):
