@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InputError
 from voxpop.exports.sql import Columns, key_names, key_types, released_items
 from voxpop.reading.arrow import array_of, joined
-from voxpop.reading.keys import WORDS, family, is_list, spelled
+from voxpop.reading.keys import WORDS, family, is_list, spelled, value_type
 from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
 
@@ -123,7 +123,7 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
 
 def check_type(kind: Any, wanted: Any, name: str) -> None:
     """Refuse to compare values that are spelled alike and are not the same; strings may stand for any type."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = value_type(kind)
     if pa.types.is_null(kind):
         return
     mine, theirs = family(kind), family(wanted)
@@ -228,7 +228,7 @@ _SWAPS = {"pyarrow": _in_arrow, "pandas": _in_pandas, "polars": _in_polars}
 
 def _check_fits(other: Any, kind: pa.DataType, name: str) -> None:
     """Refuse keys that a column cannot hold."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = value_type(kind)
     try:
         pa.scalar(other, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -148,6 +148,7 @@ def on_state(work: Callable[..., Answer]) -> Task:
         arrays, sent = laid_together(held, public)
         if arrays and wants_number:
             settings["mine"] = int(held[0].column("sender")[0].as_py())
+        held.clear()  # the arrays are copies: while the work runs, the rows would take their memory a second time
         if arrays:
             yield from work(arrays, sent, **settings)
 
