@@ -17,6 +17,7 @@ from voxpop.kernels.words import MODE, QUOTED, follow_quotes
 from voxpop.reading.text_files import Header, check_quotes, delimiter_of, transcoded
 
 SECRET = "confidential 4711"
+EXACT = vp.ReadOptions(exact=True)
 
 
 def is_well_quoted(text):
@@ -70,7 +71,7 @@ def test_an_unclosed_quote_swallows_nothing(tmp_path, place, words, again):
     if again:
         rows[-1] = rows[-1].replace(",", ',"', 1)
     with pytest.raises(SourceError) as caught:
-        read_engine(write(tmp_path, "\n".join(rows)), user="who", text="text")
+        read_engine(write(tmp_path, "\n".join(rows)), user="who", text="text", options=EXACT)
     assert SECRET not in str(caught.value)
     assert words in str(caught.value) or place == 0
 
@@ -107,7 +108,7 @@ def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
     assert corpus.user_key.size == 2
     assert set(corpus.vocabulary.to_pylist()) == {"tea", "or", "milk"}
     with pytest.raises(SourceError, match="opened in row 2 "):
-        read_engine(write(tmp_path, end.join([*rows[:3], 'bob;"tea'])), user="who", text="text")
+        read_engine(write(tmp_path, end.join([*rows[:3], 'bob;"tea'])), user="who", text="text", options=EXACT)
     with pytest.raises(SourceError, match="opened in the first row"):
         read_engine(write(tmp_path, end.join([said, 'who;text;"more', *rows[2:]])), user="who", text="text")
     spilled = read_engine(
@@ -118,12 +119,13 @@ def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
     assert read_engine(tmp_path / "wide.csv", user="who", text="text").vocabulary.equals(corpus.vocabulary)
     commas = write(tmp_path, end.join(["sep=;", "who,text", "ann,tea"]))
     assert read_engine(commas, user="who", text="text", csv=vp.CSV(delimiter=",")).user_key.size == 1
-    assert read_engine(write(tmp_path, said), user="who", text="text").user_key.size == 0
+    with pytest.raises(SourceError, match="no column of users"):
+        read_engine(write(tmp_path, said), user="who", text="text")
 
 
 def test_a_header_that_is_missing_or_doubled(tmp_path):
     """The first row of such a file is data and must not appear in messages."""
-    with pytest.raises(ColumnError, match=r"among its 2 names.*The first row of CSV must name") as caught:
+    with pytest.raises(ColumnError, match=r"not shown.*The first row of CSV must name") as caught:
         read_engine(write(tmp_path, f"ann,{SECRET}\nbob,tea\n"), user="who", text="text")
     assert SECRET not in str(caught.value)
     assert "ann" not in str(caught.value)
@@ -138,10 +140,10 @@ def test_broken_json_names_its_row(tmp_path):
     """Rows are counted from 1."""
     rows = ['{"who": 1, "text": "tea"}'] * 2999 + ['{"who": 1, "text": ']
     with pytest.raises(SourceError, match="row 3,000: "):
-        read_engine(write(tmp_path, "\n".join(rows), "t.jsonl"), user="who", text="text")
+        read_engine(write(tmp_path, "\n".join(rows), "t.jsonl"), user="who", text="text", options=EXACT)
     many = ['{"who": 1, "text": "' + "tea " * 300 + '"}'] * 8000 + ["{"]
     with pytest.raises(SourceError, match="row 8,001: "):
-        read_engine(write(tmp_path, "\n".join(many), "t.jsonl"), user="who", text="text")
+        read_engine(write(tmp_path, "\n".join(many), "t.jsonl"), user="who", text="text", options=EXACT)
 
 
 @pytest.mark.parametrize("tokenizer", [str.split, lambda texts: 1 / 0])
@@ -198,7 +200,7 @@ def test_what_is_not_of_the_encoding_is_named_by_its_row(tmp_path, place, words,
     data[place] = data[place][:8] + (b"\x00\xd8" if encoding == "utf-16" else b"\xff") + data[place][8:]
     (tmp_path / "t.csv").write_bytes(b"".join(data))
     with pytest.raises(SourceError, match=f"{words}.*encoding=") as caught:
-        read_engine(tmp_path / "t.csv", user="who", text="text", csv=vp.CSV(encoding=encoding))
+        read_engine(tmp_path / "t.csv", user="who", text="text", csv=vp.CSV(encoding=encoding), options=EXACT)
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
 

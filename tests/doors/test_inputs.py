@@ -58,7 +58,7 @@ def saved(folder, name, content):
 def refused(error, words, source, **arguments):
     """Check that reading a source raises an error with the given words and without the data."""
     with pytest.raises(error, match=words) as caught:
-        items_of(source, **arguments)
+        items_of(source, **{"options": vp.ReadOptions(exact=True), **arguments})
     assert not any(item in str(caught.value) for item in ("bread", "milk"))
 
 

@@ -24,7 +24,7 @@ def held(corpus):
 def test_a_row_without_a_user_is_an_error_that_names_the_option():
     """The error is the default and states the number of the row."""
     with pytest.raises(SourceError, match=r"row 2: .*missing_users=\"drop\" \(--drop-missing-users\)"):
-        read()
+        read(exact=True)
 
 
 @pytest.mark.parametrize("memory", [None, "3GiB"])

@@ -15,6 +15,7 @@ from support.look import read_engine
 from support.sources import NAMES, READINGS, all_forms, check_one_user
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading import text_files as json_lines
+from voxpop.reading.progress import exactly
 from voxpop.reading.sources import SOURCES, types_table
 from voxpop.reading.types import Column, array_of_objects, spelling_of
 
@@ -136,7 +137,7 @@ def test_a_value_that_does_not_fit_names_its_row_and_not_itself(tmp_path):
             ({"sequence": "what", "order": "at"}, "neither an integer nor an ISO 8601"),
         ):
             with pytest.raises(SourceError, match=rf"{where}, row 1,235: the value in the column .*{error}") as caught:
-                vp.read(source, user="who", **columns)
+                vp.read(source, user="who", **columns, options=vp.ReadOptions(exact=True))
             assert "kanarienvogel" not in str(caught.value)
             assert "918" not in str(caught.value)
 
@@ -172,7 +173,7 @@ def test_a_source_with_types_is_not_declared_otherwise():
 
 def test_objects_without_a_spelling_are_refused():
     """The error names the type of the object."""
-    with pytest.raises(SourceError, match=r"row 3: .*type object"):
+    with pytest.raises(SourceError, match=r"row 3: .*type object"), exactly(True):
         array_of_objects(["a", "b", object()], Column("what"), "the table", 0)
 
 

@@ -136,5 +136,5 @@ def test_a_group_by_keeps_released_groups_only(keys):
 
 def test_half_of_a_surrogate_pair_is_refused(keys):
     """A string with half of a surrogate pair is not Unicode text; the error does not quote it."""
-    with pytest.raises(vp.errors.SourceError, match=r"row 2: .*not Unicode"):
+    with pytest.raises(vp.errors.SourceError, match=r"first 100 rows .*not Unicode"):
         vp.exports.filter(keys, SURROGATE, "word")

@@ -15,7 +15,7 @@ from voxpop.cli.ledger import app as ledger
 from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.series import app as series
 from voxpop.errors import InputError
-from voxpop.privacy.budget import check_choice
+from voxpop.privacy.budget import check_choice, printable
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
 from voxpop.release.saving import MODEL, PROFILE, RELEASE
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from voxpop.testing.auditing import Finding
 
 FIND = "find"
+MOST_NAMES = 20
+"""Symbols that are printed."""
 
 
 def alphabet_of(text: str | None) -> Any:
@@ -39,15 +41,12 @@ def alphabet_of(text: str | None) -> Any:
     if path.is_dir():
         return RELEASE.load(path)
     if path.is_file():
-        try:
-            return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"--alphabet {text} must be a UTF-8 file with one symbol per line.") from error
+        return list(dict.fromkeys(given.listed_file(path, "--alphabet")))
     if "," not in text and ("/" in text or path.suffix in (".txt", ".csv", ".parquet", ".json")):
         raise InputError(
             f"--alphabet {text}: no such file or folder. Give an existing one, or symbols separated by commas."
         )
-    return [symbol for symbol in text.split(",") if symbol]
+    return list(dict.fromkeys(given.listed(text, "--alphabet")))
 
 
 def _weighting(name: str) -> Any:
@@ -59,7 +58,7 @@ def _weighting(name: str) -> Any:
 
 def _values(text: str | None) -> list[float] | None:
     try:
-        return None if text is None else [float(part) for part in text.split(",")]
+        return None if text is None else [float(part) for part in given.listed(text, "--values")]
     except ValueError:
         raise InputError(f"--values must be a number, or numbers separated by commas; got {text}.") from None
 
@@ -85,10 +84,11 @@ CHOICES = {
     "hitters": {"unit": given.Choice(str, lambda text: int(text) if text.isdecimal() else text)},
     "sequences": {
         "alphabet": given.Choice(
-            str | None,
+            Annotated[str | None, Parameter(name=["--alphabet", "--alphabet-file"])],
             alphabet_of,
             "All symbols that may occur, separated by commas, or a UTF-8 file with one symbol per line, or the folder "
-            "of a release of single items. The alphabet is public; other symbols are removed from every sequence. "
+            'of a release of single items. Spaces around symbols do not count; "a, b" in double quotes is one symbol. '
+            "The alphabet is public; other symbols are removed from every sequence, with a message. "
             '"find" finds the alphabet with a quarter of epsilon and all of delta.',
         )
     },
@@ -223,6 +223,9 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
         )
         return
     print(f"Released {releasing.plural(len(model), 'noisy count')}.")
+    known = [printable((symbol,)) for symbol in model.alphabet]
+    more = f" and {len(known) - MOST_NAMES:,} more" if len(known) > MOST_NAMES else ""
+    print(f"Alphabet of {releasing.plural(len(known), 'symbol')}: {' | '.join(known[:MOST_NAMES]) or 'none'}{more}")
     if synthetic:
         print(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
     print(releasing.guarantee_text(model.guarantee))
@@ -276,8 +279,8 @@ def profile(
     print(f"Released {releasing.plural(len(made), 'value')} of {releasing.plural(len(made.keys.columns), 'column')}.")
     for name, release in made.columns.items():
         cover = made.cover.get(name)
-        share = "" if cover is None or cover.share is None else f"   covers about {100 * cover.share:.1f} %"
-        print(f"  {len(release):>9,}  {name}{share}")
+        share = None if cover is None else cover.shown(len(release))
+        print(f"  {len(release):>9,}  {name}{'' if share is None else f'   covers about {share}'}")
     for names, release in made.joint.items():
         print(f"  {len(release):>9,}  {' x '.join(names)}")
     print(releasing.guarantee_text(made.guarantee))

@@ -1,5 +1,6 @@
 """Groups of command-line options. Each dataclass is one parameter of a command, and its fields are the options."""
 
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from datetime import date
@@ -38,7 +39,7 @@ class Table:
         tokenizer: How text is split: words, unicode, whitespace, characters or regex:PATTERN.
         sentences: Split texts into sentences first, so that phrases stay within one.
         html: Texts are HTML.
-        delimiter: Separator of CSV columns, or "tab". Detected by default.
+        delimiter: Separator of CSV columns, or "tab". Detected by default. Files with unknown endings are then CSV.
         encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
     """
 
@@ -64,7 +65,12 @@ class Table:
         """
         if not self.user:
             raise _missing("--user is missing: name the column that identifies the user.", source)
-        given = {"text": self.text, "tokens": self.tokens, "items": _names(self.items or []), "sequence": self.sequence}
+        given = {
+            "text": self.text,
+            "tokens": self.tokens,
+            "items": _names(self.items or [], "--items"),
+            "sequence": self.sequence,
+        }
         contents = {kind: name for kind, name in given.items() if name}
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
@@ -122,11 +128,13 @@ class Profiled:
                 raise InputError(f"--{name} does not apply to a profile. Leave it out.")
         if not table.user:
             raise InputError("--user is missing: name the column that identifies the user.")
-        joint: Any = [tuple(each.split(",")) for each in self.joint or []]
+        joint: Any = [tuple(listed(each, "--joint")) for each in self.joint or []]
         return {
             "user": _names(table.user),
-            "text": [] if table.text is None else table.text.split(","),
-            "columns": None if self.columns is None else [name for each in self.columns for name in each.split(",")],
+            "text": [] if table.text is None else listed(table.text, "--text"),
+            "columns": None
+            if self.columns is None
+            else [name for each in self.columns for name in listed(each, "--columns")],
             "joint": "pairs" if self.joint == ["pairs"] else joint,
             "counts": self.counts,
             **{name: value for name, value in table.reading.items() if name in ("types", "csv")},
@@ -144,6 +152,7 @@ class Run:
         memory: Memory limit, such as 2GiB. The rest goes to work files.
         work_folder: Folder for work files. The default is TMPDIR.
         drop_missing_users: Leave out rows without a user and show their number. By default such a row is an error.
+        exact: Show exact row numbers and counts in messages. They are rounded by default, because they are private.
     """
 
     engine: Literal["local", "spark"] = "local"
@@ -152,6 +161,7 @@ class Run:
     memory: str | None = None
     work_folder: Path | None = None
     drop_missing_users: bool = False
+    exact: bool = False
 
     def check(self) -> None:
         """Refuse options of Spark without Spark.
@@ -326,8 +336,6 @@ def tokenizer_of(name: str) -> Any:
     Raises:
         InputError: if the expression cannot be compiled.
     """
-    import re
-
     if not name.startswith(REGEX):
         return name
     try:
@@ -336,9 +344,59 @@ def tokenizer_of(name: str) -> Any:
         raise InputError(f"--tokenizer {name} must be a name or a regular expression: {error}.") from error
 
 
-def _names(given: list[str]) -> str | list[str]:
+ENTRY = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(,|$)', re.DOTALL)
+"""An entry of a list, in quotes or not, and its comma."""
+
+
+def listed(text: str, option: str) -> list[str]:
+    r"""Return the entries of a list that is separated by commas.
+
+    Spaces around an entry and empty entries do not count. An entry in double quotes is taken as it is: it may contain
+    commas, spaces at its ends, and doubled quotes.
+
+    Args:
+        text: the list.
+        option: its name, for the message.
+
+    Raises:
+        InputError: if a quote is not closed, or followed by something else than a comma.
+
+    Example:
+        >>> listed('pay, ship , "Create, invoice",,', "--alphabet")
+        ['pay', 'ship', 'Create, invoice']
+    """
+    found, place, text = [], 0, text.removeprefix("\ufeff")
+    while place <= len(text):
+        entry = ENTRY.match(text, place)
+        if entry is None or (entry[1] is None and entry[2].startswith('"')):
+            raise InputError(
+                f"{option} must be a list such as pay, ship or '\"a, b\",c'. Close each quote before a comma."
+            )
+        whole = entry[2].strip() if entry[1] is None else entry[1].replace('""', '"')
+        if whole or entry[1] is not None:
+            found.append(whole)
+        place = entry.end() if entry[3] else len(text) + 1
+    return found
+
+
+def listed_file(path: Path, option: str) -> list[str]:
+    """Return the lines of a public file, one entry each; a line in double quotes is taken as in `listed`.
+
+    Raises:
+        InputError: if the file cannot be read as UTF-8.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{option} {path} must be a UTF-8 file with one entry per line.") from error
+    quoted = re.compile(r'"((?:[^"]|"")*)"')
+    entries = [(quoted.fullmatch(line.strip()), line.strip()) for line in lines]
+    return [line if whole is None else whole[1].replace('""', '"') for whole, line in entries if line]
+
+
+def _names(given: list[str], option: str = "--user") -> str | list[str]:
     """Return the column names of a repeated or comma-separated option; one name stays a string."""
-    names = [name for each in given for name in each.split(",") if name]
+    names = [name for each in given for name in listed(each, option)]
     return names[0] if len(names) == 1 else names
 
 

@@ -17,6 +17,8 @@ from voxpop.cli.options import Call, Charge, Result, Run, Table
 from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions, meaning
+from voxpop.reading.hidden import SKIPPED, is_hidden
+from voxpop.reading.progress import rounded, tell
 from voxpop.release.registry import mechanism_called
 from voxpop.release.saving import Kind
 
@@ -130,6 +132,7 @@ def read_options(run: Run) -> Any:
         memory=run.memory,
         work_folder=run.work_folder,
         partitions=run.partitions,
+        exact=run.exact,
         missing_users="drop" if run.drop_missing_users else "error",
     )
 
@@ -137,7 +140,7 @@ def read_options(run: Run) -> Any:
 def opened(source: list[str], run: Run) -> Any:
     """Return the source for `voxpop.read`: the paths, or their rows on Spark."""
     if run.engine == "local":
-        return source
+        return _without_hidden(source)
     with stage("Starting Spark"):
         from voxpop.engine.spark.reading import open_frame
         from voxpop.engine.spark.session import start_session
@@ -145,6 +148,15 @@ def opened(source: list[str], run: Run) -> Any:
         session = start_session(run.master or "local[*]")
     with stage("Opening"):
         return open_frame(session, source)
+
+
+def _without_hidden(source: list[str]) -> list[str]:
+    """Return the paths of a pattern that the shell expanded without hidden and temporary names; see `vp.read`."""
+    seen = [path for path in source if not is_hidden(Path(path).name)]
+    if not seen or len(seen) == len(source):
+        return source
+    tell(f"{rounded(len(source) - len(seen))} of the paths {SKIPPED}", None)
+    return seen
 
 
 def account_of(charge: Charge, *, reported: bool) -> "LedgerAccount | None":

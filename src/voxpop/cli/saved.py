@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from voxpop.release.result import Result
 
-Symbols = Annotated[str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel.")]
+Symbols = Annotated[
+    str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel. Quote one with a comma.")
+]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
 Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result beside the release.")]
 Limit = Annotated[int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")]
@@ -267,7 +269,7 @@ def ask(
     import voxpop as vp
 
     model = vp.load(folder, vp.SequenceModel)
-    named = [symbol for symbol in symbols.split(",") if symbol]
+    named = given.listed(symbols, "--symbols")
     if named and question not in ("next", "funnel"):
         raise InputError(f"--symbols is an option of next and funnel, not of {question}. Leave it out.")
     queries: dict[str, Callable[[], pl.DataFrame]] = {

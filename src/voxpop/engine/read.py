@@ -1,6 +1,6 @@
 """Read a table of users and their contents, or only its schema, by the engine that the table requires."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,8 @@ from voxpop.engine.local.read import read_here
 from voxpop.errors import InputError
 from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
-from voxpop.reading.files import declared_by
+from voxpop.reading.columns import check_columns
+from voxpop.reading.files import FIRST_ROW, declared_by, is_csv_file
 from voxpop.reading.keys import type_named
 from voxpop.reading.sources import first_file, is_spark
 from voxpop.reading.text_files import CSV
@@ -125,23 +126,31 @@ def _checked(name: str, given: Any, kind: Any) -> Any:
 # The names and declared types of the columns of a table. Types are never inferred from values.
 
 
-def declared_schema(source: Any, csv: CSV | None, types: Mapping[str, Any]) -> dict[str, pa.DataType]:
+def declared_schema(
+    source: Any, csv: CSV | None, types: Mapping[str, Any], named: Sequence[str] = ()
+) -> dict[str, pa.DataType]:
     """Return the type of each column, in order.
 
     Args:
         source: files of Parquet, Arrow or CSV, a table in memory, or a Spark DataFrame.
         csv: how CSV files are written.
         types: types that the source does not declare.
+        named: names that must be columns. The first row of CSV may be data if it does not contain them.
 
     Raises:
         InputError: if the source has no schema before it is read.
+        ColumnError: if one of the names is no column.
     """
-    found = _schema(source, csv or CSV())
+    dialect = csv or CSV()
+    found = _schema(source, dialect)
     if found is None:
         raise InputError(
             "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, or a table of polars, "
             "pandas, pyarrow or Spark."
         )
+    place = first_file(source)
+    is_csv = place is not None and (dialect.given or is_csv_file(place))
+    check_columns(list(named), list(found), "the table", declared=not is_csv, hint=FIRST_ROW if is_csv else "")
     return {**found, **{name: type_named(kind) for name, kind in declared_types(types, found).items()}}
 
 

@@ -180,8 +180,19 @@ def card(
 
 
 def printable(gram: Iterable[str]) -> str:
-    """Return a gram with everything a terminal might obey written as an escape, and blank tokens in quotes."""
-    return " ".join("".join(map(_visible, token)) if token.strip() else repr(token) for token in gram)
+    r"""Return a gram with everything a terminal might obey written as an escape.
+
+    Blank tokens are in quotes, and so are tokens with spaces next to others: grams with other borders look different.
+
+    Example:
+        >>> printable(["new york", "city"]), printable(["new", "york city"]), printable(["new york"])
+        ('"new york" city', 'new "york city"', 'new york')
+    """
+    tokens = list(gram)
+    shown = ["".join(map(_visible, token)) if token.strip() else repr(token) for token in tokens]
+    if len(tokens) == 1:
+        return shown[0]
+    return " ".join(f'"{each}"' if " " in token.strip() else each for each, token in zip(shown, tokens, strict=True))
 
 
 def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:

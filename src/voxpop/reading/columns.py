@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
 from voxpop.reading.arrow import string_array
 from voxpop.reading.keys import is_string
+from voxpop.reading.progress import row_called
 
 Thing = TypeVar("Thing")
 
@@ -94,8 +95,8 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
             alike = any(each.lower() == name.lower() for each in existing)
             case = " One of them differs only in upper and lower case." if alike else ""
             raise ColumnError(
-                f'{where} has no column "{name}" among its {len(existing):,} names, which are not shown because they '
-                f"may be data.{case} Check the spelling. {hint or ONE_ENTRY}"
+                f'{where} has no column "{name}"; its own names are not shown because they may be data.{case} '
+                f"Check the spelling. {hint or ONE_ENTRY}"
             )
         if count == 0:
             close = difflib.get_close_matches(name.lower(), map(str.lower, existing), n=1)
@@ -127,8 +128,8 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
     if ids.null_count:
         row = first + 1 + int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
-            f'{where}, row {row:,}: the column "{name}" is empty, so the row belongs to no user. Fill it in, or leave '
-            'such rows out with missing_users="drop" (--drop-missing-users).'
+            f'{where}, {row_called(row)}: the column "{name}" is empty, so the row belongs to no user. Fill it in, '
+            'or leave such rows out with missing_users="drop" (--drop-missing-users).'
         )
     if pa.types.is_integer(ids.type):
         return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())

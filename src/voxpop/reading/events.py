@@ -23,6 +23,7 @@ from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, num
 from voxpop.reading.columns import Counted
 from voxpop.reading.keys import family, is_string, spelled, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
+from voxpop.reading.progress import row_called
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, numbered, spread
 
@@ -60,7 +61,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
     if column.null_count:
         row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
-            f'{where}, row {row:,}: the column "{name}" is empty, so the event has no place in the order. '
+            f'{where}, {row_called(row)}: the column "{name}" is empty, so the event has no place in the order. '
             "Fill it in or leave the row out."
         )
     if is_string(column.type):
@@ -100,9 +101,10 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
     else:
         row = 0
     raise SourceError(
-        f'{where}, row {first + row + 1:,}: the value in the column "{name}" is neither an integer nor an ISO 8601 '
-        "time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct the "
-        'row, or declare the type, such as types={"' + name + '": "float64"}.'
+        f'{where}, {row_called(first + row + 1)}: the value in the column "{name}" is neither an integer nor an ISO '
+        "8601 time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct "
+        'the row, or declare the type: types={"' + name + '": "timestamp[ns]"} for times with more than six digits '
+        'after the second, "float64" for numbers with a fraction.'
     )
 
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 from voxpop.errors import InputError, SourceError
 from voxpop.reading.columns import Thing, check_columns, guarded, quieten
 from voxpop.reading.keys import is_string
+from voxpop.reading.progress import row_called
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
     CSV,
@@ -50,6 +51,8 @@ INSTEAD: Final = {
     ".xlsx": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
 }
 """What to do with files of other kinds."""
+BLANK: Final = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"
+"""Bytes of blank lines and of byte order marks, also of UTF-16."""
 ARROW_MARK: Final = b"ARROW1"
 LONGEST_BEGINNING = 1 << 12
 BLOCK = 1 << 22
@@ -72,21 +75,46 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         ColumnError: if a column is missing.
     """
     suffix = suffix_of(path)
-    if request.csv.given and suffix not in (".csv", ".tsv"):
-        raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
+    if request.csv.given:
+        if suffix in INSTEAD or READERS.get(suffix, _csv_batches) not in (_csv_batches, _text_batches):
+            raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
+        suffix = ".csv"
     if suffix not in READERS:
-        instead = INSTEAD.get(suffix, "Read it with polars or pandas and give the table.")
+        instead = INSTEAD.get(suffix, f"{AS_CSV} Other formats are recognised in standard input: give - or open(...).")
         raise SourceError(
             f"{path.name} has an ending that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and "
             f"Arrow also with {', '.join(COMPRESSED)} at the end. {instead}"
         )
+    if suffix != TEXT_FILE and suffix not in SELF_DESCRIBING:
+        _check_not_empty(path)
     yield from READERS[suffix](path, request)
+
+
+AS_CSV: Final = 'If it is CSV, name its separator: csv=vp.CSV(delimiter=","), --delimiter "," or --delimiter tab.'
+
+
+def _check_not_empty(path: Path) -> None:
+    """Refuse a file without a row, which is what a job that failed leaves behind: it has no column of users.
+
+    A table without rows has a header, or is the array [] of JSON.
+
+    Raises:
+        SourceError: if a file of text has nothing but blank lines.
+    """
+    with _open(path) as stream, _explained(path, "cannot be read"):
+        for block in iter(lambda: bytes(stream.read(BLOCK)), b""):
+            if block.strip(BLANK):
+                return
+    raise SourceError(
+        f"{path.name} is empty, so it has no column of users. Check the job that writes it; a table without rows must "
+        "have a header."
+    )
 
 
 def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.DataType] | None:
     """Return the types of the columns of a file of Parquet, Arrow or CSV; None for other formats."""
     suffix = suffix_of(path)
-    if suffix in (".csv", ".tsv"):
+    if is_csv_file(path) or csv.given:
         encoding = csv.encoding or marked_encoding(beginning(path))
         header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv.delimiter, encoding)
         return dict.fromkeys(header.names or (), undeclared)
@@ -101,6 +129,11 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
         else:
             return None
         return dict(zip(schema.names, schema.types, strict=True))
+
+
+def is_csv_file(path: Path) -> bool:
+    """Return whether a file is CSV by its name."""
+    return suffix_of(path) in (".csv", ".tsv")
 
 
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -125,7 +158,7 @@ def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 def _text_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield one row: the name of a text file without its endings, which identifies the user, and its text."""
-    check_columns(request.names, ["file", "text"], "a table of text files")
+    check_columns(request.names, ["file", "text"], "a table of text files", hint=AS_CSV)
     try:
         text = b"".join(_blocks(path, BLOCK)).decode("utf-8-sig")
     except (SourceError, UnicodeDecodeError) as error:  # which would quote the name of the user
@@ -218,6 +251,7 @@ READERS: Final[dict[str, Callable[[Path, Request], Iterator[pa.RecordBatch]]]] =
     TEXT_FILE: _text_batches,
 }
 """By the ending of a file's name."""
+SELF_DESCRIBING: Final = tuple(suffix for suffix, read in READERS.items() if read in (parquet_batches, _arrow_batches))
 SUFFIXES: Final = tuple(suffix for suffix in READERS if suffix != TEXT_FILE)
 """Endings of tables. A folder is read as texts only if it contains none of them."""
 
@@ -350,7 +384,7 @@ def _read_all(
     """Yield all parts until None; errors state the number of rows before the failure, counted from the header."""
     rows = 0
     while True:
-        with _explained(path, f"cannot be read beyond about row {rows + 1:,}", above):
+        with _explained(path, f"cannot be read beyond {row_called(rows + 1)}", above):
             part = read()
         if part is None:
             return
@@ -379,7 +413,7 @@ def _explained(path: Path, what: str, above: int = 0) -> Iterator[None]:
         raise
     except FAILURES as error:
         found = ROW.search(str(error))
-        row = f"row {int(found[1]) - 1 - above:,}" if found else ""  # Arrow counts the header, and the rows above it
+        row = row_called(int(found[1]) - 1 - above) if found else ""  # Arrow counts the header, and the rows above it
         widths = WIDTHS.search(str(error))
         if widths:
             reason = f"the row has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."

@@ -6,6 +6,7 @@ Progress is shown to the operator and never part of a release. Saved notebooks k
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from time import perf_counter
 from typing import TypeVar
 
@@ -72,6 +73,36 @@ def rounded(count: int, *, exact: bool = False) -> str:
     if exact:
         return f"{count:,}"
     return "fewer than 100" if count < FEW else f"about {round(count, 2 - len(str(count))):,}"
+
+
+EXACT: ContextVar[bool] = ContextVar("exact", default=False)
+"""Whether messages about rows show exact numbers."""
+
+
+@contextmanager
+def exactly(exact: bool) -> Iterator[None]:
+    """Show exact row numbers in the messages of a block, or rounded ones."""
+    token = EXACT.set(exact)
+    try:
+        yield
+    finally:
+        EXACT.reset(token)
+
+
+def row_called(number: int) -> str:
+    """Return how a message names a row: the number of rows above it is a private count, and is rounded like others.
+
+    Example:
+        >>> row_called(12_345)
+        'about row 12,000 (exactly with exact=True, --exact)'
+        >>> with exactly(True):
+        ...     row_called(12_345)
+        'row 12,345'
+    """
+    if EXACT.get():
+        return f"row {number:,}"
+    place = "one of the first 100 rows" if number < FEW else f"about row {round(number, 2 - len(str(number))):,}"
+    return f"{place} (exactly with exact=True, --exact)"
 
 
 @contextmanager

@@ -1,21 +1,24 @@
-"""Files behind an address, such as `s3://...` and `https://...`: polars streams Parquet, CSV, TSV and JSON lines.
+"""Files behind an address, such as `s3://...` and `https://...`: polars streams Parquet and the lines of text files.
 
-Keys and regions come from where polars looks for them (environment, profiles).
+Keys and regions come from where polars looks for them (environment, profiles). CSV is copied to a temporary file
+without a name and read as a local file, so that both obey one rule.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.arrow import joined
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
+from voxpop.reading.files import file_batches
+from voxpop.reading.hidden import LOGS, is_hidden, log_message
+from voxpop.reading.progress import EXACT, rounded, tell
 from voxpop.reading.tables import TABLE, arrow_batches
 from voxpop.reading.text_files import UTF8, json_lines
-from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
 
 if TYPE_CHECKING:
@@ -23,6 +26,11 @@ if TYPE_CHECKING:
 
 ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
 UNREAD: Final = "the address cannot be read"
+FILE: Final = "voxpop: the file of the row"
+EMPTY: Final = (
+    "the file behind the address is empty, so it has no column of users. Check the job that writes it; a table without "
+    "rows must have a header."
+)
 
 
 def is_remote(path: object) -> bool:
@@ -47,28 +55,46 @@ def remote_batches(address: str, request: Request) -> Batches:
         raise InputError("CSV behind an address must be UTF-8. Download the file to read another encoding.")
     if request.csv.given and not is_csv:
         raise InputError("csv= describes files of CSV, and the address ends otherwise. Leave it out.")
-    if plain.endswith((".jsonl", ".ndjson")):
-        if not hasattr(pl, "scan_lines"):
-            raise InputError("this polars does not stream lines: pip install -U polars.")
-        lines = (_lines(frame) for frame in _streamed(lambda: pl.scan_lines(address), request))
-        yield from ((TABLE, batch) for batch in json_lines(lines, request.columns, TABLE))
-    elif is_csv:
-        separator = request.csv.delimiter or ("\t" if plain.endswith(".tsv") else ",")
-        first = 0
-        # Every cell is text and an empty one is missing, as in local files.
-        for frame in _streamed(lambda: pl.scan_csv(address, separator=separator, infer_schema=False), request):
-            texts = frame.to_arrow()
-            arrays = [typed(joined(texts[each.name]), each, TABLE, first) for each in request.columns]
-            yield TABLE, pa.RecordBatch.from_arrays(arrays, request.names)
-            first += frame.height
-    elif name.endswith((".parquet", "/")):
-        for frame in _streamed(lambda: _parquet(address), request):
-            yield from arrow_batches(frame.to_arrow(), request)
-    else:
+    if not is_csv and not plain.endswith((".jsonl", ".ndjson")) and not name.endswith((".parquet", "/")):
         raise SourceError(
             "the address does not end in .parquet, .csv, .tsv, .jsonl or .ndjson, so its format is unknown. Read it "
             "with polars, pandas or fsspec and give the table."
         )
+    check_no_remote_log(address)
+    if name.endswith((".parquet", "/")):
+        for frame in _streamed(lambda: _parquet(address), request, address, request.names):
+            yield from arrow_batches(frame.to_arrow(), request)
+        return
+    if not hasattr(pl, "scan_lines"):
+        raise InputError("this polars does not stream lines: pip install -U polars.")
+    frames = _streamed(lambda: pl.scan_lines(address, include_file_paths=FILE), request, address, ["line"])
+    if is_csv:
+        yield from _csv(frames, plain[-4:], request)
+    else:
+        yield from ((TABLE, batch) for batch in json_lines(map(_lines, _some(frames)), request.columns, TABLE))
+
+
+def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
+    """Yield frames, and refuse lines that are all blank."""
+    blank = True
+    for frame in frames:
+        blank = blank and not (frame["line"].str.strip_chars("\ufeff \t\r") != "").any()
+        yield frame
+    if blank:
+        raise SourceError(EMPTY)
+
+
+def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Batches:
+    """Yield the rows of each file of CSV, copied to a temporary file without a name."""
+    parts = (part for frame in _some(frames) for part in frame.partition_by(FILE, maintain_order=True))
+    for _, lines in groupby(parts, lambda part: part[FILE][0]):
+        with TemporaryDirectory() as folder, TemporaryFile() as copy:
+            copy.writelines(map(_lines, lines))
+            copy.flush()
+            path = Path(folder, f"the address{suffix}")
+            path.symlink_to(f"/proc/self/fd/{copy.fileno()}")
+            for batch in file_batches(path, request):
+                yield TABLE, batch
 
 
 def _parquet(address: str) -> "pl.LazyFrame":
@@ -78,19 +104,20 @@ def _parquet(address: str) -> "pl.LazyFrame":
     plain = pl.scan_parquet(address, hive_partitioning=False)
     inside = plain.collect_schema().names()
     keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
-    return pl.scan_parquet(address, hive_schema=dict.fromkeys(keys, pl.String)) if keys else plain
+    hive = {"hive_schema": dict.fromkeys(keys, pl.String)} if keys else {"hive_partitioning": False}
+    return pl.scan_parquet(address, include_file_paths=FILE, **hive)  # type: ignore[arg-type]
 
 
-def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator[pl.DataFrame]":
-    """Yield parts of a table behind an address; of lines the one column they have."""
+def _streamed(
+    scan: "Callable[[], pl.LazyFrame]", request: Request, address: str, names: list[str]
+) -> "Iterator[pl.DataFrame]":
+    """Yield parts of a table behind an address, with the file of each row, without hidden files."""
     import polars as pl
 
     with withheld(UNREAD):
         table = scan()
-        names = table.collect_schema().names()
-        if names != ["line"]:
-            check_columns(request.names, names, "the address")
-            table = table.select(request.names)
+        check_columns(names, [each for each in table.collect_schema().names() if each != FILE], "the address")
+        table = table.select(*names, FILE)
         if hasattr(pl.LazyFrame, "collect_batches"):
             rows = min(request.rows, FEW_ROWS) if request.small else request.rows
             batches: Iterator[pl.DataFrame] = iter(
@@ -102,8 +129,57 @@ def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator
             )
         else:
             batches = iter([table.collect()])
-    yield from guarded(batches, partial(withheld, UNREAD))
+    yield from _visible(guarded(batches, partial(withheld, UNREAD)), address, request)
+
+
+def _visible(frames: "Iterator[pl.DataFrame]", address: str, request: Request) -> "Iterator[pl.DataFrame]":
+    """Yield the rows of files that are not hidden below the address."""
+    root, several = _root_of(address)
+    depth, skipped = len(root.split("/")), set[str]()
+    for frame in frames:
+        if several:
+            files = frame[FILE].unique().to_list()
+            hidden = [file for file in files if any(map(is_hidden, file.split("/")[depth:]))]
+            skipped |= {*hidden}
+            frame = frame.filter(~frame[FILE].is_in(hidden)) if hidden else frame
+        yield frame
+    if skipped:
+        count = rounded(len(skipped), exact=EXACT.get())
+        tell(f"{count} files with hidden or temporary names behind the address were skipped.", request.progress)
+
+
+def _root_of(address: str) -> tuple[str, bool]:
+    """Return the folder of an address, and whether it names several files."""
+    parts = address.split("/")
+    place = next((place for place, part in enumerate(parts) if "*" in part), None)
+    return ("/".join(parts[:place]) if place is not None else address.rstrip("/")), place is not None or not parts[-1]
+
+
+REMOTE_LOGS: Final = {
+    "_delta_log/*.json": "_delta_log",
+    "metadata/*.metadata.json": "metadata/*.metadata.json",
+    ".hoodie/hoodie.properties": ".hoodie",
+    "_spark_metadata/0": "_spark_metadata",
+}
+"""A file of each log, by name or pattern, which can be opened without a listing; see `LOGS`."""
+
+
+def check_no_remote_log(address: str) -> None:
+    """Refuse a folder behind an address that is a table with a log of its files; see `voxpop.reading.hidden`."""
+    import polars as pl
+
+    root, several = _root_of(address)
+    if not several or not hasattr(pl, "scan_lines"):
+        return
+    for file, pattern in REMOTE_LOGS.items():
+        try:
+            found = pl.scan_lines(f"{root}/{file}").head(1).collect().height
+        except Exception:  # no such file; if nothing can be opened, reading reports it
+            continue
+        if found:
+            name, call = LOGS[pattern]
+            raise SourceError(log_message(name, call.format("...")))
 
 
 def _lines(frame: "pl.DataFrame") -> bytes:
-    return "\n".join([*frame.to_series().fill_null("").to_list(), ""]).encode()
+    return "\n".join([*frame["line"].fill_null("").to_list(), ""]).encode()

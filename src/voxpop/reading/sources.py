@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, Final, NamedTuple
@@ -22,7 +21,9 @@ import pyarrow as pa
 from voxpop.errors import InputError, SourceError
 from voxpop.reading import databases, tables
 from voxpop.reading.columns import Batches, portions, withheld
-from voxpop.reading.files import SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
+from voxpop.reading.files import READERS, SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
+from voxpop.reading.hidden import SKIPPED, check_no_log, root_of, visible
+from voxpop.reading.progress import EXACT, rounded, tell
 from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
@@ -96,12 +97,16 @@ def _paths(source: Any, request: Request) -> Batches:
     several = isinstance(source, list | tuple)
     paths = [os.fspath(each) for each in source] if several else [os.fspath(source)]
     places: list[Any] = []
+    skipped = 0
     for number, path in enumerate(paths):
         if path in STANDARD_INPUT or is_remote(path):
             places.append(path)
             continue
-        root = Path(*takewhile(lambda part: not glob.has_magic(part), Path(path).parts))
-        places += [(file, _state(file), root) for file in _files(path, number if several else None)]
+        found, hidden = _files(path, number if several else None, other=request.csv.given)
+        skipped += hidden
+        places += [(file, _state(file), root_of(path)) for file in found]
+    if skipped:
+        tell(f"{rounded(skipped, exact=EXACT.get())} files {SKIPPED}", request.progress)
     for place in places:
         if isinstance(place, str):
             opened = place in STANDARD_INPUT
@@ -174,24 +179,37 @@ def _state(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _files(text: str, number: int | None) -> list[Path]:
-    """Return the files of a path, folder or glob, in order; `number` is its place in a list of paths."""
+def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[Path], int]:
+    """Return the files of a path, folder or glob, in order, and the number of hidden tables among them.
+
+    Args:
+        text: the path.
+        number: its place in a list of paths.
+        other: whether files with unknown endings are tables too.
+    """
     path = Path(text)
     try:
         is_folder, exists = path.is_dir(), path.exists()
         within = path.rglob("*") if is_folder else map(Path, glob.glob(text, recursive=True))
         every = sorted(file for file in within if file.is_file())
-        tables_of = [file for file in every if suffix_of(file) in SUFFIXES]
-        texts = [file for file in every if suffix_of(file) == TEXT_FILE]
-        found = tables_of or texts if is_folder else every
+        seen = visible(every, path, path if is_folder else root_of(text))
+        tables_of = [file for file in seen if suffix_of(file) in SUFFIXES]
+        texts = seen if other else [file for file in seen if suffix_of(file) == TEXT_FILE]
+        found = tables_of or texts if is_folder else seen
+        hidden = len([file for file in {*every} - {*seen} if _is_table(file)])
     except (OSError, ValueError):  # such as a text that is too long for a path
-        is_folder, exists, found = False, False, []
+        is_folder, exists, found, hidden = False, False, [], 0
+    if exists:
+        check_no_log([path.absolute() if is_folder else path.absolute().parent])
+    check_no_log(dict.fromkeys(file.absolute().parent for file in found))
     if exists and not is_folder:
-        return [path]
+        return [path], 0
     if found:
-        return found
-    if is_folder:
-        raise SourceError(f"the folder {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.")
+        return found, hidden
+    if is_folder or hidden:
+        also = f" It also has files {SKIPPED}" if hidden else ""
+        what = "folder" if is_folder else "pattern"
+        raise SourceError(f"the {what} {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.{also}")
     if SQL_LIKE.match(text):
         raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
     if suffix_of(path) in SUFFIXES and not re.search(r"\s", text):  # a text is never quoted
@@ -204,12 +222,18 @@ def _files(text: str, number: int | None) -> list[Path]:
     )
 
 
+def _is_table(file: Path) -> bool:
+    """Return whether a file is a table by its name, without the ending of a temporary one."""
+    plain = Path(file.name.rstrip("~#"))
+    return any(suffix_of(each) in READERS for each in (plain, plain.with_suffix("")))
+
+
 def first_file(source: Any) -> Path | None:
     """Return the first file of a source of local files; None for other sources."""
     if not _are_paths(source):
         return None
     first = os.fspath(source[0] if isinstance(source, list | tuple) else source)
-    return None if first in STANDARD_INPUT or is_remote(first) else _files(first, None)[0]
+    return None if first in STANDARD_INPUT or is_remote(first) else _files(first, None)[0][0]
 
 
 def _is_iterable(source: Any) -> bool:

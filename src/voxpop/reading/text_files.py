@@ -24,6 +24,7 @@ from voxpop.kernels.arrays import Int64s
 from voxpop.reading.arrow import flattened, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
+from voxpop.reading.progress import row_called
 from voxpop.reading.types import Column, batch_of_rows, typed, typed_lists
 
 # Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
@@ -184,7 +185,7 @@ def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
     def name_of(which: int) -> str:
         """Name the row in which reading is, or in which a quote was opened."""
         row = int(state[which]) - header.above
-        return f"row {row:,}" if row > 0 else "the first row"
+        return row_called(row) if row > 0 else "the first row"
 
     try:
         closed = all(_follow(data, delimiter, state) for data in blocks if data)
@@ -258,7 +259,7 @@ def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) ->
         raise SourceError(f"{where} is no JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines.")
     for number, row in enumerate(found):
         if not isinstance(row, dict):
-            raise SourceError(f"{where}, row {number + 1:,}: the element is no JSON object. Correct the row.")
+            raise SourceError(f"{where}, {row_called(number + 1)}: the element is no JSON object. Correct the row.")
     for first in range(0, len(found), rows):
         yield batch_of_rows(found[first : first + rows], columns, where, first)
 
@@ -316,11 +317,18 @@ def _rows(data: bytes, where: str, first: int) -> list[dict[str, Any]]:
         if line.strip():
             row = _object(line)
             if not isinstance(row, dict):
-                raise SourceError(
-                    f"{where}, row {first + len(rows) + 1:,}: the line is no JSON object in UTF-8. Correct the row."
-                )
+                raise SourceError(f"{where}, {row_called(first + len(rows) + 1)}: {_not_an_object(line, row)}")
             rows.append(row)
     return rows
+
+
+def _not_an_object(line: bytes, found: Any) -> str:
+    """Return why a line is no row; the words depend on its form, and quote nothing."""
+    if re.search(rb"\b(NaN|Infinity)\b", line):
+        return "NaN and Infinity are no JSON. Write null for a missing number."
+    if found is None and line.strip() in (b"{", b"[", b"[{"):
+        return "the line is no complete JSON object. Write each object on one line, as jq -c does, or one array."
+    return "the line is no JSON object in UTF-8. Correct the row."
 
 
 def _object(line: bytes) -> Any:

@@ -29,6 +29,7 @@ from voxpop.kernels.arrays import Int64s
 from voxpop.reading.arrow import lists_of, string_array
 from voxpop.reading.columns import check_columns
 from voxpop.reading.keys import family, is_list, plain_type, type_named, unspelled
+from voxpop.reading.progress import row_called
 
 NAMED: Final = {
     "string": pa.string(),
@@ -299,7 +300,8 @@ def _problem_of(value: Any) -> str | None:
     try:
         (spelling_of(value) or "").encode()
     except TypeError:
-        return f"is of the type {type(value).__name__}, which has no spelling"
+        columns = ' (pandas writes rows by to_json(orient="records", lines=True))' if isinstance(value, dict) else ""
+        return f"is of the type {type(value).__name__}, which has no spelling{columns}"
     except UnicodeEncodeError:
         return "holds half of a surrogate pair, which is not Unicode text"
     return None
@@ -318,6 +320,6 @@ def _elements(value: Any, column: Column, where: str, row: int) -> list[Any] | N
 
 def _misfit(where: str, row: int, name: str, problem: str) -> SourceError:
     return SourceError(
-        f'{where}, row {row + 1:,}: the value in the column "{name}" {problem}. Correct the row, or declare another '
-        "type in types=."
+        f'{where}, {row_called(row + 1)}: the value in the column "{name}" {problem}. Correct the row, or declare '
+        "another type in types=."
     )

@@ -48,7 +48,8 @@ class ReadOptions:
         work_folder: folder for work files; by default the system's folder for temporary files.
         partitions: for a Spark DataFrame, number of partitions that users are placed into (docs/guides/spark.md).
         progress: whether to show progress and messages on standard error; by default on a terminal.
-        exact: whether progress and messages show exact row counts. By default they are rounded to two digits.
+        exact: whether progress, messages and errors show exact row numbers and counts. By default they are rounded to
+            two digits, because the number of rows before a row, or of a kind, is private.
         missing_users: "error" refuses a table with a row without a user; "drop" leaves such rows out and shows their
             number. With "drop" a user that is spelled like a missing value, such as NULL, nan or N/A, counts as
             missing too.
@@ -204,6 +205,7 @@ class Request:
         small: whether batches must have few bytes, and the reader must hold little of the source.
         dictionary: a column to keep dictionary-encoded if the file has it so.
         csv: how CSV files are written.
+        progress: whether messages are shown; see `ReadOptions`.
     """
 
     columns: list[Column]
@@ -211,6 +213,7 @@ class Request:
     small: bool = False
     dictionary: str | None = None
     csv: CSV = field(default_factory=CSV)
+    progress: bool | None = None
 
     @property
     def names(self) -> list[str]:

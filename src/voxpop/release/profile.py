@@ -66,6 +66,20 @@ class Cover(NamedTuple):
             return None
         return min(1.0, max(0.0, self.covered / self.users))
 
+    def shown(self, released: int) -> str | None:
+        """Return the share in words; None if its noise is as large as the number.
+
+        Args:
+            released: number of released values of the column. Without one, nothing is covered whatever the noise.
+        """
+        if self.share is None or self.share_error is None:
+            return None
+        if not released:
+            return "0 %"
+        if LEVEL * self.share_error > self.share:
+            return None
+        return f"{100 * self.share:.1f} % ± {100 * LEVEL * self.share_error:.1f}"
+
     @property
     def share_error(self) -> float | None:
         """The standard error of the share; None if there is no share."""
@@ -243,9 +257,7 @@ class Profile(Result):
             first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED]))
             shown = [" · ".join(printable([text]) for text in texts) for texts in key_texts(first, len(names))]
             cover = self.cover.get(names[0]) if len(names) == 1 else None
-            share = "–"
-            if cover is not None and cover.share is not None and cover.share_error is not None:
-                share = f"{100 * cover.share:.1f} % ± {100 * LEVEL * cover.share_error:.1f}"
+            share = "–" if cover is None else cover.shown(len(items)) or "–"
             if len(names) > 1 and names not in tried:
                 shown = [f"left out: more than {MOST_CANDIDATES:,} combinations of released values"]
             rows.append([" × ".join(names), kind, f"{len(items):,}", share, ", ".join(shown)])

@@ -95,6 +95,18 @@ class LocalCorpus:
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
         return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, secret), len(alphabet), max_length)
 
+    def outside(self, alphabet: tuple[str, ...]) -> int:
+        """Return the number of tokens that are no symbols of an alphabet: private."""
+        known = numbers_of(pc.is_in(self.vocabulary, value_set=string_array(alphabet)).cast(pa.uint8())) > 0
+        if known.all():
+            return 0
+        # By token, and for the ends of documents, which are -1.
+        others = np.append(~known, False)
+        spans = user_spans(self.user_start, TOKENS_AT_ONCE)
+        return sum(
+            int(others[self.tokens[self.user_start[first] : self.user_start[stop]]].sum()) for first, stop in spans
+        )
+
     def pools(self, secret: Draws) -> Pools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return Pools(self, secret)

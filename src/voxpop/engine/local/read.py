@@ -22,7 +22,7 @@ from voxpop.reading.keyed import KeyedRows
 from voxpop.reading.keys import is_list
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, WordRuns, in_key_order
-from voxpop.reading.progress import rounded, tell, track
+from voxpop.reading.progress import exactly, rounded, row_called, tell, track
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
@@ -196,7 +196,7 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
     limit = None if options.memory is None else MemoryLimit.of(options.memory, options.work_folder)
     events = None if wanted.order is None else Events(wanted.order, wanted.session, limit)
     rows_at_once = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
-    request = Request(wanted.selection, rows_at_once, limit is not None, wanted.repeated, csv)
+    request = Request(wanted.selection, rows_at_once, limit is not None, wanted.repeated, csv, options.progress)
     batches = track(
         keyed.rows(open_source(source, request)),
         "reading",
@@ -213,7 +213,7 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
             return encode_by_text(stretch, as_lists, keyed.content, sentences=wanted.sentences, html=wanted.html)
         return encode_lists(stretch, stretch, keyed.content, kind)
 
-    with _memory_of_the_system() if limit is None else nullcontext():
+    with exactly(options.exact), _memory_of_the_system() if limit is None else nullcontext():
         corpus = read_rows(limit, rows, encode, kind)
     left_out = keyed.left_out + (0 if events is None else events.left_out)
     for count, what in (
@@ -264,7 +264,7 @@ def _with_users(batches: Batches, user: str, column: str, events: Events | None)
     """Yield the users and the contents of each batch; of events their sequences."""
     rows = checked_users(batches, user)
     for where, first, batch in rows if events is None else events.sequences(rows, user, column):
-        yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", batch.column(user), batch.column(column)
+        yield f"{where}, from {row_called(first + 1)} on", batch.column(user), batch.column(column)
 
 
 # An order computed from the content of rows, for rows whose given order depends on other users.

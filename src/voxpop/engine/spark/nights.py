@@ -183,7 +183,8 @@ def _pools_of(rows: pa.Table, secret: "Draws") -> NightlyPools:
 
 
 def _rows_of(pools: NightlyPools, place: int) -> pa.Table:
-    parts = [*range(0, pools.keys.size, ROWS_AT_ONCE), pools.keys.size]
+    # At least one batch, whose schema is the same without users.
+    parts = [*(range(0, pools.keys.size, ROWS_AT_ONCE) or [0]), pools.keys.size]
     return pa.Table.from_batches([_batch(pools, first, stop, place) for first, stop in pairwise(parts)])
 
 

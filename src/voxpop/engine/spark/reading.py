@@ -33,6 +33,7 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.columns import check_columns
 from voxpop.reading.files import SUFFIXES, file_batches
+from voxpop.reading.hidden import check_no_log, root_of
 from voxpop.reading.keyed import MISSING
 from voxpop.reading.keys import WORDS, KeyColumn, Keys, family, plain_type
 from voxpop.reading.limited.memory import MemoryLimit, usual_limit
@@ -148,6 +149,12 @@ def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
             f"--engine spark reads Parquet files only, got {', '.join(sorted(others))}. Convert the files to "
             "Parquet, or open them in Python: voxpop.read(spark.read.csv(...), user=...)."
         )
+    local = [
+        Path(root_of(source.removeprefix("file://"))).absolute()
+        for source in sources
+        if source.startswith("file://") or "://" not in source
+    ]
+    check_no_log(local)
     try:
         frame = session.read.parquet(*sources)
         frame.columns  # noqa: B018  # Spark Connect opens the files only now

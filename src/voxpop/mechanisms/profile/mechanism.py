@@ -112,7 +112,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         from voxpop.engine.read import declared_schema
 
         users, texts = ([user] if isinstance(user, str) else list(user)), list(text)
-        declared = declared_schema(source, csv, dict(types or {}))
+        declared = declared_schema(source, csv, dict(types or {}), [*users, *texts, *(columns or ())])
         wanted = None if columns is None else [*columns, *texts]
         for name in [*texts, *(wanted or ())]:
             if name not in declared:

@@ -12,6 +12,7 @@ from voxpop.mechanisms.sequences.releasing import least_total, part_after_statis
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned, sealed, with_record
+from voxpop.reading.progress import rounded, tell
 from voxpop.release.registry import configuration
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ MISSING = (
     'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
     ' or alphabet="find" (--alphabet find), which finds it with a quarter of epsilon and all of delta.'
 )
+
+
+SPELLING = "If these are many, compare the spelling of its symbols with the values of the column."
 
 
 def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
@@ -140,6 +144,10 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         secret, guarantee = self.begin(seed)
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
+        # A cluster would need another pass.
+        outside = getattr(engine, "outside", None) if self.finding is None else None
+        if outside is not None and (left := outside(alphabet)):
+            tell(f"{rounded(left)} of the events are outside of the alphabet and were removed. {SPELLING}", None)
         counting = engine.tree_walk(alphabet, self.mechanism.max_length, secret)
         tree, profile = split_contexts(self._limits(len(alphabet)), counting, secret)
         return SequenceModel(alphabet, tree, profile, plan, guarantee)
