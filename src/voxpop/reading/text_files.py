@@ -165,21 +165,26 @@ def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
     return usual
 
 
-def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
-    """Check that the quotes of a file in UTF-8 are closed.
+def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[tuple[bytes, int]]:
+    """Cut a file in UTF-8 at ends of rows, so that no reader has a part of a row, and check that quotes are closed.
 
     Args:
-        blocks: the file.
+        blocks: the file, cut anywhere.
         header: its beginning; rows are counted from the names of columns.
         where: the file, for messages.
+
+    Yields:
+        Whole rows, the first time with the header, and the number of rows before them, with those above the header.
 
     Raises:
         SourceError: where a quoted field goes on behind its closing quote, or the file ends within one: the rest would
             be read as one cell, and lost. Where the blocks raise a UnicodeError.
     """
-    from voxpop.kernels.words import MODE, OPENED, QUOTED, ROW
+    from voxpop.kernels.words import END, MODE, OPENED, QUOTED, RETURNED, ROW
 
-    state, delimiter = np.zeros(3, np.int64), np.uint8(ord(header.delimiter))
+    state, delimiter = np.zeros(4, np.int64), np.uint8(ord(header.delimiter))
+    held: list[bytes] = []
+    before, closed = 0, True
 
     def name_of(which: int) -> str:
         """Name the row in which reading is, or in which a quote was opened."""
@@ -187,7 +192,16 @@ def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
         return f"row {row:,}" if row > 0 else "the first row"
 
     try:
-        closed = all(_follow(data, delimiter, state) for data in blocks if data)
+        for data in filter(None, blocks):
+            closed = _follow(data, delimiter, state)
+            if not closed:
+                break
+            end, rows = int(state[END]), int(state[ROW] - (state[MODE] == RETURNED))
+            if end and rows > header.above:
+                yield b"".join([*held, data[:end]]), before
+                held, before = [data[end:]], rows
+            else:
+                held.append(data)
     except UnicodeError as error:
         quieten(error)
         raise SourceError(f"{where}: {not_of_encoding(name_of(ROW))}") from None
@@ -196,16 +210,19 @@ def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
             f"{where}: a quote is opened in {name_of(OPENED)} and not closed before the next cell, so rows after it "
             "would be lost. Correct the row: cells with quotes in them are quoted, and their own quotes doubled."
         )
+    if last := b"".join(held):
+        yield last, before
 
 
 def _follow(data: bytes, delimiter: np.uint8, state: Int64s) -> bool:
     """Follow the quotes of a block; return whether all cells end at their closing quotes."""
-    from voxpop.kernels.words import MODE, PLAIN, ROW, START, follow_quotes
+    from voxpop.kernels.words import END, MODE, PLAIN, ROW, START, follow_quotes
 
     if state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data:
         # Most files have no quotes, and need no more than their rows counted.
         state[ROW] += data.count(b"\n")
         state[MODE] = START if data[-1] in (ord("\n"), int(delimiter)) else PLAIN
+        state[END] = data.rfind(b"\n") + 1
         return True
     return bool(follow_quotes(np.frombuffer(data, np.uint8), delimiter, state))
 
