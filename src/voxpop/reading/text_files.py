@@ -14,17 +14,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.kernels.arrays import Int64s
-from voxpop.reading.arrow import flattened, lists_of
+from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.reading.arrow import flattened, int64_array, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
 from voxpop.reading.types import Column, batch_of_rows, typed, typed_lists
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
 
@@ -237,8 +240,10 @@ def not_of_encoding(row: str) -> str:
 
 FEW_BYTES: Final = 1 << 16
 """Smaller blocks are decoded by Python's own module; for larger ones the import of polars pays."""
-DOUBTFUL: Final = r"^(?:[\[{]|-?\d{19})"
-"""Results of polars that may stand for a nested value, or for an integer beyond 64 bits."""
+DOUBTFUL: Final = r"^(?:[\[{]|-0$|-?\d+[.eE][-+.\deE]*$|-?\d{17}0$|-?\d{19}|(?i:-?inf|nan))"
+"""Texts of polars that may stand for a nested value, for a double, which polars prints otherwise where two spellings
+are equally near, or for an integer beyond 64 bits. Doubles below 2^53 without a fraction have one spelling, and larger
+ones of 18 digits end with a zero."""
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """Escapes that polars does not check for pairs."""
 
@@ -291,28 +296,64 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
     """
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 0 else data
     nested = any("." in each.name for each in columns)  # such as user.id, which may be a name or a path
-    by_polars = len(data) > FEW_BYTES and not nested and not SURROGATE.search(data)
-    arrays = _by_polars(data, columns, where, first) if by_polars else None
-    if arrays is None or (first == 0 and any(each.null_count == len(each) for each in arrays)):
-        return batch_of_rows(_rows(data, where, first), columns, where, first)
-    return pa.RecordBatch.from_arrays(arrays, [each.name for each in columns])
+    batch = _by_polars(data, columns, where, first) if len(data) > FEW_BYTES and not nested else None
+    if batch is None or (first == 0 and any(each.null_count == len(each) for each in batch.columns)):
+        return batch_of_rows(_rows(_lines(data), where, first), columns, where, first)
+    return batch
 
 
-def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -> list[pa.Array] | None:
-    """Return the columns as polars decodes them, or None if its result may differ from the rule for single values."""
+def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -> pa.RecordBatch | None:
+    """Return the columns as polars decodes them, or None if it cannot.
+
+    Rows that polars may decode otherwise than the rule for single values are decoded one by one. Whether a row is one
+    of them depends on this row only.
+    """
+    found, lines, names = None, _lines(data), [each.name for each in columns]
+    for lists in sorted({False, any(each.lists is None for each in columns)}):
+        found = _frame(data, columns, lists, len(lines)) or found
+        if found is None or not found[1].any():
+            break
+    if found is None:
+        return None
+    frame, doubtful = found
+    if SURROGATE.search(data):
+        doubtful = doubtful | np.array([SURROGATE.search(line) is not None for line in lines])
+    try:
+        if not doubtful.any():
+            return pa.RecordBatch.from_arrays([_array(frame[each.name], each, where, first) for each in columns], names)
+        frame = frame.filter(~doubtful)
+        sure = [_array(frame[each.name], each, where, first) for each in columns]
+        rows = _rows([lines[place] for place in np.flatnonzero(doubtful)], where, 1)
+        others = batch_of_rows(rows, columns, where, 1).columns
+    except SourceError:  # the other way also finds its row
+        return None
+    # int64 (rows): the place of each row among the sure ones, which the others follow.
+    order = int64_array(np.where(doubtful, frame.height + np.cumsum(doubtful), np.cumsum(~doubtful)) - 1)
+    return pa.RecordBatch.from_arrays(
+        [pa.concat_arrays(pair).take(order) for pair in zip(sure, others, strict=True)], names
+    )
+
+
+def _frame(data: bytes, columns: Sequence[Column], lists: bool, rows: int) -> "tuple[pl.DataFrame, Bools] | None":
+    """Return strings, or lists of them, and which rows are doubtful; None if polars cannot read all rows so."""
     import polars as pl
 
-    for lists in (False, True):
-        shapes = [lists if each.lists is None else each.lists for each in columns]
-        kinds = {each.name: pl.List(pl.String) if own else pl.String for each, own in zip(columns, shapes, strict=True)}
-        try:
-            frame = pl.read_ndjson(data, schema=kinds)
-        except pl.exceptions.PolarsError:
-            continue
-        flat = [frame[name].explode() if kind == pl.List(pl.String) else frame[name] for name, kind in kinds.items()]
-        if not any(each.str.contains(DOUBTFUL).any() for each in flat):
-            return [_array(frame[each.name], each, where, first) for each in columns]
-    return None
+    kinds: dict[str, Any] = {}
+    for each in columns:
+        kinds[each.name] = pl.List(pl.String) if (lists if each.lists is None else each.lists) else pl.String
+    try:
+        frame = pl.read_ndjson(data, schema=kinds)
+    except pl.exceptions.PolarsError:
+        return None
+    if frame.height != rows:
+        return None
+    tests = [
+        (pl.col(name) if kind == pl.String else pl.col(name).list.join("\n", ignore_nulls=True))
+        .str.contains(DOUBTFUL if kind == pl.String else f"(?m){DOUBTFUL}")
+        .fill_null(False)
+        for name, kind in kinds.items()
+    ]
+    return frame, frame.select(pl.any_horizontal(tests)).to_series().to_numpy()
 
 
 def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
@@ -326,17 +367,20 @@ def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
     return typed_lists(*flattened(texts), texts.is_null(), column, where, first)
 
 
-def _rows(data: bytes, where: str, first: int) -> list[dict[str, Any]]:
+def _lines(data: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line.strip()]
+
+
+def _rows(lines: Sequence[bytes], where: str, first: int) -> list[dict[str, Any]]:
     """Return the objects of lines, decoded one by one."""
     rows: list[dict[str, Any]] = []
-    for line in data.split(b"\n"):
-        if line.strip():
-            row = _object(line)
-            if not isinstance(row, dict):
-                raise SourceError(
-                    f"{where}, row {first + len(rows) + 1:,}: the line is no JSON object in UTF-8. Correct the row."
-                )
-            rows.append(row)
+    for line in lines:
+        row = _object(line)
+        if not isinstance(row, dict):
+            raise SourceError(
+                f"{where}, row {first + len(rows) + 1:,}: the line is no JSON object in UTF-8. Correct the row."
+            )
+        rows.append(row)
     return rows
 
 

@@ -274,7 +274,11 @@ def spelling_of(value: Any) -> str | None:
     raise TypeError(type(value).__name__)
 
 
-def _spelled_decimal(value: Decimal) -> str:
+def _spelled_decimal(value: Decimal) -> str | None:
+    if value.is_nan():
+        return None
+    if not value:  # also -0.0, which is the same number
+        return "0"
     if not value.is_finite() or abs(value.adjusted()) > LONGEST_EXPONENT:
         return str(value)
     text = format(value, "f")
