@@ -1,20 +1,23 @@
 """CSV files as commonly exported, and other common problems with files and tokenisers."""
 
+import bz2
 import codecs
 import csv
+import gzip
 import io
 from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
 from support.look import read_engine
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.words import MODE, QUOTED, follow_quotes
-from voxpop.reading.text_files import Header, check_quotes, delimiter_of, transcoded
+from voxpop.reading import files
+from voxpop.reading.text_files import Header, delimiter_of, transcoded, whole_rows
 
 SECRET = "confidential 4711"
 EXACT = vp.ReadOptions(exact=True)
@@ -35,12 +38,42 @@ def is_well_quoted(text):
 )
 def test_quotes_are_followed_as_a_strict_reader_follows_them(text, cut):
     """The kernel agrees with a strict reader for any file and any division into blocks."""
-    state = np.zeros(3, np.int64)
+    state = np.zeros(4, np.int64)
     data = text.encode()
     fine = all(
         follow_quotes(np.frombuffer(each, np.uint8), np.uint8(ord(",")), state) for each in (data[:cut], data[cut:])
     )
     assert (fine and state[MODE] != QUOTED) == is_well_quoted(text)
+
+
+cells = st.lists(st.sampled_from(["a", "é", "\r", "\n", "\r\n", '"', ",", "\t"]), max_size=6).map("".join)
+
+
+@given(
+    rows=st.lists(cells, min_size=1, max_size=6),
+    end=st.sampled_from(["\n", "\r\n"]),
+    block=st.integers(1, 40),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"]),
+    ending=st.sampled_from([".csv", ".tsv", ".csv.gz", ".tsv.bz2"]),
+    memory=st.sampled_from([None, "1GiB"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_block_changes_a_cell(tmp_path_factory, rows, end, block, encoding, ending, memory):
+    """Cells are those of Python's own reader, wherever blocks of the file end."""
+    mark = "\t" if "tsv" in ending else ","
+    quoted = [each.replace('"', '""') for each in rows]
+    text = "".join(f'{who}{mark}"{what}"{end}' for who, what in [("who", "what"), *enumerate(quoted)])
+    path = tmp_path_factory.mktemp("cells") / f"t{ending}"
+    data = text.encode(encoding)
+    path.write_bytes({".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix, bytes)(data))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("BLOCK", "SMALL_BLOCK"):
+            patch.setattr(files, name, block)
+        options = vp.ReadOptions(memory=memory)
+        given = vp.CSV(encoding="cp1252") if encoding == "cp1252" else None
+        corpus = read_engine(path, user="who", items="what", csv=given, options=options)
+    assert corpus.user_key.size == len(rows)
+    assert set(corpus.vocabulary.to_pylist()) == set(rows)
 
 
 @given(blocks=st.lists(st.text('ab",\n', max_size=5), max_size=6))
@@ -49,7 +82,7 @@ def test_blocks_without_quotes_take_a_short_way_to_the_same(blocks):
 
     def outcome(parts):
         try:
-            check_quotes((part.encode() for part in parts), Header(None, ","), "t.csv")
+            list(whole_rows((part.encode() for part in parts), Header(None, ","), "t.csv"))
         except SourceError as error:
             return str(error)
         return None

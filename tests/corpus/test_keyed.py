@@ -166,7 +166,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
         read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
     pl.DataFrame({"who": [1], "key": [7]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": [1], "key": ["7"]}).write_parquet(tmp_path / "b.parquet")
-    with pytest.raises(ColumnError, match="strings and whole numbers"):
+    with pytest.raises(ColumnError, match="whole numbers in one table and strings in another"):
         read_engine(tmp_path, user="who", items="key")
     with pytest.raises(InputError, match="both for users and for what they hold"):
         read_engine(pl.DataFrame({"who": [1]}), user="who", items="who")

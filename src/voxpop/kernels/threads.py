@@ -4,6 +4,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
     """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads.
 
-    A single task needs none: starting and ending threads takes longer than weighing the items of few users. A search of
+    The threads have the context variables of the caller. A single task needs none: starting and ending threads takes longer than weighing the items of few users. A search of
     small collections, which calls this a hundred thousand times, took 18 seconds and takes 6.
     """
     coming = iter(tasks)
@@ -27,7 +28,7 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
     ahead: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(THREADS) as threads:
         for task in chain(first, coming):
-            ahead.append(threads.submit(work, task))
+            ahead.append(threads.submit(copy_context().run, work, task))
             if len(ahead) > 2 * THREADS:
                 yield ahead.popleft().result()
         while ahead:

@@ -375,7 +375,7 @@ def hash_strings(data: Bytes, starts: Int64s) -> Uint64s:
 QUOTE, NEWLINE, RETURN = np.uint8(34), np.uint8(10), np.uint8(13)
 START, PLAIN, QUOTED, CLOSED, RETURNED = 0, 1, 2, 3, 4
 """At the start of a field; in one without quotes; in one with; behind its second quote; behind a carriage return."""
-MODE, ROW, OPENED = 0, 1, 2
+MODE, ROW, OPENED, END = 0, 1, 2, 3
 
 
 @jit
@@ -385,13 +385,13 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
     Args:
         data: the next bytes.
         delimiter: the byte between fields.
-        state: int64 (3): where between quotes we are, the row, and the row in which the last quoted field began; all 0
-            at the start of a file, and changed in place.
+        state: int64 (4): where between quotes we are, the row, the row in which the last quoted field began, and where
+            the last whole row of these bytes ends, 0 if none does; all 0 at the start of a file, and changed in place.
 
     Returns:
         Whether all is well so far; if not, the field that began in row `state[OPENED]` goes on behind its last quote.
     """
-    mode, row = state[MODE], state[ROW]
+    mode, row, end = state[MODE], state[ROW], 0
     for place in range(data.size):
         byte = data[place]
         if mode == QUOTED:
@@ -402,7 +402,9 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
         if mode == RETURNED:
             mode = START
             if byte == NEWLINE:
+                end = place + 1
                 continue
+            end = place
         if byte == QUOTE and mode == START:
             mode = QUOTED
             state[OPENED] = row
@@ -413,6 +415,7 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
         elif byte == NEWLINE:
             mode = START
             row += 1
+            end = place + 1
         elif byte == RETURN:
             mode = RETURNED
             row += 1
@@ -421,5 +424,5 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
             return False
         else:
             mode = PLAIN
-    state[MODE], state[ROW] = mode, row
+    state[MODE], state[ROW], state[END] = mode, row, end
     return True

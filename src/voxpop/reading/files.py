@@ -7,7 +7,6 @@ row or column if known, and the next step.
 import codecs
 import csv
 import io
-import mmap
 import re
 import zlib
 from collections import deque
@@ -20,7 +19,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import Thing, check_columns, guarded, quieten
+from voxpop.kernels.threads import in_order
+from voxpop.reading.arrow import joined
+from voxpop.reading.columns import check_columns, guarded, quieten
 from voxpop.reading.keys import is_string
 from voxpop.reading.progress import row_called
 from voxpop.reading.tables import check_schema, selected
@@ -29,7 +30,6 @@ from voxpop.reading.text_files import (
     SAID,
     UTF8,
     Header,
-    check_quotes,
     codec_of,
     delimiter_of,
     json_array,
@@ -37,6 +37,7 @@ from voxpop.reading.text_files import (
     marked_encoding,
     not_of_encoding,
     transcoded,
+    whole_rows,
 )
 from voxpop.reading.types import array_of_objects, typed
 from voxpop.reading.wanted import Request
@@ -57,8 +58,6 @@ ARROW_MARK: Final = b"ARROW1"
 LONGEST_BEGINNING = 1 << 12
 BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
-READER_ROOM = 192 << 20
-"""Address space for threads and blocks of Arrow's readers of text: from 140 MiB on none was seen to wait for ever."""
 FIRST_ROW: Final = (
     "The first row of CSV must name the columns, separated by commas, semicolons, tabs or bars: write such a row if "
     "the file has none."
@@ -138,10 +137,10 @@ def is_csv_file(path: Path) -> bool:
 
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     first = 0
-    for batch in _csv(path, request, "\t" if suffix_of(path) == ".tsv" else ",", _block(request)):
-        arrays = [typed(batch.column(each.name), each, path.name, first) for each in request.columns]
+    for table in _csv(path, request, "\t" if suffix_of(path) == ".tsv" else ",", _block(request)):
+        arrays = [typed(joined(table[each.name]), each, path.name, first) for each in request.columns]
         yield pa.RecordBatch.from_arrays(arrays, request.names)
-        first += batch.num_rows
+        first += table.num_rows
 
 
 def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -196,7 +195,7 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if request.small else {}
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
-        _check_schema(path, request, schema)
+        yield _check_schema(path, request, schema)
         tops = {each for name in request.names for each in (name, name.partition(".")[0])}
         rows = _few_rows(file.metadata, tops, request.rows) if request.small else request.rows
         for batch in guarded(file.iter_batches(rows, columns=request.names), partial(_explained, path, "is damaged")):
@@ -218,15 +217,15 @@ def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
             reader = _arrow_reader(stream)
         whole = isinstance(reader, pa.RecordBatchFileReader)
         batches = map(reader.get_batch, range(reader.num_record_batches)) if whole else iter(reader)
-        _check_schema(path, request, reader.schema)
+        yield _check_schema(path, request, reader.schema)
         for batch in guarded(map(_validated, batches), partial(_explained, path, "is damaged")):
             for begin in range(0, batch.num_rows, request.rows):
                 yield from _selected(batch.slice(begin, request.rows), request)
 
 
-def _check_schema(path: Path, request: Request, schema: pa.Schema) -> None:
+def _check_schema(path: Path, request: Request, schema: pa.Schema) -> pa.RecordBatch:
     try:
-        check_schema(request, schema, path.name)
+        return check_schema(request, schema, path.name)
     except UnicodeDecodeError as error:
         quieten(error)
         raise SourceError(f"{path.name} is damaged: a column name is not UTF-8. Write the file again.") from None
@@ -267,7 +266,8 @@ def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
     return rows
 
 
-def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.RecordBatch]:
+def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Table]:
+    """Yield the cells of a file, which reach Arrow in whole rows: it loses line ends within quotes at block ends."""
     from pyarrow import csv as arrow_csv
 
     columns, encoding = request.names, request.csv.encoding or marked_encoding(beginning(path))
@@ -283,42 +283,24 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
         null_values=[""],
     )
     parse = arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
-    _check_room()
-    # A separate pass: Arrow reads in a thread, which waits for ever where it has no memory for Python's side.
-    _follow_quotes(path, header, encoding, block, checked=encoding != UTF8)
 
-    def batches(*, threads: bool) -> Iterator[pa.RecordBatch]:
-        read = arrow_csv.ReadOptions(block_size=block, encoding=encoding, skip_rows=header.above, use_threads=threads)
-        with _open(path) as stream:
-            with _explained(path, "cannot be read as a table", header.above):
-                reader = arrow_csv.open_csv(stream, read, parse_options=parse, convert_options=convert)
-            yield from _read_all(path, lambda: next(reader, None), lambda batch: batch.num_rows, header.above)
+    def rows(*, checked: bool) -> Iterator[tuple[bytes, int]]:
+        with _open(path) as stream, _explained(path, "cannot be read as a table"):
+            blocks = iter(lambda: bytes(stream.read(block)), b"")
+            yield from whole_rows(transcoded(blocks, encoding) if checked else blocks, header, path.name)
+
+    def cells(part: tuple[bytes, int]) -> pa.Table:
+        data, before = part
+        begin = {"column_names": header.names} if before else {"skip_rows": header.above}
+        read = arrow_csv.ReadOptions(block_size=max(len(data), 1), use_threads=False, **begin)
+        with _explained(path, "cannot be read as a table", header.above - before):
+            return arrow_csv.read_csv(pa.py_buffer(data), read, parse, convert)
 
     try:
-        yield from batches(threads=True)
-    except SourceError:  # several threads count no rows, and bytes of another encoding are reported without their row
-        _follow_quotes(path, header, encoding, block, checked=True)
-        deque(batches(threads=False), maxlen=0)
+        yield from in_order(cells, rows(checked=encoding != UTF8))
+    except SourceError:  # bytes of another encoding are reported with their row
+        deque(rows(checked=True), maxlen=0)
         raise
-
-
-def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, checked: bool) -> None:
-    """See that all quotes are closed and, where `checked`, that all bytes are of the encoding."""
-    with _open(path) as stream, _explained(path, "cannot be read as a table"):
-        blocks = iter(lambda: bytes(stream.read(block)), b"")
-        check_quotes(transcoded(blocks, encoding) if checked else blocks, header, path.name)
-
-
-def _check_room() -> None:
-    """Refuse where Arrow's threads would lack memory: they would wait for ever, or end the process.
-
-    Raises:
-        MemoryError: where so much address space is not to be had; nothing of it is used here.
-    """
-    try:
-        mmap.mmap(-1, READER_ROOM).close()
-    except OSError:
-        raise MemoryError(f"reading text needs {READER_ROOM >> 20} MiB of address space.") from None
 
 
 def _header(path: Path, columns: list[str], usual: str, given: str | None, encoding: str) -> Header:
@@ -374,22 +356,15 @@ def _first_row(text: io.TextIOBase, columns: list[str], usual: str) -> tuple[str
 
 
 def _blocks(path: Path, block: int) -> Iterator[bytes]:
-    with _open(path) as stream:
-        yield from _read_all(path, lambda: stream.read(block) or None, lambda data: data.count(b"\n"))
-
-
-def _read_all(
-    path: Path, read: Callable[[], Thing | None], rows_of: Callable[[Thing], int], above: int = 0
-) -> Iterator[Thing]:
-    """Yield all parts until None; errors state the number of rows before the failure, counted from the header."""
     rows = 0
-    while True:
-        with _explained(path, f"cannot be read beyond {row_called(rows + 1)}", above):
-            part = read()
-        if part is None:
-            return
-        rows += rows_of(part)
-        yield part
+    with _open(path) as stream:
+        while True:
+            with _explained(path, f"cannot be read beyond {row_called(rows + 1)}"):
+                data = stream.read(block)
+            if not data:
+                return
+            rows += data.count(b"\n")
+            yield data
 
 
 @contextmanager

@@ -15,11 +15,11 @@ from voxpop.errors import ColumnError
 from voxpop.kernels.arrays import Bools
 from voxpop.reading.arrow import array_of, flattened, lists_of, numbers_of, string_array
 from voxpop.reading.columns import Batches
-from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, plain_type, spelled_rows, value_type
+from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, spelled_rows, value_type
+from voxpop.reading.shape import Shape
 from voxpop.reading.wanted import Wanted
 
 BETWEEN = ", "
-WIDEST_DECIMAL = 76
 
 
 @final
@@ -39,16 +39,15 @@ class KeyedRows:
         self._order = [] if order is None else [order]
         self._users, self._contents = users, contents
         self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
-        self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if wanted.kind == "items" else None
+        self._are_items, self._shape = wanted.kind == "items", Shape(wanted)
         self.left_out = self.dropped = self.doubtful = 0
         self._drops, self._typed, self._tokenizer = wanted.drops, wanted.typed, wanted.tokenizer
-        self._user_families: list[set[str]] = [set() for _ in users]
 
     def rows(self, batches: Batches) -> Batches:
         """Yield batches of two columns: users and content; after them the order, if there is one."""
         for where, batch in batches:
             try:
-                batch = self._with_user(batch)
+                batch = self._with_user(self._shape.fit(where, batch))
                 users, contents = self._one_user(batch), self._one_content(batch)
             except ColumnError as error:
                 raise ColumnError(f"{where}: {error}") from None
@@ -68,35 +67,33 @@ class KeyedRows:
 
     @property
     def keys(self) -> Keys:
-        """The columns of the items that went by; none where these are words."""
-        if self._kinds is None:
-            return Keys()
-        pairs = zip(self._contents, self._kinds, strict=True)
-        return Keys(tuple(KeyColumn(name, str(_joint(kinds, name))) for name, kinds in pairs))
+        """The columns of the items, strings if no table declares a type; none for words."""
+        kinds = self._shape.kinds
+        names = self._contents if self._are_items else []
+        return Keys(tuple(KeyColumn(name, str(kinds.get(name, pa.string()))) for name in names))
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of the ids of users, "" if no table declares a type."""
+        return tuple(self._shape.families.get(name, "") for name in self._users)
 
     def _one_user(self, batch: pa.RecordBatch) -> pa.Array:
         columns = [batch.column(name) for name in self._users]
         if len(columns) == 1 and _is_read_as_it_is(columns[0].type):
             return columns[0]
-        for column, name, seen in zip(columns, self._users, self._user_families, strict=True):
-            _note(column.type, seen, name)
         return spelled_rows(columns, self._users)
 
     def _one_content(self, batch: pa.RecordBatch) -> pa.Array:
         columns = [batch.column(name) for name in self._contents]
         if self._typed is not None:
             return self._typed.tokens(columns, self._tokenizer)
-        if self._kinds is None:
+        if not self._are_items:
             return columns[0]
         plain = [flattened(column)[0] if is_list(column.type) else column for column in columns]
         if len(plain) > 1 and any(is_list(column.type) for column in columns):
             raise ColumnError(
                 "each column of a composite item must have one value per row, but one of them contains lists."
             )
-        for each, name, kinds in zip(plain, self._contents, self._kinds, strict=True):
-            _note(each.type, {str(family(kind)) for kind in kinds}, name)
-            if not pa.types.is_null(each.type):
-                kinds.add(plain_type(each.type))
         if len(plain) == 1 and _is_read_as_it_is(plain[0].type):
             self.left_out += plain[0].null_count
             return columns[0]
@@ -130,32 +127,6 @@ def _is_read_as_it_is(kind: pa.DataType) -> bool:
     return pa.types.is_null(kind) or family(kind) in ("strings", "whole numbers")
 
 
-def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
-    """Refuse a column of two families: values with equal spellings would be the same key."""
-    kind = value_type(kind)
-    if pa.types.is_null(kind):
-        return
-    seen.add(str(family(kind)))
-    if len(seen) > 1:
-        raise ColumnError(f'the column "{name}" holds {" and ".join(sorted(seen))}. Give it one type in all files.')
-
-
 def _as_before(column: pa.Array, texts: pa.Array) -> pa.Array:
     """Return strings in the lists that their values came in, if in any."""
     return lists_of(texts, flattened(column)[1]) if is_list(column.type) else texts
-
-
-def _joint(kinds: set[pa.DataType], name: str) -> pa.DataType:
-    """Return one type that holds the values of all."""
-    if len(kinds) <= 1:
-        return next(iter(kinds), pa.string())
-    if family(next(iter(kinds))) == "decimals":
-        scale = max(kind.scale for kind in kinds)
-        # The finest scale of all, so that no digit is lost.
-        return pa.decimal256(WIDEST_DECIMAL, scale)
-    try:
-        fields = [pa.schema([("key", kind)]) for kind in sorted(kinds, key=str)]
-        return pa.unify_schemas(fields, promote_options="permissive").field("key").type
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        listed = " and ".join(sorted(map(str, kinds)))
-        raise ColumnError(f'the column "{name}" holds {listed}. Give it one type in all files.') from None

@@ -34,18 +34,23 @@ def is_dataset(source: Any) -> bool:
 
 def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batches:
     """Yield the batches of an Arrow table, whose schema declares the types."""
-    check_schema(request, source.schema, TABLE)
+    yield TABLE, check_schema(request, source.schema, TABLE)
     table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
     for batch in selected(table, request.names).to_batches(max_chunksize=request.rows):
         yield TABLE, batch
 
 
-def check_schema(request: Request, schema: pa.Schema, where: str) -> None:
-    """Check that a schema has the wanted columns, of the types that the caller declares; `user.id` is also a field."""
+def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBatch:
+    """Check that a schema has the wanted columns, of types that fit those of the caller; `user.id` is also a field.
+
+    Returns:
+        A batch without rows, so that a table without rows declares its types, too.
+    """
     nested = [name for name in request.names if name not in schema.names and _nested_type(schema, name) is not None]
     check_columns(request.names, [*schema.names, *nested], where)
     kinds = [_nested_type(schema, name) if name in nested else schema.field(name).type for name in request.names]
     check_declared(request.columns, kinds)
+    return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in kinds], request.names)
 
 
 def _nested_type(schema: pa.Schema, name: str) -> pa.DataType | None:
@@ -77,9 +82,10 @@ def stream_batches(source: Any, request: Request) -> Batches:
     """Yield the batches of an Arrow stream, as they come."""
     with withheld():
         reader = source if isinstance(source, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(source)
-    check_schema(request, reader.schema, TABLE)
+    yield TABLE, check_schema(request, reader.schema, TABLE)
     for batch in guarded(iter(reader)):
-        yield from arrow_batches(batch, request)
+        for part in selected(pa.Table.from_batches([batch]), request.names).to_batches(max_chunksize=request.rows):
+            yield TABLE, part
 
 
 def polars_batches(source: Any, request: Request) -> Batches:
@@ -177,8 +183,7 @@ def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
     arrays = [array_of_column(source[column.name], column) for column in request.columns]
     if len({len(each) for each in arrays}) > 1:
         raise InputError("the columns of the dictionary have different lengths. Give one value for each row in each.")
-    for batch in pa.table(dict(zip(request.names, arrays, strict=True))).to_batches(max_chunksize=request.rows):
-        yield TABLE, batch
+    yield from arrow_batches(pa.table(dict(zip(request.names, arrays, strict=True))), request)
 
 
 def array_of_column(values: Any, column: Column) -> Any:

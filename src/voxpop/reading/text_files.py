@@ -14,18 +14,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.kernels.arrays import Int64s
-from voxpop.reading.arrow import flattened, lists_of
+from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.reading.arrow import flattened, int64_array, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
 from voxpop.reading.progress import row_called
 from voxpop.reading.types import Column, batch_of_rows, typed, typed_lists
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
 
@@ -166,21 +169,26 @@ def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
     return usual
 
 
-def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
-    """Check that the quotes of a file in UTF-8 are closed.
+def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[tuple[bytes, int]]:
+    """Cut a file in UTF-8 at ends of rows, so that no reader has a part of a row, and check that quotes are closed.
 
     Args:
-        blocks: the file.
+        blocks: the file, cut anywhere.
         header: its beginning; rows are counted from the names of columns.
         where: the file, for messages.
+
+    Yields:
+        Whole rows, the first time with the header, and the number of rows before them, with those above the header.
 
     Raises:
         SourceError: where a quoted field goes on behind its closing quote, or the file ends within one: the rest would
             be read as one cell, and lost. Where the blocks raise a UnicodeError.
     """
-    from voxpop.kernels.words import MODE, OPENED, QUOTED, ROW
+    from voxpop.kernels.words import END, MODE, OPENED, QUOTED, RETURNED, ROW
 
-    state, delimiter = np.zeros(3, np.int64), np.uint8(ord(header.delimiter))
+    state, delimiter = np.zeros(4, np.int64), np.uint8(ord(header.delimiter))
+    held: list[bytes] = []
+    before, closed = 0, True
 
     def name_of(which: int) -> str:
         """Name the row in which reading is, or in which a quote was opened."""
@@ -188,7 +196,16 @@ def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
         return row_called(row) if row > 0 else "the first row"
 
     try:
-        closed = all(_follow(data, delimiter, state) for data in blocks if data)
+        for data in filter(None, blocks):
+            closed = _follow(data, delimiter, state)
+            if not closed:
+                break
+            end, rows = int(state[END]), int(state[ROW] - (state[MODE] == RETURNED))
+            if end and rows > header.above:
+                yield b"".join([*held, data[:end]]), before
+                held, before = [data[end:]], rows
+            else:
+                held.append(data)
     except UnicodeError as error:
         quieten(error)
         raise SourceError(f"{where}: {not_of_encoding(name_of(ROW))}") from None
@@ -197,16 +214,19 @@ def check_quotes(blocks: Iterator[bytes], header: Header, where: str) -> None:
             f"{where}: a quote is opened in {name_of(OPENED)} and not closed before the next cell, so rows after it "
             "would be lost. Correct the row: cells with quotes in them are quoted, and their own quotes doubled."
         )
+    if last := b"".join(held):
+        yield last, before
 
 
 def _follow(data: bytes, delimiter: np.uint8, state: Int64s) -> bool:
     """Follow the quotes of a block; return whether all cells end at their closing quotes."""
-    from voxpop.kernels.words import MODE, PLAIN, ROW, START, follow_quotes
+    from voxpop.kernels.words import END, MODE, PLAIN, ROW, START, follow_quotes
 
     if state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data:
         # Most files have no quotes, and need no more than their rows counted.
         state[ROW] += data.count(b"\n")
         state[MODE] = START if data[-1] in (ord("\n"), int(delimiter)) else PLAIN
+        state[END] = data.rfind(b"\n") + 1
         return True
     return bool(follow_quotes(np.frombuffer(data, np.uint8), delimiter, state))
 
@@ -221,8 +241,10 @@ def not_of_encoding(row: str) -> str:
 
 FEW_BYTES: Final = 1 << 16
 """Smaller blocks are decoded by Python's own module; for larger ones the import of polars pays."""
-DOUBTFUL: Final = r"^(?:[\[{]|-?\d{19})"
-"""Results of polars that may stand for a nested value, or for an integer beyond 64 bits."""
+DOUBTFUL: Final = r"^(?:[\[{]|-0$|-?\d+[.eE][-+.\deE]*$|-?\d{17}0$|-?\d{19}|(?i:-?inf|nan))"
+"""Texts of polars that may stand for a nested value, for a double, which polars prints otherwise where two spellings
+are equally near, or for an integer beyond 64 bits. Doubles below 2^53 without a fraction have one spelling, and larger
+ones of 18 digits end with a zero."""
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """Escapes that polars does not check for pairs."""
 
@@ -275,28 +297,64 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
     """
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 0 else data
     nested = any("." in each.name for each in columns)  # such as user.id, which may be a name or a path
-    by_polars = len(data) > FEW_BYTES and not nested and not SURROGATE.search(data)
-    arrays = _by_polars(data, columns, where, first) if by_polars else None
-    if arrays is None or (first == 0 and any(each.null_count == len(each) for each in arrays)):
-        return batch_of_rows(_rows(data, where, first), columns, where, first)
-    return pa.RecordBatch.from_arrays(arrays, [each.name for each in columns])
+    batch = _by_polars(data, columns, where, first) if len(data) > FEW_BYTES and not nested else None
+    if batch is None or (first == 0 and any(each.null_count == len(each) for each in batch.columns)):
+        return batch_of_rows(_rows(_lines(data), where, first), columns, where, first)
+    return batch
 
 
-def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -> list[pa.Array] | None:
-    """Return the columns as polars decodes them, or None if its result may differ from the rule for single values."""
+def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -> pa.RecordBatch | None:
+    """Return the columns as polars decodes them, or None if it cannot.
+
+    Rows that polars may decode otherwise than the rule for single values are decoded one by one. Whether a row is one
+    of them depends on this row only.
+    """
+    found, lines, names = None, _lines(data), [each.name for each in columns]
+    for lists in sorted({False, any(each.lists is None for each in columns)}):
+        found = _frame(data, columns, lists, len(lines)) or found
+        if found is None or not found[1].any():
+            break
+    if found is None:
+        return None
+    frame, doubtful = found
+    if SURROGATE.search(data):
+        doubtful = doubtful | np.array([SURROGATE.search(line) is not None for line in lines])
+    try:
+        if not doubtful.any():
+            return pa.RecordBatch.from_arrays([_array(frame[each.name], each, where, first) for each in columns], names)
+        frame = frame.filter(~doubtful)
+        sure = [_array(frame[each.name], each, where, first) for each in columns]
+        rows = _rows([lines[place] for place in np.flatnonzero(doubtful)], where, 1)
+        others = batch_of_rows(rows, columns, where, 1).columns
+    except SourceError:  # the other way also finds its row
+        return None
+    # int64 (rows): the place of each row among the sure ones, which the others follow.
+    order = int64_array(np.where(doubtful, frame.height + np.cumsum(doubtful), np.cumsum(~doubtful)) - 1)
+    return pa.RecordBatch.from_arrays(
+        [pa.concat_arrays(pair).take(order) for pair in zip(sure, others, strict=True)], names
+    )
+
+
+def _frame(data: bytes, columns: Sequence[Column], lists: bool, rows: int) -> "tuple[pl.DataFrame, Bools] | None":
+    """Return strings, or lists of them, and which rows are doubtful; None if polars cannot read all rows so."""
     import polars as pl
 
-    for lists in (False, True):
-        shapes = [lists if each.lists is None else each.lists for each in columns]
-        kinds = {each.name: pl.List(pl.String) if own else pl.String for each, own in zip(columns, shapes, strict=True)}
-        try:
-            frame = pl.read_ndjson(data, schema=kinds)
-        except pl.exceptions.PolarsError:
-            continue
-        flat = [frame[name].explode() if kind == pl.List(pl.String) else frame[name] for name, kind in kinds.items()]
-        if not any(each.str.contains(DOUBTFUL).any() for each in flat):
-            return [_array(frame[each.name], each, where, first) for each in columns]
-    return None
+    kinds: dict[str, Any] = {}
+    for each in columns:
+        kinds[each.name] = pl.List(pl.String) if (lists if each.lists is None else each.lists) else pl.String
+    try:
+        frame = pl.read_ndjson(data, schema=kinds)
+    except pl.exceptions.PolarsError:
+        return None
+    if frame.height != rows:
+        return None
+    tests = [
+        (pl.col(name) if kind == pl.String else pl.col(name).list.join("\n", ignore_nulls=True))
+        .str.contains(DOUBTFUL if kind == pl.String else f"(?m){DOUBTFUL}")
+        .fill_null(False)
+        for name, kind in kinds.items()
+    ]
+    return frame, frame.select(pl.any_horizontal(tests)).to_series().to_numpy()
 
 
 def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
@@ -310,15 +368,18 @@ def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
     return typed_lists(*flattened(texts), texts.is_null(), column, where, first)
 
 
-def _rows(data: bytes, where: str, first: int) -> list[dict[str, Any]]:
+def _lines(data: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line.strip()]
+
+
+def _rows(lines: Sequence[bytes], where: str, first: int) -> list[dict[str, Any]]:
     """Return the objects of lines, decoded one by one."""
     rows: list[dict[str, Any]] = []
-    for line in data.split(b"\n"):
-        if line.strip():
-            row = _object(line)
-            if not isinstance(row, dict):
-                raise SourceError(f"{where}, {row_called(first + len(rows) + 1)}: {_not_an_object(line, row)}")
-            rows.append(row)
+    for line in lines:
+        row = _object(line)
+        if not isinstance(row, dict):
+            raise SourceError(f"{where}, {row_called(first + len(rows) + 1)}: {_not_an_object(line, row)}")
+        rows.append(row)
     return rows
 
 

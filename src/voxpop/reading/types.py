@@ -28,7 +28,7 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Int64s
 from voxpop.reading.arrow import lists_of, string_array
 from voxpop.reading.columns import check_columns
-from voxpop.reading.keys import family, is_list, plain_type, type_named, unspelled
+from voxpop.reading.keys import family, is_list, plain_type, type_named, unspelled, value_type
 from voxpop.reading.progress import row_called
 
 NAMED: Final = {
@@ -102,14 +102,17 @@ def _type_named(name: str) -> pa.DataType:
 
 
 def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> None:
-    """Check that types from a source's metadata agree with the types that the caller declares.
+    """Check that types from a source's metadata are of the families of those that the caller declares.
 
     Raises:
         ColumnError: if they differ.
     """
     for column, kind in zip(columns, kinds, strict=True):
-        element = plain_type(kind.value_type if is_list(kind) else kind)
-        if column.declared is not None and column.declared != element:
+        held = value_type(kind.value_type if is_list(kind) else kind)
+        if column.declared is None or pa.types.is_null(held):
+            continue
+        element = plain_type(held)
+        if column.declared != element and (family(element) is None or family(element) != family(column.declared)):
             raise ColumnError(
                 f'the source declares {element} for the column "{column.name}", and types= {column.declared}. Cast '
                 "the column in the source, or leave it out of types=."
@@ -272,7 +275,11 @@ def spelling_of(value: Any) -> str | None:
     raise TypeError(type(value).__name__)
 
 
-def _spelled_decimal(value: Decimal) -> str:
+def _spelled_decimal(value: Decimal) -> str | None:
+    if value.is_nan():
+        return None
+    if not value:  # also -0.0, which is the same number
+        return "0"
     if not value.is_finite() or abs(value.adjusted()) > LONGEST_EXPONENT:
         return str(value)
     text = format(value, "f")
