@@ -41,6 +41,8 @@ class Table:
         html: Texts are HTML.
         delimiter: Separator of CSV columns, or "tab". Detected by default. Files with unknown endings are then CSV.
         encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
+        quote: Quotes around cells of CSV, or "none" if quotes are plain characters.
+        escape: A backslash if one precedes quotes within quotes of CSV, as Spark and MySQL write them.
     """
 
     user: list[str] | None = None
@@ -56,6 +58,8 @@ class Table:
     html: bool = False
     delimiter: str | None = None
     encoding: str | None = None
+    quote: str | None = None
+    escape: str | None = None
 
     def columns(self, source: list[str]) -> dict[str, Any]:
         """Return the columns of a call by the names of `voxpop.read`.
@@ -96,9 +100,10 @@ class Table:
         }
         if self.text is not None or how != vp.Tokenizer("words"):
             given["tokenizer"] = how
-        if self.delimiter is not None or self.encoding is not None:
-            tab = self.delimiter in ("tab", "\\t")
-            given["csv"] = vp.CSV(delimiter="\t" if tab else self.delimiter, encoding=self.encoding)
+        tab = self.delimiter in ("tab", "\\t")
+        csv = vp.CSV("\t" if tab else self.delimiter, self.encoding, self.quote, _backslash(self.escape))
+        if csv.given:
+            given["csv"] = csv
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -398,6 +403,11 @@ def _names(given: list[str], option: str = "--user") -> str | list[str]:
     """Return the column names of a repeated or comma-separated option; one name stays a string."""
     names = [name for each in given for name in listed(each, option)]
     return names[0] if len(names) == 1 else names
+
+
+def _backslash(given: str | None) -> str | None:
+    """Return one backslash for two, which a shell without quotes takes for one."""
+    return "\\" if given == "\\\\" else given
 
 
 def _pause(session: str | None) -> str | float | None:

@@ -27,6 +27,7 @@ from voxpop.reading.progress import row_called
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
     CSV,
+    QUOTES,
     SAID,
     UTF8,
     Header,
@@ -115,7 +116,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
     suffix = suffix_of(path)
     if is_csv_file(path) or csv.given:
         encoding = csv.encoding or marked_encoding(beginning(path))
-        header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv.delimiter, encoding)
+        header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv, encoding)
         return dict.fromkeys(header.names or (), undeclared)
     with _explained(path, "is not a complete file"):
         if suffix == ".parquet":
@@ -271,7 +272,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Ta
     from pyarrow import csv as arrow_csv
 
     columns, encoding = request.names, request.csv.encoding or marked_encoding(beginning(path))
-    header = _header(path, columns, usual, request.csv.delimiter, encoding)
+    header = _header(path, columns, usual, request.csv, encoding)
     if header.names is None:
         return
     check_columns(columns, header.names, path.name, declared=False, hint=FIRST_ROW)
@@ -282,7 +283,13 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Ta
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    parse = arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
+    plain, escape = request.csv.quote == "none", request.csv.escape
+    parse = arrow_csv.ParseOptions(
+        delimiter=header.delimiter,
+        newlines_in_values=not plain,
+        quote_char=False if plain else '"',
+        escape_char=escape or False,
+    )
 
     def rows(*, checked: bool) -> Iterator[tuple[bytes, int]]:
         with _open(path) as stream, _explained(path, "cannot be read as a table"):
@@ -293,8 +300,13 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Ta
         data, before = part
         begin = {"column_names": header.names} if before else {"skip_rows": header.above}
         read = arrow_csv.ReadOptions(block_size=max(len(data), 1), use_threads=False, **begin)
+        if escape is not None:
+            data = re.sub(MISSING_OF_MYSQL % ((re.escape(header.delimiter.encode()),) * 2), rb"\1", data)
         with _explained(path, "cannot be read as a table", header.above - before):
-            return arrow_csv.read_csv(pa.py_buffer(data), read, parse, convert)
+            table = arrow_csv.read_csv(pa.py_buffer(data), read, parse, convert)
+        if header.delimiter == "\t" and request.csv.quote is None and b'"' in data:
+            _check_lines(data, 0 if before else header.above, table.num_rows + (not before), path.name)
+        return table
 
     try:
         yield from in_order(cells, rows(checked=encoding != UTF8))
@@ -303,16 +315,34 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Ta
         raise
 
 
-def _header(path: Path, columns: list[str], usual: str, given: str | None, encoding: str) -> Header:
+MISSING_OF_MYSQL: Final = rb"(^|[\r\n]|%b)\\N(?=$|[\r\n]|%b)"
+
+
+def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
+    """Refuse cells in quotes that contain line breaks.
+
+    Raises:
+        SourceError: if there are more lines than rows: the quotes may be plain, and the rows between two of them lost.
+    """
+    lines = data.split(b"\n", above)[-1].splitlines()
+    if sum(map(bool, lines)) != rows:
+        raise SourceError(
+            f"{where}: between tabs, a cell in quotes contains a line break. If the quotes are plain characters, rows "
+            'would be lost: give csv=vp.CSV(quote="none") (--quote none). If cells have line breaks, give '
+            "csv=vp.CSV(quote='\"') (--quote '\"')."
+        )
+
+
+def _header(path: Path, columns: list[str], usual: str, how: CSV, encoding: str) -> Header:
     """Return the beginning of the file; the caller's delimiter precedes a declared one, and that a detected one."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         # Those of later rows are reported with their row.
         text = io.TextIOWrapper(stream, codec_of(encoding), MARKED, newline="")
         try:
-            first, above = _first_row(text, columns, usual)
+            first, above = _first_row(text, columns, usual, how)
             said = SAID.fullmatch(first)
             if said:
-                first, more = _first_row(text, columns, usual)
+                first, more = _first_row(text, columns, usual, how)
                 above += 1 + more
             if "\0" in first:
                 order = "le" if first.index("\0") % 2 else "be"
@@ -321,9 +351,9 @@ def _header(path: Path, columns: list[str], usual: str, given: str | None, encod
                     f'vp.CSV(encoding="utf-16-{order}") (--encoding utf-16-{order}).'
                 )
             first.encode(UTF8)
-            delimiter = given or (said and said[1]) or delimiter_of(first, columns, usual)
-            names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None)
-            return Header(names, delimiter, above)
+            delimiter = how.delimiter or (said and said[1]) or delimiter_of(first, columns, usual, how)
+            names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter, **how.reading), None)
+            return Header(names, delimiter, above, how)
         except (UnicodeError, csv.Error) as error:
             quieten(error)
             raise SourceError(f"{path.name}: {not_of_encoding('the first row')}") from None
@@ -338,19 +368,20 @@ MARKED: Final = "voxpop-marked"
 codecs.register_error(MARKED, _mark)
 
 
-def _first_row(text: io.TextIOBase, columns: list[str], usual: str) -> tuple[str, int]:
+def _first_row(text: io.TextIOBase, columns: list[str], usual: str, how: CSV) -> tuple[str, int]:
     """Return the first row unchanged, with the line breaks within its quotes, and the number of lines above it.
 
     Lines above it are blank, or comments that begin with # and do not name the columns.
     """
     row, above = "", 0
     for line in text:
-        cells = next(csv.reader([line], delimiter=delimiter_of(line, columns, usual)), [])
+        delimiter = delimiter_of(line, columns, usual, how)
+        cells = next(csv.reader([line], delimiter=delimiter, **how.reading), [])
         if not row and (not line.strip() or (line.startswith("#") and not {*columns} <= {*cells})):
             above += 1
             continue
         row += line
-        if row.count('"') % 2 == 0 or len(row) > BLOCK:
+        if how.quote == "none" or row.count('"') % 2 == 0 or len(row) > BLOCK:
             break
     return row, above
 
@@ -416,5 +447,5 @@ def _reason(error: BaseException, row: str) -> str:
     if isinstance(error, PermissionError):
         return "it may not be read by this user."
     if "CSV" in text:
-        return f"{place}cannot be split into columns. Check its quotes."
+        return f"{place}cannot be split into columns. {QUOTES}"
     return f"{place}it is cut off, damaged, or not what its name says. Copy or write the file again."

@@ -88,6 +88,8 @@ class KeyedRows:
         if self._typed is not None:
             return self._typed.tokens(columns, self._tokenizer)
         if not self._are_items:
+            if is_list(columns[0].type):
+                self.left_out += flattened(columns[0])[0].null_count
             return columns[0]
         plain = [flattened(column)[0] if is_list(column.type) else column for column in columns]
         if len(plain) > 1 and any(is_list(column.type) for column in columns):

@@ -99,25 +99,33 @@ SAID = re.compile(r'"?sep=([!#-~\t ])"?\s*', re.IGNORECASE)
 @final
 @dataclass(frozen=True, slots=True)
 class CSV:
-    """How CSV files are written. Values that are None are detected.
+    r"""How CSV files are written. Values that are None are detected.
 
     Attributes:
         delimiter: the ASCII character between columns; by default a comma (a tab in .tsv), or the only one of
             semicolon, tab and bar that gives the named columns.
         encoding: encoding of the text, by Python's name ("cp1252", "shift_jis"); by default UTF-8, or the encoding of
             the file's byte order mark.
+        quote: '"' if cells with delimiters or line breaks are in double quotes, or "none" if quotes are plain
+            characters, as in many files with tabs. By default double quotes, but a cell in quotes that contains a line
+            break is an error between tabs, because two plain quotes would join the rows between them.
+        escape: a backslash if one precedes quotes within quotes, as Spark and MySQL write them. The character after a
+            backslash is taken as it is, and a cell of MySQL's \N is missing. By default quotes are doubled.
 
     Raises:
-        InputError: if the delimiter is no single character, or Python does not support the encoding.
+        InputError: if the delimiter is no single character, Python does not support the encoding, or quote or escape
+            is another character.
 
     Example:
         >>> import voxpop as vp
         >>> vp.CSV(delimiter=";", encoding="windows-1252")
-        CSV(delimiter=';', encoding='cp1252')
+        CSV(delimiter=';', encoding='cp1252', quote=None, escape=None)
     """
 
     delimiter: str | None = None
     encoding: str | None = None
+    quote: str | None = None
+    escape: str | None = None
 
     def __post_init__(self) -> None:
         mark = self.delimiter
@@ -135,10 +143,24 @@ class CSV:
                 )
             object.__setattr__(self, "encoding", known)
 
+        if self.quote not in (None, '"', "none"):
+            raise InputError('`quote` must be \'"\' for cells in double quotes, or "none" for plain quotes.')
+        if self.escape not in (None, "\\"):
+            raise InputError("`escape` must be a backslash. Leave it out if quotes within cells are doubled.")
+        if self.escape is not None and self.quote == "none":
+            raise InputError('`escape` precedes quotes, and quote="none" makes them plain. Give one of the two.')
+
     @property
     def given(self) -> bool:
         """Whether any value is given."""
-        return self.delimiter is not None or self.encoding is not None
+        return any(each is not None for each in (self.delimiter, self.encoding, self.quote, self.escape))
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the csv module of Python reads a row."""
+        if self.quote == "none":
+            return {"quoting": csv.QUOTE_NONE}
+        return {} if self.escape is None else {"escapechar": self.escape}
 
 
 class Header(NamedTuple):
@@ -148,23 +170,27 @@ class Header(NamedTuple):
         names: of its columns; None where the file is empty.
         delimiter: the separator between them.
         above: number of rows above them: one where the first row declares the delimiter.
+        csv: the caller's description of the file.
     """
 
     names: list[str] | None
     delimiter: str
     above: int = 0
+    csv: CSV = CSV()
 
 
-def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
+def delimiter_of(header: str, wanted: Sequence[str], usual: str, how: CSV | None = None) -> str:
     """Return the separator between the columns: the usual one, unless only another gives the wanted ones.
 
     Args:
         header: the first row of the file, unchanged.
         wanted: names of columns.
         usual: for files with this ending.
+        how: the caller's description of the file.
     """
+    reading = {} if how is None else how.reading
     for delimiter in (usual, *(each for each in DELIMITERS if each != usual)):
-        if set(wanted) <= set(next(csv.reader([header], delimiter=delimiter), [])):
+        if set(wanted) <= set(next(csv.reader([header], delimiter=delimiter, **reading), [])):
             return delimiter
     return usual
 
@@ -188,7 +214,7 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
 
     state, delimiter = np.zeros(4, np.int64), np.uint8(ord(header.delimiter))
     held: list[bytes] = []
-    before, closed = 0, True
+    before, closed, slash = 0, True, b""
 
     def name_of(which: int) -> str:
         """Name the row in which reading is, or in which a quote was opened."""
@@ -197,7 +223,13 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
 
     try:
         for data in filter(None, blocks):
-            closed = _follow(data, delimiter, state)
+            if header.csv.escape is not None:
+                data = slash + data
+                shown = _without_escapes(data)
+                data, slash = data[: len(shown)], data[len(shown) :]
+            else:
+                shown = data
+            closed = _follow(shown, delimiter, state, quoted=header.csv.quote != "none")
             if not closed:
                 break
             end, rows = int(state[END]), int(state[ROW] - (state[MODE] == RETURNED))
@@ -212,17 +244,30 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
     if not closed or state[MODE] == QUOTED:
         raise SourceError(
             f"{where}: a quote is opened in {name_of(OPENED)} and not closed before the next cell, so rows after it "
-            "would be lost. Correct the row: cells with quotes in them are quoted, and their own quotes doubled."
+            f"would be lost. {QUOTES}"
         )
-    if last := b"".join(held):
+    if last := b"".join([*held, slash]):
         yield last, before
 
 
-def _follow(data: bytes, delimiter: np.uint8, state: Int64s) -> bool:
+QUOTES: Final = (
+    'If quotes are plain characters, give csv=vp.CSV(quote="none") (--quote none); if a backslash precedes them, '
+    "escape=\"\\\\\" (--escape '\\'). Otherwise correct the row: cells with quotes in them are quoted, and their own "
+    "quotes doubled."
+)
+
+
+def _without_escapes(data: bytes) -> bytes:
+    """Return bytes with an x in place of each backslash and of the byte after it, without a last backslash."""
+    return re.sub(rb"\\.", b"xx", data, flags=re.DOTALL).removesuffix(b"\\")
+
+
+def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = True) -> bool:
     """Follow the quotes of a block; return whether all cells end at their closing quotes."""
     from voxpop.kernels.words import END, MODE, PLAIN, ROW, START, follow_quotes
 
-    if state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data:
+    plain = not quoted or (state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data)
+    if plain and data:
         # Most files have no quotes, and need no more than their rows counted.
         state[ROW] += data.count(b"\n")
         state[MODE] = START if data[-1] in (ord("\n"), int(delimiter)) else PLAIN

@@ -4,7 +4,7 @@ Checked columns become tokens: texts are cut into words, lists stay as they are,
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from queue import SimpleQueue
@@ -119,14 +119,25 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
             "lambda texts: [cut(text) for text in texts]."
         ) from None
     try:
-        lists = [list(tokens) for tokens in answer]
+        lists = list(answer)
+        unordered = {type(tokens).__name__ for tokens in lists if isinstance(tokens, str | bytes | Set | Mapping)}
+        lists = [] if unordered else [list(tokens) for tokens in lists]
     except TypeError:
         raise InputError(f"the tokenizer must return {wanted}, got {type(answer).__name__}.") from None
+    if unordered:  # the letters of a string would be tokens, and the order of a set differs between runs
+        raise InputError(
+            f"the tokenizer must return {wanted}, got a {min(unordered)} for a text. Split it, such as "
+            "lambda texts: [text.split() for text in texts]."
+        )
     if len(lists) != len(texts):
         raise InputError(f"the tokenizer must return {wanted}: {len(texts)} lists, got {len(lists)}.")
     if not all(isinstance(token, str) for tokens in lists for token in tokens):
         raise InputError(f"the tokenizer must return {wanted}; some tokens are of another type.")
-    return pa.array(lists, pa.large_list(pa.large_string()))
+    try:
+        return pa.array(lists, pa.large_list(pa.large_string()))
+    except (UnicodeEncodeError, pa.ArrowException) as error:
+        quieten(error)
+        raise InputError(f"the tokenizer must return {wanted}; some contain half of a surrogate pair.") from None
 
 
 # Cut texts into sentences, so that phrases do not run from one into the next.

@@ -174,6 +174,7 @@ ROWS_AT_ONCE = 1 << 15
 ITEMS_AT_ONCE = 1 << 20
 FINE: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
 """Types of items whose values are often too fine to be shared."""
+NEIGHBOURS: Final = " The tokens before and after such a value count as neighbours."
 DEFAULTS: Final = ReadOptions()
 FOUND: Final = CSV()
 
@@ -223,7 +224,10 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
             "rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of the "
             'column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
         ),
-        (left_out, f'of the values in "{keyed.content}" are null and were left out.'),
+        (
+            left_out,
+            f'of the values in "{keyed.content}" are null and were left out.{"" if kind == "items" else NEIGHBOURS}',
+        ),
     ):
         if count:
             tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
