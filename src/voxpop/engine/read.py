@@ -11,6 +11,7 @@ from voxpop.errors import InputError
 from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
 from voxpop.reading.columns import check_columns
+from voxpop.reading.databases import SQL, columns_of_query
 from voxpop.reading.files import FIRST_ROW, declared_by, is_csv_file
 from voxpop.reading.keys import type_named
 from voxpop.reading.sources import first_file, is_spark
@@ -145,8 +146,8 @@ def declared_schema(
     found = _schema(source, dialect)
     if found is None:
         raise InputError(
-            "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, or a table of polars, "
-            "pandas, pyarrow or Spark."
+            "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, a table of polars, "
+            "pandas, pyarrow or Spark, or vp.SQL(query, connection)."
         )
     place = first_file(source)
     is_csv = place is not None and (dialect.given or is_csv_file(place))
@@ -156,6 +157,8 @@ def declared_schema(
 
 def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
     kind = tables.kind_of(source)
+    if isinstance(source, SQL):
+        return columns_of_query(source)
     if is_spark(source):
         from voxpop.engine.spark.reading import arrow_schema
 

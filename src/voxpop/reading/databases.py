@@ -11,26 +11,44 @@
 import re
 import sqlite3
 import warnings
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, final
+from urllib.parse import unquote, unquote_plus
 
 import pyarrow as pa
 
-from voxpop.errors import InputError, SourceError
+from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
-from voxpop.reading.types import array_of_objects
+from voxpop.reading.keys import is_uuid
+from voxpop.reading.types import UNDECLARED, array_of_objects, spelling_of
 from voxpop.reading.wanted import Request
 
 SCHEME: Final = re.compile(r"([a-z0-9+]+)://(.*)", re.DOTALL)
 POSTGRES: Final = "adbc_driver_postgresql"
 ADDRESSES: Final = ("postgresql", "postgres", "sqlite", "duckdb")
+LONGEST_REASON: Final = 500
+"""Characters of a driver's text that are shown."""
 ALSO: Final = "postgresql://, sqlite:/// and duckdb:/// addresses, or an open connection"
 FEWEST_OF_DUCKDB: Final = 1 << 11
 """Rows: DuckDB computes this number of rows at a time."""
 RESULT: Final = "the result of the query"
+DATABASE: Final = re.compile(
+    r"(postgres(ql)?|redshift|sqlite|duckdb|mysql|mariadb|mssql|oracle|snowflake|bigquery|trino|clickhouse)(\+\w+)?://",
+    re.IGNORECASE,
+)
+"""The beginning of an address of a database."""
+QUOTED: Final = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+RANDOM: Final = re.compile(
+    r"\b(?:random|rand|newid|gen_random_uuid|uuid_generate_v4|uuid|randomblob|uniform)\s*\(|\btablesample\b"
+    r"|\busing\s+sample\b",
+    re.IGNORECASE,
+)
+"""Functions and clauses of SQL that draw at random."""
 
 
 @final
@@ -76,10 +94,30 @@ def sql_batches(source: SQL, request: Request) -> Batches:
         InputError: if a driver is not installed, or the query selects nothing.
         SourceError: if the database fails; its message may quote rows and is left out.
     """
+    with _cursor(source, source.query) as cursor:
+        yield from cursor_batches(cursor, request)
+
+
+def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
+    """Return the declared types of the columns of a query, of which the database computes no row."""
+    with _cursor(source, f"select * from ({source.query.strip().rstrip(';')}) as columns_only limit 0") as cursor:
+        reader = _arrow_reader(cursor, Request([], 1))
+        if reader is None:
+            return dict.fromkeys([each[0] for each in cursor.description], UNDECLARED)
+        return {field.name: UNDECLARED if _is_numeric(field.type) else field.type for field in reader.schema}
+
+
+@contextmanager
+def _cursor(source: SQL, query: str) -> Iterator[Any]:
+    if RANDOM.search(QUOTED.sub("''", query)):
+        raise SourceError(
+            "the query draws at random (random(), tablesample), so one user's rows decide which rows of others are "
+            "read. Read the whole table, or write the query's result to a table first, and read that."
+        )
     given = source.connection
     connection = closing(_connect(given)) if isinstance(given, str) else nullcontext(given)
-    with connection as opened, closing(_execute(opened, source.query)) as cursor:
-        yield from cursor_batches(cursor, request)
+    with connection as opened, closing(_execute(opened, query)) as cursor:
+        yield cursor
 
 
 def is_cursor(source: Any) -> bool:
@@ -100,7 +138,7 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
         raise InputError("the cursor has no result: execute a query first, or give vp.SQL(query, connection).")
     reader = _arrow_reader(cursor, request)
     if reader is not None:
-        yield from stream_batches(reader, request)
+        yield from stream_batches(_with_plain_types(reader, request), request)
         return
     names = [each[0] for each in cursor.description]
     check_columns(request.names, names, RESULT)
@@ -111,6 +149,47 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
         arrays = [array_of_objects([row[place] for row in found], column, RESULT, first) for place, column in pairs]
         yield RESULT, pa.RecordBatch.from_arrays(arrays, request.names)
         first += len(found)
+
+
+def _with_plain_types(reader: Any, request: Request) -> Any:
+    """Return a reader in which numbers of any precision are strings, as by drivers without types.
+
+    Raises:
+        ColumnError: if a wanted column has another type that Arrow only wraps; the message names the cast.
+    """
+    schema, wanted = reader.schema, [name for name in request.names if reader.schema.get_field_index(name) >= 0]
+    for name in wanted:
+        kind = schema.field(name).type
+        if isinstance(kind, pa.BaseExtensionType) and not is_uuid(kind) and not _is_numeric(kind):
+            called = getattr(kind, "type_name", kind.extension_name)
+            raise ColumnError(
+                f'the column "{name}" is of the type {called}, which drivers spell differently. Cast it in the query, '
+                f'such as cast("{name}" as text).'
+            )
+    numeric = [name for name in wanted if _is_numeric(schema.field(name).type)]
+    if not numeric:
+        return reader
+    for name in numeric:
+        schema = schema.set(schema.get_field_index(name), pa.field(name, UNDECLARED))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in guarded(iter(reader)):
+            for name in numeric:
+                place = batch.schema.get_field_index(name)
+                texts = [None if each is None else spelling_of(Decimal(each)) for each in _texts(batch.column(place))]
+                batch = batch.set_column(place, name, pa.array(texts, UNDECLARED))
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _texts(column: pa.Array) -> list[Any]:
+    return list(column.storage.to_pylist())
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    """Return whether a type is ADBC's for numbers of any precision, which are stored as text."""
+    return getattr(kind, "extension_name", "") == "arrow.opaque" and kind.type_name == "numeric"
 
 
 def _arrow_reader(cursor: Any, request: Request) -> Any:
@@ -156,16 +235,44 @@ def _connect(address: str) -> Any:
         raise InputError(
             f"{scheme}:// needs {package}, which is not installed: pip install {package.replace('_', '-')}."
         ) from None
-    with withheld("the database cannot be opened", "is the address right, and does the database run?"):
+    with _opening(address):
         if scheme == "sqlite":
             return driver.connect(file, uri=True)
         return driver.connect(file, read_only=True) if scheme == "duckdb" else driver.connect(address)
 
 
+@contextmanager
+def _opening(address: str) -> Iterator[None]:
+    """Show the driver's text if a database cannot be opened: no query has run, so it contains no rows."""
+    try:
+        yield
+    except Exception as error:
+        said = " ".join(without_password(str(error), address).split())[:LONGEST_REASON].rstrip(".")
+        raise SourceError(
+            f"the database cannot be opened ({type(error).__name__}: {said}). Check the address, and whether the "
+            "database runs."
+        ) from None
+
+
+def without_password(text: str, address: str) -> str:
+    """Return a text without the passwords of an address.
+
+    Example:
+        >>> without_password("no route to postgresql://ann:s%40x@db/shop; tried s@x", "postgresql://ann:s%40x@db/shop")
+        'no route to postgresql://ann:***@db/shop; tried ***'
+    """
+    found = re.findall(r"://[^:@/]*:([^/?#]*)@|(?:password|pwd|token|secret)=([^&\s;]+)", address, re.IGNORECASE)
+    secrets = {form for pair in found for each in pair if each for form in (each, unquote(each), unquote_plus(each))}
+    for each in sorted(secrets, key=len, reverse=True):
+        text = text.replace(each, "***")
+    return text
+
+
 def _execute(connection: Any, query: str) -> Any:
     """Return a cursor that has run the query."""
     if hasattr(connection, "raw_connection"):  # an engine of SQLAlchemy
-        connection = connection.raw_connection()
+        with _opening(str(getattr(connection, "url", ""))):
+            connection = connection.raw_connection()
     elif hasattr(connection, "exec_driver_sql"):  # a connection of SQLAlchemy
         connection = connection.connection
     advice = "it must be SQL, such as select user, item from table."

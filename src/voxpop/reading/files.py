@@ -50,6 +50,7 @@ INSTEAD: Final = {
     ".db": _QUERY.format('"sqlite:///..."'),
     ".sqlite": _QUERY.format('"sqlite:///..."'),
     ".duckdb": _QUERY.format('"duckdb:///..."'),
+    ".xls": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
     ".xlsx": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
 }
 """What to do with files of other kinds."""
@@ -80,7 +81,8 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
             raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
         suffix = ".csv"
     if suffix not in READERS:
-        instead = INSTEAD.get(suffix, f"{AS_CSV} Other formats are recognised in standard input: give - or open(...).")
+        known = ".db" if beginning(path).startswith(b"SQLite format 3") else suffix
+        instead = INSTEAD.get(known, f"{AS_CSV} Other formats are recognised in standard input: give - or open(...).")
         raise SourceError(
             f"{path.name} has an ending that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and "
             f"Arrow also with {', '.join(COMPRESSED)} at the end. {instead}"

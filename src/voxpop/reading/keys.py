@@ -145,7 +145,9 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _refusal(kind: pa.DataType, column: str) -> ColumnError:
-    if pa.types.is_floating(kind):
+    if isinstance(kind, pa.BaseExtensionType):
+        way = "Cast it in the source to a plain type, such as cast(column as text) in a query."
+    elif pa.types.is_floating(kind):
         way = (
             "Floats are only approximately what they print. Cast them to whole numbers (pandas makes floats of whole "
             'numbers with gaps: .astype("Int64")), to decimals, or to strings.'

@@ -187,6 +187,8 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
         number: its place in a list of paths.
         other: whether files with unknown endings are tables too.
     """
+    if databases.DATABASE.match(text):  # it may contain a password, and is not quoted
+        raise InputError("the source is the address of a database: give vp.SQL(query, address) in Python.")
     path = Path(text)
     try:
         is_folder, exists = path.is_dir(), path.exists()

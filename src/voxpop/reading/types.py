@@ -308,7 +308,7 @@ def _problem_of(value: Any) -> str | None:
         (spelling_of(value) or "").encode()
     except TypeError:
         columns = ' (pandas writes rows by to_json(orient="records", lines=True))' if isinstance(value, dict) else ""
-        return f"is of the type {type(value).__name__}, which has no spelling{columns}"
+        return f"is of the type {type(value).__name__}, which has no spelling{columns}; in a query, cast it to text"
     except UnicodeEncodeError:
         return "holds half of a surrogate pair, which is not Unicode text"
     return None
