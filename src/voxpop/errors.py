@@ -13,8 +13,8 @@ VoxpopError
 └── InternalError (also RuntimeError) our own bug: exit code 1
 ```
 
-Messages say what was wanted, what came and what to do next. They show parameters, column names, file names and row
-numbers, and never an item, a count of users or a user's name.
+Messages contain what was wanted, what was given and the next step. They show parameters, column names, file names and
+rounded row numbers (exact ones with `exact=True`), and never an item, a count of users or a user's name.
 """
 
 

@@ -8,6 +8,7 @@ import io
 from itertools import accumulate, pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -274,6 +275,9 @@ def test_a_stream_is_transcoded_as_its_whole(text, encoding, sizes, cut):
         ({"encoding": "base64"}, "Python knows"),
         ({"encoding": "klingon"}, "Python knows"),
         ({"encoding": 8}, "Python knows"),
+        ({"quote": "'"}, "double quotes"),
+        ({"escape": "/"}, "a backslash"),
+        ({"escape": "\\", "quote": "none"}, "one of the two"),
     ],
 )
 def test_what_is_no_delimiter_or_encoding(tmp_path, options, words):
@@ -291,3 +295,85 @@ def test_tables_and_other_files_have_neither(tmp_path, options):
             read_engine(source, user="who", text="text", csv=vp.CSV(**options))
     with pytest.raises(InputError, match="Download the file"):
         read_engine("https://localhost/t.csv", user="who", text="text", csv=vp.CSV(encoding="cp1252"))
+
+
+@pytest.mark.parametrize("memory", [None, "1GiB"])
+def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
+    """Two of them would make the rows between them the text of one user."""
+    options = vp.ReadOptions(memory=memory)
+    path = write(tmp_path, 'who\ttext\n1\t"hello there\n2\tsecret of two\n3\tbye"\n4\t5" pipe\n', "t.tsv")
+    for source in (path, path.rename(tmp_path / "t.csv")):
+        with pytest.raises(SourceError, match="--quote none"):
+            read_engine(source if source.exists() else path, user="who", text="text", options=options)
+    plain = read_engine(
+        tmp_path / "t.csv", user="who", items="text", csv=vp.CSV(delimiter="\t", quote="none"), options=options
+    )
+    assert plain.vocabulary.to_pylist() == ['"hello there', '5" pipe', 'bye"', "secret of two"]
+    joined = read_engine(
+        tmp_path / "t.csv", user="who", text="text", csv=vp.CSV(delimiter="\t", quote='"'), options=options
+    )
+    assert joined.user_key.size == 2
+    for one in ("4\ttext of four\n", '4\t"text of four"\n', "\n\n4\tx\n"):
+        assert read_engine(write(tmp_path, f"who\ttext\n{one}", "s.tsv"), user="who", text="text").user_key.size == 1
+
+
+@given(
+    rows=st.lists(st.text(st.sampled_from(["a", '"', "\\", ",", "\n", "N"]), max_size=6), min_size=1, max_size=5),
+    block=st.integers(1, 40),
+)
+def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
+    """Cells are unchanged for any division into blocks; a missing value is no cell in quotes."""
+    text = io.StringIO()
+    out = csv.writer(text, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\", lineterminator="\n")
+    out.writerows([["who", "what"], *enumerate(rows)])
+    text.write("x,\\N\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("voxpop.reading.files.BLOCK", block)
+        engine = read_engine(
+            io.StringIO(text.getvalue()),
+            user="who",
+            items="what",
+            csv=vp.CSV(escape="\\"),
+            options=vp.ReadOptions(progress=False),
+        )
+    assert engine.vocabulary.to_pylist() == sorted(set(rows), key=str.encode)
+
+
+def test_other_escapes_name_the_option(tmp_path):
+    """Without the option such a file is refused."""
+    path = write(tmp_path, 'who,text\n1,"say \\"hi\\", twice"\n')
+    with pytest.raises(SourceError, match=r"escape=.*--escape"):
+        read_engine(path, user="who", text="text")
+    assert read_engine(path, user="who", text="text", csv=vp.CSV(escape="\\")).vocabulary.to_pylist() == [
+        "hi",
+        "say",
+        "twice",
+    ]
+
+
+@pytest.mark.parametrize("memory", [None, "1GiB"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_long_cell_is_no_damage(tmp_path, memory, quote):
+    """Cells may be longer than the blocks of the reader."""
+    path = write(tmp_path, f"who,text\n1,{quote}{'tea ' * 3_000_000}{quote}\n2,milk\n")
+    corpus = read_engine(path, user="who", text="text", options=vp.ReadOptions(memory=memory))
+    assert corpus.vocabulary.to_pylist() == ["milk", "tea"]
+
+
+@pytest.mark.parametrize(
+    "tokenizer", [lambda texts: texts, lambda texts: [set(text.split()) for text in texts], lambda texts: [b"ab"] * 1]
+)
+def test_a_tokenizer_that_returns_no_lists_is_refused(tokenizer):
+    """The letters of a string would be tokens, and the order of a set differs between runs."""
+    with pytest.raises(InputError, match=r"a list of strings for each text, got a (str|set|bytes)") as caught:
+        read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["tokens", "sequence"])
+@pytest.mark.parametrize("make", [list, pl.DataFrame, lambda rows: pl.DataFrame(rows).to_arrow()])
+def test_nulls_in_lists_are_counted_in_a_message(kind, make, capsys):
+    """The tokens around them become neighbours, which the message states."""
+    rows = [{"who": number, "held": ["a", None, "b"]} for number in range(300)]
+    read_engine(make(rows), user="who", **{kind: "held"})
+    assert 'about 300 of the values in "held" are null and were left out. The tokens before' in capsys.readouterr().err

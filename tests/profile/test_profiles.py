@@ -374,3 +374,19 @@ def test_the_command_line(table, tmp_path, capsys, monkeypatch):
     for wrong in (["--items", "city"], ["--html"]):
         assert main(["profile", *chosen, *budget, *wrong, "-o", "other"]) == 2
         assert "does not apply to a profile" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("covered", "other", "released", "shown"),
+    [
+        (9.0, 45.0, 0, "0 %"),
+        (9.0, 45.0, 2, None),
+        (900.0, 100.0, 5, "90.0 % ± 1.8"),
+        (3.0, 4.0, 5, None),
+    ],
+)
+def test_no_percentage_is_shown_where_noise_is_as_large(covered, other, released, shown):
+    """Without a released value nothing is covered, whatever the noise."""
+    from voxpop.release.profile import Cover
+
+    assert Cover(covered, other, 10.0).shown(released) == shown

@@ -109,3 +109,12 @@ def test_a_night_that_does_not_fit_is_refused():
     corpus = vp.read(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what", options=options)._engine
     with pytest.raises(MemoryLimitError):
         require_memory(corpus, pools)
+
+
+def test_a_group_without_users_is_a_table_on_spark():
+    """Executors return it like any other group, with the same columns."""
+    from voxpop.engine.spark.nights import _rows_of
+
+    rows = _rows_of(NightlyPools.empty(), 3)
+    assert rows.num_rows == 0
+    assert rows.column_names == ["place", "key", "remaining", "paid", "items", "nights"]

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InputError
 from voxpop.exports.sql import Columns, key_names, key_types, released_items
 from voxpop.reading.arrow import array_of, joined
+from voxpop.reading.columns import check_columns
 from voxpop.reading.keys import WORDS, family, is_list, spelled, value_type
 from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
@@ -138,8 +139,7 @@ def check_type(kind: Any, wanted: Any, name: str) -> None:
 def _check_columns_exist(names: Sequence[str], existing: Sequence[Any]) -> None:
     for name in names:
         if name not in existing:
-            listed = ", ".join(f'"{each}"' for each in existing)
-            raise ColumnError(f'the table has no column "{name}". Choose one of its columns: {listed}.')
+            check_columns([name], [str(each) for each in existing], "the table")
 
 
 def _arrow_mask(release: Release, table: Any, names: list[str]) -> Any:

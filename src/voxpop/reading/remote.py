@@ -105,7 +105,7 @@ def _parquet(address: str) -> "pl.LazyFrame":
     inside = plain.collect_schema().names()
     keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
     hive = {"hive_schema": dict.fromkeys(keys, pl.String)} if keys else {"hive_partitioning": False}
-    return pl.scan_parquet(address, include_file_paths=FILE, **hive)  # type: ignore[arg-type]
+    return pl.scan_parquet(address, include_file_paths=FILE, **hive)
 
 
 def _streamed(
