@@ -92,6 +92,9 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     yield from READERS[suffix](path, request)
 
 
+EMPTY: Final = (
+    "{} is empty, so it has no column of users. Check the job that writes it; a table without rows must have a header."
+)
 AS_CSV: Final = 'If it is CSV, name its separator: csv=vp.CSV(delimiter=","), --delimiter "," or --delimiter tab.'
 
 
@@ -107,10 +110,7 @@ def _check_not_empty(path: Path) -> None:
         for block in iter(lambda: bytes(stream.read(BLOCK)), b""):
             if block.strip(BLANK):
                 return
-    raise SourceError(
-        f"{path.name} is empty, so it has no column of users. Check the job that writes it; a table without rows must "
-        "have a header."
-    )
+    raise SourceError(EMPTY.format(path.name))
 
 
 def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.DataType] | None:
@@ -276,7 +276,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Ta
     columns, encoding = request.names, request.csv.encoding or marked_encoding(beginning(path))
     header = _header(path, columns, usual, request.csv, encoding)
     if header.names is None:
-        return
+        raise SourceError(EMPTY.format(path.name))
     check_columns(columns, header.names, path.name, declared=False, hint=FIRST_ROW)
     convert = arrow_csv.ConvertOptions(
         include_columns=columns,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import InputError, SourceError
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
-from voxpop.reading.files import file_batches
+from voxpop.reading.files import EMPTY, file_batches
 from voxpop.reading.hidden import LOGS, is_hidden, log_message
 from voxpop.reading.progress import EXACT, rounded, tell
 from voxpop.reading.tables import TABLE, arrow_batches
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
 UNREAD: Final = "the address cannot be read"
 FILE: Final = "voxpop: the file of the row"
-EMPTY: Final = (
-    "the file behind the address is empty, so it has no column of users. Check the job that writes it; a table without "
-    "rows must have a header."
-)
 
 
 def is_remote(path: object) -> bool:
@@ -81,7 +77,7 @@ def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
         blank = blank and not (frame["line"].str.strip_chars("\ufeff \t\r") != "").any()
         yield frame
     if blank:
-        raise SourceError(EMPTY)
+        raise SourceError(EMPTY.format("the file behind the address"))
 
 
 def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Batches:
