@@ -12,7 +12,8 @@ from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
 from voxpop.reading.files import declared_by
 from voxpop.reading.keys import type_named
-from voxpop.reading.sources import first_file, is_spark
+from voxpop.reading.shape import unite
+from voxpop.reading.sources import is_spark, local_files
 from voxpop.reading.text_files import CSV
 from voxpop.reading.types import UNDECLARED, Column, declared_types
 from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
@@ -135,8 +136,9 @@ def declared_schema(source: Any, csv: CSV | None, types: Mapping[str, Any]) -> d
 
     Raises:
         InputError: if the source has no schema before it is read.
+        ColumnError: if its files have different columns.
     """
-    found = _schema(source, csv or CSV())
+    found = _schema(source, csv or CSV(), types)
     if found is None:
         raise InputError(
             "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, or a table of polars, "
@@ -145,7 +147,7 @@ def declared_schema(source: Any, csv: CSV | None, types: Mapping[str, Any]) -> d
     return {**found, **{name: type_named(kind) for name, kind in declared_types(types, found).items()}}
 
 
-def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
+def _schema(source: Any, csv: CSV, types: Mapping[str, Any]) -> dict[str, pa.DataType] | None:
     kind = tables.kind_of(source)
     if is_spark(source):
         from voxpop.engine.spark.reading import arrow_schema
@@ -157,6 +159,11 @@ def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
         names = source if isinstance(source, Mapping) else source.columns
         return {str(name): tables.array_of_column(source[name][:0], Column(str(name))).type for name in names}
     if isinstance(schema := getattr(source, "schema", None), pa.Schema):
+        parts = tables.partitions_of(source).names
+        own = pa.schema([each for each in schema if each.name not in parts])
+        files = [each.physical_schema for each in source.get_fragments()] if hasattr(source, "get_fragments") else []
+        unite([("the dataset", dict(zip(each.names, each.types, strict=True))) for each in (own, *files)], types)
         return dict(zip(schema.names, schema.types, strict=True))
-    place = first_file(source)
-    return None if place is None else declared_by(place, csv, UNDECLARED)
+    found = [(file.name, declared_by(file, csv, UNDECLARED)) for file in local_files(source)]
+    columns = [(name, each) for name, each in found if each is not None]
+    return unite(columns, types) if columns and len(columns) == len(found) else None

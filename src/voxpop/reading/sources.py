@@ -204,12 +204,13 @@ def _files(text: str, number: int | None) -> list[Path]:
     )
 
 
-def first_file(source: Any) -> Path | None:
-    """Return the first file of a source of local files; None for other sources."""
-    if not _are_paths(source):
-        return None
-    first = os.fspath(source[0] if isinstance(source, list | tuple) else source)
-    return None if first in STANDARD_INPUT or is_remote(first) else _files(first, None)[0]
+def local_files(source: Any) -> list[Path]:
+    """Return the files of a source of local files; none for other sources."""
+    several = isinstance(source, list | tuple)
+    paths = [os.fspath(each) for each in (source if several else [source])] if _are_paths(source) else []
+    if any(path in STANDARD_INPUT or is_remote(path) for path in paths):
+        return []
+    return [file for number, path in enumerate(paths) for file in _files(path, number if several else None)]
 
 
 def _is_iterable(source: Any) -> bool:
