@@ -123,7 +123,7 @@ def unite(
             )
         for name, kind in columns.items():
             one, other = kind_of_values(whole.get(name, kind)), kind_of_values(kind)
-            if None not in (one, other) and one != other and name not in declared:
+            if one is not None and other is not None and one != other and name not in declared:
                 raise mixed(name, one, other)
             whole[name] = kind if one is None else whole.get(name, kind)
     return whole

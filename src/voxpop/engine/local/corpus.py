@@ -275,8 +275,9 @@ def load_corpus(
     except (OSError, ValueError, EOFError, pa.ArrowException, KeyError, TypeError):
         raise _damaged(path) from None
     kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
-    public = {"kind": kind, "reading": reading, "keys": keys, "families": families}
-    corpus = LocalCorpus(**arrays, vocabulary=vocabulary, limit=limit, **public)
+    corpus = LocalCorpus(
+        **arrays, vocabulary=vocabulary, kind=kind, reading=reading, keys=keys, limit=limit, families=families
+    )
     if not _fits(corpus):
         raise _damaged(path)
     return Corpus(corpus)
