@@ -6,17 +6,16 @@ from decimal import Decimal
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from support import sources as forms_module
 from support.look import read_engine
 from support.sources import NAMES, READINGS, all_forms, check_one_user
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading import text_files as json_lines
 from voxpop.reading.progress import exactly
-from voxpop.reading.sources import SOURCES, types_table
+from voxpop.reading.sources import types_table
 from voxpop.reading.types import Column, array_of_objects, spelling_of
 
 FORMS = dict(all_forms())
@@ -27,46 +26,6 @@ fractions = st.floats(allow_nan=False, allow_infinity=False)
 decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=3)
 words = st.text("ab7.-é[{", max_size=4) | st.sampled_from(["tea", "2026-11-22", "7", "1.50", "true", "[1]"])
 values = numbers | fractions | decimals | words | st.booleans() | st.none()
-small = st.integers(0, 4)
-others = st.lists(
-    st.tuples(small, small | st.just(Decimal("19.99")), st.integers(MOMENT, MOMENT + 3)), min_size=1, max_size=8
-)
-owners = st.sampled_from([10**6, "x", 2.5, True, 2**63, Decimal("7.5"), -1])
-"""Users whom no other row names, under any spelling."""
-own_rows = st.lists(st.tuples(values, values), min_size=1, max_size=4)
-
-
-def test_every_source_of_the_registry_has_forms():
-    """The property below then also tests a new source."""
-    assert set(forms_module.FORMS) == {each.name for each in SOURCES}
-
-
-@pytest.mark.parametrize("reading", READINGS)
-@pytest.mark.parametrize("name", FORMS)
-@given(rows=others, own=own_rows, at_once=st.booleans(), who=owners)
-@example(rows=[(1, 1, MOMENT), (1, 0, MOMENT + 1)], own=[("x", 1.5)], at_once=True, who=10**6)  # fault 1
-@example(
-    rows=[(1, Decimal("19.99"), MOMENT)], own=[(Decimal("1234567.125"), MOMENT)], at_once=True, who=10**6
-)  # fault 2
-@example(rows=[(1, 7, MOMENT)], own=[("tea", MOMENT)], at_once=True, who=10**6)  # fault 3
-@example(rows=[(1, 7, MOMENT)], own=[(2**63, MOMENT)], at_once=False, who=10**6)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_rows_of_one_user_change_nothing_about_others(
-    tmp_path, monkeypatch, name, reading, rows, own, at_once, who
-):
-    """One user's rows affect neither the item schema and spellings nor the event order and tokens of other users."""
-    form = FORMS[name]
-    # JSON lines are decoded either by polars or one by one; both decoders must follow the rule.
-    monkeypatch.setattr(json_lines, "FEW_BYTES", 0 if at_once else 1 << 30)
-
-    def fit(value):
-        if form.declared:
-            return value if type(value) is int and abs(value) < 2**63 else 7
-        return value if form.holds(value) else str(value)
-
-    theirs = [tuple(map(fit, row)) for row in rows]
-    mine = [(10**6 if form.declared else fit(who), fit(what), fit(at)) for what, at in own]
-    check_one_user(read_engine, lambda some: form.make(some, tmp_path), theirs, mine, READINGS[reading])
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ class NaiveEngine:
     kind: str = "tokens"
     reading: str = "tokens"
     keys: Keys = WORDS
+    families: tuple[str, ...] = ()
 
     def weigh(self, shares, limit, secret, pass_name):
         users = [

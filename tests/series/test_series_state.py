@@ -307,3 +307,39 @@ def test_wrong_calls(tmp_path, account):
     assert not seeded.run(rows("tea")).guarantee.private
     with pytest.raises(ReleaseError, match="holds a series already"):
         union.series(tmp_path / "s", BUDGET, nights=4)
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
+    """Otherwise, each person would have two budgets. The refused night leaves the state unchanged."""
+
+    def night(ids, kind):
+        table = pa.table({"who": pa.array(ids, kind), "what": ["tea"] * len(ids)})
+        corpus = vp.read(table, user="who", items="what")
+        if saved:
+            corpus.save(tmp_path / "saved")
+        return vp.load_corpus(tmp_path / "saved") if saved else corpus
+
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=9)
+    series.run(night([1, 2], pa.int64()), night=1)
+    for other in (night(["1"], pa.string()), night([], pa.string()), night([True], pa.bool_())):
+        with pytest.raises(InputError, match=r"ids of users are .* two budgets"):
+            series.run(other, night=2)
+    assert series.night == 1
+    series.run(night([1], pa.uint16()), night=2)
+    series.run(vp.read([], user="who", items="what"), night=3)
+    series.run(night([], pa.int64()), night=4)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
+def test_the_release_of_an_empty_first_night_is_that_of_one_user(tmp_path, kind):
+    """Names and types of columns are recorded whether or not anybody had an item."""
+    found = []
+    for number, item in enumerate([[], [None], ["7"]]):
+        table = pa.table({"who": pa.array(range(len(item)), pa.int64()), "what": pa.array(item).cast(kind)})
+        series = vp.SetUnion().series(tmp_path / str(number), vp.Budget(1, 1e-8), nights=2)
+        series.run(vp.read(table, user="who", items="what"), night=1).save(tmp_path / f"r{number}")
+        saved = json.loads((tmp_path / f"r{number}" / "release.json").read_text())
+        found.append((saved["keys"], saved["reading"]))
+    assert found[0][0][0]["name"] == "what"
+    assert found == [found[0]] * 3

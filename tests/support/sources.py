@@ -1,5 +1,6 @@
 """Every form of every source of the registry, made from rows, and a check that one user's rows affect no other user."""
 
+import gzip
 import io
 import json
 import sqlite3
@@ -16,12 +17,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.feather
+import pyarrow.parquet
 
 import voxpop as vp
 from support.look import read_engine
-from voxpop.errors import ColumnError, SourceError
+from voxpop.errors import ColumnError, InputError, SourceError
 
 NAMES = ("who", "what", "at")
 Row = tuple[Any, Any, Any]
@@ -34,11 +37,13 @@ class Form(NamedTuple):
         make: returns the source, from rows and a folder.
         declared: whether the source declares types, so that it accepts only integers.
         holds: returns whether a form can contain a value at all.
+        lists: whether it can contain lists of values.
     """
 
     make: Callable[[list[Row], Path], Any]
     declared: bool = False
     holds: Callable[[Any], bool] = lambda _: True
+    lists: bool = False
 
 
 class Streamed:
@@ -75,9 +80,23 @@ def parquet(rows: list[Row], folder: Path) -> Path:
 
 def csv(rows: list[Row], folder: Path) -> Path:
     """Write CSV."""
-    cells = [",".join("" if each is None else f'"{each}"' for each in row) for row in rows]
-    (folder / "rows.csv").write_text("\n".join([",".join(NAMES), *cells]) + "\n")
+    quoted = [[None if each is None else str(each).replace('"', '""') for each in row] for row in rows]
+    cells = [",".join("" if each is None else f'"{each}"' for each in row) for row in quoted]
+    (folder / "rows.csv").write_bytes("\n".join([",".join(NAMES), *cells, ""]).encode())
     return folder / "rows.csv"
+
+
+def csv_gz(rows: list[Row], folder: Path) -> Path:
+    """Write compressed CSV in UTF-16."""
+    (folder / "rows.csv.gz").write_bytes(gzip.compress(csv(rows, folder).read_bytes().decode().encode("utf-16")))
+    return folder / "rows.csv.gz"
+
+
+def tsv(rows: list[Row], folder: Path) -> Path:
+    """Write tab-separated values, whose rows end with CR LF."""
+    quoted = [["" if each is None else '"' + str(each).replace('"', '""') + '"' for each in row] for row in rows]
+    (folder / "rows.tsv").write_bytes("\r\n".join(["\t".join(row) for row in [NAMES, *quoted]]).encode())
+    return folder / "rows.tsv"
 
 
 def json_lines(rows: list[Row], folder: Path) -> Path:
@@ -162,6 +181,73 @@ def plain(value: Any) -> bool:
     return value is None or isinstance(value, str | float) or whole
 
 
+Part = tuple[list[Row], tuple[pa.DataType, pa.DataType, pa.DataType], bool]
+"""Rows, the types of their columns, and whether they are stored in dictionaries that have null."""
+
+
+def typed_table(part: Part) -> pa.Table:
+    """Return rows as a table with a schema of its own.
+
+    Raises:
+        pa.ArrowException, TypeError, ValueError: if a value is not of its type.
+    """
+    rows, kinds, coded = part
+    columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
+    return pa.table(dict(zip(NAMES, map(with_null, columns) if coded else columns, strict=True)))
+
+
+def with_null(column: pa.Array) -> pa.Array:
+    """Return values in a dictionary that has null, and a value that no row uses."""
+    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        return column
+    whole = pa.concat_arrays([column, pa.nulls(1, column.type), column[:1]])
+    return pa.DictionaryArray.from_arrays(pa.array(range(len(column))), whole)
+
+
+def part_files(parts: list[Part], folder: Path, ending: str) -> list[Path]:
+    """Write each part into a file of its own."""
+    files = [folder / f"{number}{ending}" for number, _ in enumerate(parts)]
+    for file, part in zip(files, parts, strict=True):
+        if ending == ".parquet":
+            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # it has no null in dictionaries
+        elif ending == ".feather":
+            pyarrow.feather.write_feather(typed_table(part), file)
+        else:
+            pyarrow.csv.write_csv(typed_table((part[0], part[1], False)), file)
+    return files
+
+
+def part_folder(parts: list[Part], folder: Path, ending: str) -> Path:
+    """Write each part into a file of a folder."""
+    part_files(parts, folder, ending)
+    return folder
+
+
+SEVERAL: dict[str, dict[str, Callable[[list[Part], Path], Any]]] = {
+    "files": {
+        "folder of Parquet": lambda parts, to: part_folder(parts, to, ".parquet"),
+        "paths of Arrow": lambda parts, to: part_files(parts, to, ".feather"),
+        "CSV and Arrow": lambda parts, to: [
+            *part_files(parts[:1], to, ".csv"),
+            *part_files([parts[0], *parts[1:]], to, ".feather")[1:],
+        ],
+        "glob of CSV": lambda parts, to: f"{part_folder(parts, to, '.csv')}/*.csv",
+    },
+    "pyarrow.dataset": {
+        "of files": lambda parts, to: pyarrow.dataset.dataset(part_folder(parts, to, ".parquet")),
+    },
+    "rows": {
+        "pyarrow tables": lambda parts, _: iter([typed_table(each) for each in parts]),
+        "batches": lambda parts, _: [typed_table(each).to_batches()[0] for each in parts],
+        "polars tables": lambda parts, _: iter([pl.DataFrame(typed_table(each)) for each in parts]),
+        "pandas tables": lambda parts, _: iter([pd.DataFrame(as_columns(rows)) for rows, _, _ in parts]),
+        "lists": lambda parts, _: iter([as_columns(rows) for rows, _, _ in parts if rows]),
+        "streams": lambda parts, _: iter([typed_table(each).to_reader() for each in parts]),
+    },
+}
+"""Sources of several tables, each with a schema of its own, by the name of the source in the registry."""
+
+
 def in_json(value: Any) -> bool:
     """Return whether JSON can represent a value without conversion."""
     return not isinstance(value, Decimal)
@@ -171,14 +257,16 @@ FORMS: dict[str, dict[str, Form]] = {
     "files": {
         "parquet": Form(parquet, declared=True),
         "csv": Form(csv),
-        "json lines": Form(json_lines, holds=in_json),
-        "json array": Form(json_array, holds=in_json),
+        "csv.gz": Form(csv_gz),
+        "tsv": Form(tsv),
+        "json lines": Form(json_lines, holds=in_json, lists=True),
+        "json array": Form(json_array, holds=in_json, lists=True),
         "feather": Form(feather, declared=True),
         "names of folders": Form(folders, holds=lambda value: value is None or isinstance(value, str)),
     },
     "opened": {
         "feather": Form(lambda rows, to: io.BytesIO(feather(rows, to).read_bytes()), declared=True),
-        "csv": Form(lambda rows, to: io.StringIO(csv(rows, to).read_text())),
+        "csv": Form(lambda rows, to: io.BytesIO(csv(rows, to).read_bytes())),
         "json": Form(lambda rows, to: io.BytesIO(json_lines(rows, to).read_bytes()), holds=in_json),
     },
     "query": {"sqlite": Form(lambda rows, to: vp.SQL("select * from rows", connection(rows, to)), holds=plain)},
@@ -213,11 +301,11 @@ FORMS: dict[str, dict[str, Form]] = {
             lambda rows, _: Streamed(table(rows).combine_chunks().to_batches()[0], "__arrow_c_array__"), declared=True
         )
     },
-    "columns": {"lists": Form(lambda rows, _: as_columns(rows))},
+    "columns": {"lists": Form(lambda rows, _: as_columns(rows), lists=True)},
     "rows": {
-        "list": Form(lambda rows, _: dictionaries(rows)),
-        "iterator": Form(lambda rows, _: iter(dictionaries(rows))),
-        "named tuples": Form(lambda rows, _: [Pair(*row) for row in rows]),
+        "list": Form(lambda rows, _: dictionaries(rows), lists=True),
+        "iterator": Form(lambda rows, _: iter(dictionaries(rows)), lists=True),
+        "named tuples": Form(lambda rows, _: [Pair(*row) for row in rows], lists=True),
         "dataclasses": Form(lambda rows, _: [Record(*row) for row in rows]),
         "records of numpy": Form(lambda rows, _: list(structured(rows, "O"))),
         "sqlite3": Form(sqlite_rows, holds=plain),
@@ -225,11 +313,16 @@ FORMS: dict[str, dict[str, Form]] = {
     },
 }
 """The forms, by the name of the source in the registry and the name of the form."""
-READINGS: dict[str, dict[str, str]] = {
+READINGS: dict[str, dict[str, Any]] = {
     "items": {"items": "what"},
     "events": {"sequence": "what", "order": "at"},
     "user": {"items": "at"},
+    "composite": {"items": ["what", "at"]},
+    "several users": {"user": ["who", "at"], "items": "what"},
+    "text": {"text": "what", "tokenizer": "whitespace"},
 }
+LISTS: dict[str, dict[str, Any]] = {"tokens": {"tokens": "what"}, "lists": {"items": "what"}}
+"""Readings of columns of lists."""
 
 
 def all_forms() -> Iterable[tuple[str, Form]]:
@@ -237,12 +330,12 @@ def all_forms() -> Iterable[tuple[str, Form]]:
     return [(f"{source}, {name}", form) for source, forms in FORMS.items() for name, form in forms.items()]
 
 
-def seen_by_others(engine: Any, owner: Any) -> dict[str, Any]:
-    """Return the schema of the items, and the documents of all users except one.
+def seen_by_others(engine: Any, owners: set[int]) -> dict[str, Any]:
+    """Return the schema of the items, and the documents of all users except some.
 
     Args:
         engine: the private data.
-        owner: the key of the omitted user; None omits no user.
+        owners: keys of the omitted users.
     """
     words = engine.vocabulary.to_pylist()
     spans = pairwise(engine.user_start.tolist())
@@ -252,12 +345,20 @@ def seen_by_others(engine: Any, owner: Any) -> dict[str, Any]:
     }
     if engine.kind == "items":
         held = {key: sorted(map(str, each)) for key, each in held.items()}
-    held.pop(owner, None)
+    held = {key: each for key, each in held.items() if key not in owners and each}
     return {"keys": engine.keys, "reading": engine.reading, "held": held}
 
 
+def outcome(read: Callable[..., Any], source: Any, columns: dict[str, Any]) -> Any:
+    """Return the engine of a source, or None if the source is refused."""
+    try:
+        return read(source, **{"user": "who", **columns})
+    except (ColumnError, InputError, SourceError):
+        return None
+
+
 def check_one_user(
-    read: Callable[..., Any], make: Callable[[list[Row]], Any], rows: list[Row], own: list[Row], columns: dict[str, str]
+    read: Callable[..., Any], make: Callable[[list[Row]], Any], rows: list[Row], own: list[Row], columns: dict[str, Any]
 ) -> None:
     """Check that the rows of one user do not affect the data of other users, at any position in the source.
 
@@ -270,17 +371,41 @@ def check_one_user(
         own: the rows of one user, whom no other row names.
         columns: the columns to read.
     """
-    alone = seen_by_others(read(make(rows), user="who", **columns), None)
-    try:
-        [owner] = read(make([(own[0][0], rows[0][1], rows[0][2])]), user="who", **columns).user_key.tolist()
-    except (ColumnError, SourceError):
+    alone = outcome(read, make(rows), columns)
+    if alone is None:
         return
-    for more in ([*rows, *own], [*own, *rows], [*rows[:1], *own, *rows[1:]]):
-        try:
-            engine = read(make(more), user="who", **columns)
-        except (ColumnError, SourceError):
-            continue
-        assert seen_by_others(engine, owner) == alone
+    owners = [outcome(read, make([(own[0][0], rows[0][1], row[2])]), columns) for row in own]
+    if None in owners:
+        return
+    keys = {key for each in owners for key in each.user_key.tolist()}
+    middle = len(rows) // 2
+    for more in ([*rows, *own], [*own, *rows], [*rows[:middle], *own, *rows[middle:]]):
+        check_same(alone, outcome(read, make(more), columns), keys)
+
+
+def check_same(alone: Any, engine: Any, owners: set[int]) -> None:
+    """Check that all users of `alone` have the same data in `engine`, unless that is refused."""
+    if engine is None:
+        return
+    mine, theirs = seen_by_others(alone, owners), seen_by_others(engine, owners)
+    if not any(mine["held"].values()):  # without items, no types are published
+        del mine["keys"], theirs["keys"]
+    assert theirs == mine
+
+
+def check_subsets(read: Callable[..., Any], make: Callable[[list[Row]], Any], rows: list[Row], columns: Any) -> None:
+    """Check that the rows of each user give the same in any order of users, and without any other user."""
+    whole = outcome(read, make(rows), columns)
+    if whole is None:
+        return
+    by_user = sorted(rows, key=lambda row: str(row[0]))
+    assert seen_by_others(outcome(read, make(by_user), columns), set()) == seen_by_others(whole, set())
+    for who in {row[0] for row in rows}:
+        rest, mine = [row for row in rows if row[0] != who], [row for row in rows if row[0] == who]
+        engine = outcome(read, make(mine), columns)
+        check_same(engine, whole, set(whole.user_key.tolist()) - set(engine.user_key.tolist()))
+        if rest:
+            check_same(outcome(read, make(rest), columns), whole, set(engine.user_key.tolist()))
 
 
 __all__ = ["FORMS", "NAMES", "READINGS", "all_forms", "check_one_user", "read_engine"]

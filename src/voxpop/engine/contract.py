@@ -386,6 +386,10 @@ class Engine(Protocol):
     def keys(self) -> Keys:
         """The columns that items came from, which are public as the schema is; none for words."""
 
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of the ids of users, by column, which are public as the schema is; "" where none is declared."""
+
     def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
         """Let every user share its weight over at most `limit` distinct items.
 

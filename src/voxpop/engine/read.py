@@ -14,7 +14,8 @@ from voxpop.reading.columns import check_columns
 from voxpop.reading.databases import SQL, columns_of_query
 from voxpop.reading.files import FIRST_ROW, declared_by, is_csv_file
 from voxpop.reading.keys import type_named
-from voxpop.reading.sources import first_file, is_spark
+from voxpop.reading.shape import unite
+from voxpop.reading.sources import is_spark, local_files
 from voxpop.reading.text_files import CSV
 from voxpop.reading.types import UNDECLARED, Column, declared_types
 from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
@@ -140,22 +141,21 @@ def declared_schema(
 
     Raises:
         InputError: if the source has no schema before it is read.
-        ColumnError: if one of the names is no column.
+        ColumnError: if one of the names is no column, or files have different columns.
     """
     dialect = csv or CSV()
-    found = _schema(source, dialect)
+    found = _schema(source, dialect, types)
     if found is None:
         raise InputError(
             "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, a table of polars, "
             "pandas, pyarrow or Spark, or vp.SQL(query, connection)."
         )
-    place = first_file(source)
-    is_csv = place is not None and (dialect.given or is_csv_file(place))
+    is_csv = any(dialect.given or is_csv_file(file) for file in local_files(source, other=dialect.given))
     check_columns(list(named), list(found), "the table", declared=not is_csv, hint=FIRST_ROW if is_csv else "")
     return {**found, **{name: type_named(kind) for name, kind in declared_types(types, found).items()}}
 
 
-def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
+def _schema(source: Any, csv: CSV, types: Mapping[str, Any]) -> dict[str, pa.DataType] | None:
     kind = tables.kind_of(source)
     if isinstance(source, SQL):
         return columns_of_query(source)
@@ -169,6 +169,11 @@ def _schema(source: Any, csv: CSV) -> dict[str, pa.DataType] | None:
         names = source if isinstance(source, Mapping) else source.columns
         return {str(name): tables.array_of_column(source[name][:0], Column(str(name))).type for name in names}
     if isinstance(schema := getattr(source, "schema", None), pa.Schema):
+        parts = tables.partitions_of(source).names
+        own = pa.schema([each for each in schema if each.name not in parts])
+        files = [each.physical_schema for each in source.get_fragments()] if hasattr(source, "get_fragments") else []
+        unite([("the dataset", dict(zip(each.names, each.types, strict=True))) for each in (own, *files)], types)
         return dict(zip(schema.names, schema.types, strict=True))
-    place = first_file(source)
-    return None if place is None else declared_by(place, csv, UNDECLARED)
+    found = [(file.name, declared_by(file, csv, UNDECLARED)) for file in local_files(source, other=csv.given)]
+    columns = [(name, each) for name, each in found if each is not None]
+    return unite(columns, types) if columns and len(columns) == len(found) else None

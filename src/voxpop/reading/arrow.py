@@ -75,6 +75,11 @@ def string_array(texts: Sequence[str]) -> pa.LargeStringArray:
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
 
 
+def decoded(column: pa.DictionaryArray) -> pa.Array:
+    """Return the values of a dictionary array."""
+    return column.dictionary.take(column.indices)
+
+
 def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return one array without the chunks and offsets that its making left behind."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]

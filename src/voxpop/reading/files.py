@@ -417,7 +417,7 @@ def _explained(path: Path, what: str, above: int = 0) -> Iterator[None]:
     """Convert a reader's error into one of voxpop, with its place and without any data."""
     try:
         yield
-    except SourceError:
+    except (SourceError, MemoryError):
         raise
     except FAILURES as error:
         found = ROW.search(str(error))

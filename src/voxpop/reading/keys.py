@@ -87,6 +87,16 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.date32() if pa.types.is_date(kind) else kind
 
 
+def kind_of_values(kind: pa.DataType) -> tuple[str, pa.DataType] | None:
+    """Return the family and the type of values or of elements of lists, which all tables of a source must share.
+
+    It does not depend on how values are stored: null declares no type (None), a dictionary has the type of its values,
+    and all strings are of one type.
+    """
+    kind = value_type(kind.value_type if is_list(kind) else kind)
+    return None if pa.types.is_null(kind) else (str(family(kind)), plain_type(kind))
+
+
 def type_named(name: str) -> pa.DataType:
     """Return the type that `str` of it names.
 

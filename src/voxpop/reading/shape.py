@@ -5,14 +5,15 @@ declarations. Sources yield batches of possibly different types. `Shape` passes 
 column of contents and times and one family of ids for each column of users, or refuses them.
 """
 
-from typing import final
+from collections.abc import Iterable, Mapping
+from typing import Any, final
 
 import pyarrow as pa
 
 from voxpop.errors import ColumnError, SourceError
-from voxpop.reading.arrow import flattened, lists_of
+from voxpop.reading.arrow import decoded, flattened, lists_of
 from voxpop.reading.columns import quieten
-from voxpop.reading.keys import family, is_list, is_string, plain_type, type_named, value_type
+from voxpop.reading.keys import family, is_list, is_string, kind_of_values, plain_type, type_named
 from voxpop.reading.wanted import Wanted
 
 
@@ -43,34 +44,27 @@ class Shape:
         names = batch.schema.names
         arrays = [_plain(column) for column in batch.columns]
         for place, (name, array) in enumerate(zip(names, arrays, strict=True)):
-            kind = _element(array.type)
-            if pa.types.is_null(kind):
+            if (kind := kind_of_values(array.type)) is None:
                 continue
-            own = str(family(kind))
+            own, found = kind
             known = self.families.setdefault(name, own)
-            if own != known:
-                raise _mixed(name, known, own, "Convert it")
-            if name in self._users:
+            wanted = found if name in self._users else self.kinds.setdefault(name, found)
+            if (own, found) == (known, wanted):
                 continue
-            kind = plain_type(kind)
-            wanted = self.kinds.setdefault(name, kind)
-            if kind == wanted:
-                continue
-            if name not in self._declared or own != str(family(wanted)):
-                raise _mixed(name, str(wanted), str(kind), f'Declare it, types={{"{name}": "{wanted}"}}, or cast it')
+            if own != known or name not in self._declared or own != str(family(wanted)):
+                raise mixed(name, (known, wanted), kind)
             arrays[place] = _cast(array, wanted, where, name)
         return pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _mixed(name: str, one: str, other: str, advice: str) -> ColumnError:
+def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType]) -> ColumnError:
+    """Build the error for a column of two types."""
+    alike = one[0] == other[0]
+    advice = f'Declare it, such as types={{"{name}": "{one[1]}"}}, or cast it' if alike else "Convert it"
     return ColumnError(
-        f'the column "{name}" holds {one} in one table and {other} in another. It must have one type in all tables and '
-        f"files, so that no row depends on others. {advice} in all of them."
+        f'the column "{name}" holds {one[alike]} in one table and {other[alike]} in another. It must have one type in '
+        f"all tables and files, so that no row depends on others. {advice} in all of them."
     )
-
-
-def _element(kind: pa.DataType) -> pa.DataType:
-    return value_type(kind.value_type if is_list(kind) else kind)
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -86,14 +80,12 @@ def _plain(column: pa.Array) -> pa.Array:
         return column.cast(pa.large_string())
     if not pa.types.is_dictionary(column.type):
         return column
-    kind, values = column.type.value_type, column.dictionary
-    plain = is_string(kind) and not pa.types.is_string_view(kind)
-    return column if values.null_count == 0 and (plain or pa.types.is_integer(kind)) else decoded(column)
-
-
-def decoded(column: pa.DictionaryArray) -> pa.Array:
-    """Return the values of a dictionary array."""
-    return _plain(column.dictionary).take(column.indices)
+    kind = column.type.value_type
+    if pa.types.is_string_view(kind):
+        column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+    elif not is_string(kind) and not pa.types.is_integer(kind):
+        return decoded(column)
+    return decoded(column) if column.dictionary.null_count else column
 
 
 def _cast(array: pa.Array, kind: pa.DataType, where: str, name: str) -> pa.Array:
@@ -108,3 +100,30 @@ def _cast(array: pa.Array, kind: pa.DataType, where: str, name: str) -> pa.Array
         raise SourceError(
             f'{where}: a value in the column "{name}" does not fit {kind}. Declare a wider type in types=.'
         ) from None
+
+
+def unite(
+    schemas: Iterable[tuple[str, Mapping[str, pa.DataType]]], declared: Mapping[str, Any]
+) -> dict[str, pa.DataType]:
+    """Return the columns of several files, which must be alike: one user's file adds, removes and changes none.
+
+    Args:
+        schemas: a name for messages and the columns of each file.
+        declared: columns that the caller declares, by name.
+
+    Raises:
+        ColumnError: if a file has other columns, or a column has two types.
+    """
+    whole: dict[str, pa.DataType] = {}
+    for where, columns in schemas:
+        if list(whole or columns) != list(columns):
+            raise ColumnError(
+                f"{where} has other columns than the files before it. All files must have the same columns in the same "
+                "order, so that no file changes those of the profile. Write them alike."
+            )
+        for name, kind in columns.items():
+            one, other = kind_of_values(whole.get(name, kind)), kind_of_values(kind)
+            if one is not None and other is not None and one != other and name not in declared:
+                raise mixed(name, one, other)
+            whole[name] = kind if one is None else whole.get(name, kind)
+    return whole

@@ -230,12 +230,14 @@ def _is_table(file: Path) -> bool:
     return any(suffix_of(each) in READERS for each in (plain, plain.with_suffix("")))
 
 
-def first_file(source: Any) -> Path | None:
-    """Return the first file of a source of local files; None for other sources."""
-    if not _are_paths(source):
-        return None
-    first = os.fspath(source[0] if isinstance(source, list | tuple) else source)
-    return None if first in STANDARD_INPUT or is_remote(first) else _files(first, None)[0][0]
+def local_files(source: Any, *, other: bool = False) -> list[Path]:
+    """Return the files of a source of local files; none for other sources. See `_files` for `other`."""
+    several = isinstance(source, list | tuple)
+    paths = [os.fspath(each) for each in (source if several else [source])] if _are_paths(source) else []
+    if any(path in STANDARD_INPUT or is_remote(path) for path in paths):
+        return []
+    pairs = enumerate(paths)
+    return [file for number, path in pairs for file in _files(path, number if several else None, other=other)[0]]
 
 
 def _is_iterable(source: Any) -> bool:

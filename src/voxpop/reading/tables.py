@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, withheld
-from voxpop.reading.keys import is_string, value_type
+from voxpop.reading.keys import is_string, kind_of_values, value_type
+from voxpop.reading.shape import mixed
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
 from voxpop.reading.wanted import Request
 
@@ -46,19 +47,21 @@ def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBa
     Returns:
         A batch without rows, so that a table without rows declares its types, too.
     """
-    nested = [name for name in request.names if name not in schema.names and _nested_type(schema, name) is not None]
+    nested = [
+        name for name in request.names if name not in schema.names and not pa.types.is_null(_type_of(schema, name))
+    ]
     check_columns(request.names, [*schema.names, *nested], where)
-    kinds = [_nested_type(schema, name) if name in nested else schema.field(name).type for name in request.names]
+    kinds = [_type_of(schema, name) for name in request.names]
     check_declared(request.columns, kinds)
     return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in kinds], request.names)
 
 
-def _nested_type(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """Return the type of a field of a struct, or None if there is none; `empty_table` would import pandas."""
+def _type_of(schema: pa.Schema, name: str) -> pa.DataType:
+    """Return the type of a column or of a field of a struct, null for none; `empty_table` would import pandas."""
     kind = pa.struct(list(schema))
-    for part in name.split("."):
+    for part in [name] if name in schema.names else name.split("."):
         if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
-            return None
+            return pa.null()
         kind = kind.field(part).type
     return kind
 
@@ -132,6 +135,11 @@ def pandas_batches(source: Any, request: Request) -> Batches:
     return columns_batches({name: source[by_name[name]] for name in request.names}, request)
 
 
+def partitions_of(source: Any) -> pa.Schema:
+    """Return the columns of a pyarrow dataset that names of folders contain."""
+    return getattr(getattr(source, "partitioning", None), "schema", None) or pa.schema([])
+
+
 def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     """Yield the batches of a pyarrow dataset, whose schema declares the types.
 
@@ -143,7 +151,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)
     if type(getattr(source, "format", None)).__name__ in ("CsvFileFormat", "JsonFileFormat"):
         raise InputError("pyarrow infers the types of CSV and JSON files from their rows. Give the paths instead.")
-    parts = getattr(getattr(source, "partitioning", None), "schema", None) or pa.schema([])
+    parts = partitions_of(source)
     wanted = [name for name in request.names if name in parts.names]
     typed = [name for name in wanted if not is_string(value_type(parts.field(name).type))]
     if typed:
@@ -152,6 +160,13 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
             "folders. Give the path of the folder instead, whose partition columns are read as strings."
         )
     check_schema(request, source.schema, TABLE)
+    with withheld():
+        files = [fragment.physical_schema for fragment in source.get_fragments()]
+    for schema in files:  # pyarrow takes the types of the first file, and casts the others
+        for name in request.names:
+            one, other = (kind_of_values(_type_of(each, name)) for each in (source.schema, schema))
+            if one != other and other is not None:
+                raise mixed(name, one or other, other)
     tops = _tops(request, source.schema.names)
     rows = FEW_ROWS if request.small else request.rows
     return stream_batches(source.scanner(columns=tops, batch_size=rows).to_reader(), request)

@@ -18,7 +18,7 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import lay_documents
 from voxpop.kernels.threads import THREADS, in_order
-from voxpop.reading.arrow import flattened, int_codes
+from voxpop.reading.arrow import decoded, flattened, int_codes
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
 from voxpop.reading.keys import is_list, is_string, value_type
@@ -372,7 +372,11 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(flat.type):
         flat = flat.dictionary_encode()
     words = flat.dictionary
-    words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else valid_text(words, where, column)
+    try:
+        words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else valid_text(words, where, column)
+    except SourceError:  # perhaps of a value that no row has
+        flat = decoded(flat).dictionary_encode()
+        words = valid_text(flat.dictionary, where, column)
     try:
         return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
     except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # of a damaged file: codes beyond its dictionary

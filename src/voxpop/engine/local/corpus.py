@@ -53,6 +53,8 @@ class LocalCorpus:
             "characters", "regex:PATTERN"), else the kind; "" where it is not known.
         keys: the columns that items came from, which are public as the schema is; none for words.
         limit: memory limit of the work on it; None for as much as it needs.
+        families: the family of the ids in each column of users, such as "whole numbers", which is public as the schema
+            is; "" where the source declares none.
     """
 
     tokens: Int32s
@@ -63,6 +65,7 @@ class LocalCorpus:
     reading: str = ""
     keys: Keys = WORDS
     limit: MemoryLimit | None = None
+    families: tuple[str, ...] = ()
 
     def within(self, limit: MemoryLimit | None) -> "LocalCorpus":
         """Return the same corpus, to be worked on within a limit."""
@@ -231,7 +234,7 @@ def _write(corpus: LocalCorpus, folder: Path) -> None:
         writer.write_table(table)
     meta = {"format": "voxpop corpus", "version": VERSION, "kind": corpus.kind, "reading": corpus.reading}
     with _private(folder / META) as file:
-        file.write(json.dumps({**meta, "keys": corpus.keys.to_list()}).encode())
+        file.write(json.dumps({**meta, "keys": corpus.keys.to_list(), "families": corpus.families}).encode())
     sync(folder)
 
 
@@ -280,11 +283,13 @@ def load_corpus(
         with pa.memory_map(str(path / VOCABULARY)) as source:
             table = pa.ipc.open_file(source).read_all()
         vocabulary = pa.concat_arrays([pa.array([], pa.large_string()), *table.column("token").chunks])
-        keys = Keys.from_list(meta.get("keys", []))
+        keys, families = Keys.from_list(meta.get("keys", [])), tuple(map(str, meta.get("families", [])))
     except (OSError, ValueError, EOFError, pa.ArrowException, KeyError, TypeError):
         raise _damaged(path) from None
     kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
-    corpus = LocalCorpus(**arrays, vocabulary=vocabulary, kind=kind, reading=reading, keys=keys, limit=limit)
+    corpus = LocalCorpus(
+        **arrays, vocabulary=vocabulary, kind=kind, reading=reading, keys=keys, limit=limit, families=families
+    )
     if not _fits(corpus):
         raise _damaged(path)
     return Corpus(corpus)

@@ -238,7 +238,7 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
                 "released, round numbers or truncate times first.",
                 options.progress,
             )
-    return replace(corpus, reading=wanted.reading, keys=keyed.keys)
+    return replace(corpus, reading=wanted.reading, keys=keyed.keys, families=keyed.families)
 
 
 @contextmanager

@@ -193,21 +193,20 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     check_repeatable(frame)
     use_own_python(frame.sparkSession)
     check_columns(wanted.names, frame.columns, "the table")
-    for name in wanted.users:
-        _check_user(frame, name)
+    families = tuple(_family_of_user(frame, name) for name in wanted.users)
     rows = frame.select(
         *(_exact(frame, name).alias(alias) for name, alias in zip(wanted.names, wanted.aliases, strict=True))
     )
     rows = _with_users(rows, wanted, options) if wanted.drops else rows
     keys = _keys(frame, wanted.columns) if wanted.kind == "items" else WORDS
     if partitions is None and is_here(frame.sparkSession):
-        return replace(corpus_here(rows, wanted, options), keys=keys)
+        return replace(corpus_here(rows, wanted, options), keys=keys, families=families)
     if memory is not None:
         raise InputError("`memory` limits this machine, not the executors of Spark. Leave it out.")
     if partitions is not None:
         check_whole("partitions", partitions, MOST_PARTITIONS, "the number of parts into which users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
-    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.reading, keys)
+    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.reading, keys, families)
 
 
 def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "DataFrame":
@@ -302,8 +301,12 @@ def _arrow_type(frame: "DataFrame", name: str) -> Any:
     return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
 
 
-def _check_user(frame: "DataFrame", user: str) -> None:
-    """Raise a ColumnError if the ids of users have no equality, or another one than that of their bytes."""
+def _family_of_user(frame: "DataFrame", user: str) -> str:
+    """Return the family of the ids of users.
+
+    Raises:
+        ColumnError: if they have no equality, or another one than that of their bytes.
+    """
     kind = frame.schema[user].dataType
     if getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
         raise ColumnError(
@@ -312,8 +315,10 @@ def _check_user(frame: "DataFrame", user: str) -> None:
             f"If spellings are different users, read collate({_quoted(user)}, 'UTF8_BINARY') instead; if they are one, "
             "read a column that is the same for all of them, such as lower() of it."
         )
-    if family(_arrow_type(frame, user)) is None:
+    found = family(_arrow_type(frame, user))
+    if found is None:
         raise ColumnError(
             f'the column "{user}" must hold whole numbers, strings or others that have equality, got '
             f"{kind.simpleString()}."
         )
+    return found

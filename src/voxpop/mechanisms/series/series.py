@@ -281,16 +281,23 @@ def _on_engine(corpus: Engine, pools: Pools, secret: Secret) -> Pools:
 
 
 def _check_columns(record: Record, corpus: Engine) -> None:
-    """Refuse rows of another kind than those of earlier nights."""
-    if isinstance(corpus, LocalCorpus) and not len(corpus.vocabulary):  # tables without rows may have no types
-        return
-    mine, theirs = (corpus.reading, corpus.keys.to_list()), (record.reading, record.keys)
-    if record.reading and mine != theirs:
+    """Refuse rows of another kind than those of earlier nights; it depends on public schemas only.
+
+    A table that declares no ids has no rows with a user.
+    """
+    mine, families = (corpus.reading, corpus.keys.to_list()), list(filter(None, corpus.families))
+    if families and record.families not in ([], families):
+        raise InputError(
+            f"the ids of users are {' and '.join(families)} on this night and {' and '.join(record.families)} on "
+            "earlier ones, so each user would have two budgets. Ids must have one type on all nights: convert them."
+        )
+    if families and record.families and mine != (record.reading, record.keys):
         raise InputError(
             "the rows of every night must be read alike: the same tokenizer, and columns of the same names and types. "
             "Read them as on the first night."
         )
-    record.reading, record.keys = mine
+    if not record.families:
+        record.families, (record.reading, record.keys) = families, mine
 
 
 def _sorted(pools: Pools, after: int) -> tuple[pa.LargeStringArray, Int64s]:

@@ -50,6 +50,7 @@ class Record:
         begun: the night whose rows and payments are stored but whose noise was not added, or 0.
         reading: how tokens are made, "" before the first night.
         keys: names and types of the items' columns.
+        families: families of the ids of users; empty until a table declares them.
         ledger: path, data set and number of the entry that was charged, or empty.
         frames: the folder of Parquet files of a state on Spark, or "".
         places: the number of groups of users there.
@@ -66,6 +67,7 @@ class Record:
     begun: int = 0
     reading: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
+    families: list[str] = field(default_factory=list)
     ledger: list[Any] = field(default_factory=list)
     frames: str = ""
     places: int = 0
