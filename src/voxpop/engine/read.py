@@ -10,6 +10,7 @@ from voxpop.engine.local.read import read_here
 from voxpop.errors import InputError
 from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
+from voxpop.reading.columns import enclosed, withheld
 from voxpop.reading.files import declared_by
 from voxpop.reading.keys import type_named
 from voxpop.reading.sources import first_file, is_spark
@@ -107,13 +108,18 @@ def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: C
         if how.partitions is not None:
             raise InputError("`partitions` is an option for Spark DataFrames. Leave it out for this source.")
         return Corpus(read_here(source, wanted, how, dialect))
-    from voxpop.engine.spark.reading import read_spark
-
     if dialect.given:
         raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
     if wanted.types:
         raise InputError("a Spark DataFrame declares its types: cast its columns there, and leave types= out.")
-    return Corpus(read_spark(source, wanted, how))
+    return Corpus(enclosed(lambda: _of_spark(source, wanted, how)))
+
+
+def _of_spark(source: Any, wanted: Wanted, options: ReadOptions) -> Any:
+    from voxpop.engine.spark.reading import read_spark
+
+    with withheld():
+        return read_spark(source, wanted, options)
 
 
 def _checked(name: str, given: Any, kind: Any) -> Any:
@@ -136,7 +142,8 @@ def declared_schema(source: Any, csv: CSV | None, types: Mapping[str, Any]) -> d
     Raises:
         InputError: if the source has no schema before it is read.
     """
-    found = _schema(source, csv or CSV())
+    with withheld():
+        found = _schema(source, csv or CSV())
     if found is None:
         raise InputError(
             "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, or a table of polars, "

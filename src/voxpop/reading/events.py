@@ -56,6 +56,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
         column = pc.if_else(pc.is_nan(column), None, column)
     if column.null_count:
         row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
@@ -65,6 +66,19 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
         )
     if is_string(column.type):
         column = _parsed(column.cast(pa.large_string()), where, name, first)
+    if pa.types.is_floating(column.type):
+        return numbers_of(column), NUMBERS
+    try:
+        return _whole_times(column, name)
+    except pa.ArrowInvalid:
+        pass
+    raise ColumnError(
+        f'the column "{name}" holds times that 64 bits cannot hold in microseconds, or numbers of 2^63 or more. Correct '
+        "such values, or cast the column to float64."
+    )
+
+
+def _whole_times(column: pa.Array, name: str) -> tuple[Int64s, str]:
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(column.type):
@@ -72,8 +86,6 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
         return numbers_of(column.cast(pa.timestamp(unit, column.type.tz)).cast(pa.int64())), unit
     if pa.types.is_integer(column.type):
         return numbers_of(column.cast(pa.int64())), NUMBERS
-    if pa.types.is_floating(column.type):
-        return numbers_of(column.cast(pa.float64())), NUMBERS
     raise ColumnError(f'the column "{name}" must hold times, dates or numbers to order events by, got {column.type}.')
 
 
@@ -102,7 +114,8 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
     raise SourceError(
         f'{where}, row {first + row + 1:,}: the value in the column "{name}" is neither an integer nor an ISO 8601 '
         "time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct the "
-        'row, or declare the type, such as types={"' + name + '": "float64"}.'
+        f'row, or declare the type: types={{"{name}": "float64"}} for fractions, and "timestamp[ns]" for times with more '
+        "than six digits after the second."
     )
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
 from voxpop.reading import databases, tables
-from voxpop.reading.columns import Batches, portions, withheld
+from voxpop.reading.columns import Batches, guarded, portions, withheld
 from voxpop.reading.files import SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
 from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
@@ -58,7 +58,8 @@ def open_source(source: Any, request: Request) -> Batches:
     found = source_of(source)
     if request.csv.given and found not in (FILES, OPENED):
         raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
-    batches = found.read(source, request)
+    with withheld():  # some sources begin here, others with their first batch
+        batches = guarded(iter(found.read(source, request)))
     return portions(batches, request.rows) if request.small else batches
 
 

@@ -126,7 +126,11 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
         raise InputError(f"the tokenizer must return {wanted}: {len(texts)} lists, got {len(lists)}.")
     if not all(isinstance(token, str) for tokens in lists for token in tokens):
         raise InputError(f"the tokenizer must return {wanted}; some tokens are of another type.")
-    return pa.array(lists, pa.large_list(pa.large_string()))
+    try:
+        return pa.array(lists, pa.large_list(pa.large_string()))
+    except UnicodeEncodeError:
+        pass
+    raise InputError(f"the tokenizer must return {wanted}; some tokens hold half of a surrogate pair, which is no text.")
 
 
 # Cut texts into sentences, so that phrases do not run from one into the next.
