@@ -19,9 +19,9 @@ Thing = TypeVar("Thing")
 # Error messages of readers may quote rows, and are removed.
 
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What ends a program is passed on. Every other exception may quote rows, also those of Rust, which are no Exception."""
+"""What ends a program. Any other exception may quote rows, also the panics of Rust, whose base is BaseException."""
 NOT_SHOWN = "the message of the reader may quote rows and is not shown."
-NO_MEMORY = "no memory was left for the table. Set a limit, such as vp.ReadOptions(memory=\"2GiB\") (--memory 2GiB)."
+NO_MEMORY = 'no memory was left for the table. Set a limit, such as vp.ReadOptions(memory="2GiB") (--memory 2GiB).'
 
 
 def quieten(error: BaseException) -> None:
@@ -84,10 +84,10 @@ def enclosed(work: Callable[[], Thing]) -> Thing:
         kind = type(error).__name__
         problem = InternalError(f"the table was not read, because of {kind}")
         problem.__cause__ = type(kind, (_Withheld,), {})(NOT_SHOWN).with_traceback(error.__traceback__)
-    raise problem
+    raise problem from problem.__cause__
 
 
-class _Withheld(Exception):
+class _Withheld(Exception):  # noqa: N818
     """Stands for an exception of a library: the same name and frames, without its text and attributes."""
 
 
@@ -204,7 +204,8 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
         ColumnError: where it holds anything else.
     """
     if pa.types.is_dictionary(texts.type):
-        texts = texts.dictionary_decode()
+        with withheld(f"{where}: the dictionary of the texts is damaged"):
+            texts = texts.dictionary_decode()
     if pa.types.is_null(texts.type):
         return string_array([""] * len(texts))
     if not is_string(texts.type):

@@ -73,7 +73,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
     except pa.ArrowInvalid:
         pass
     raise ColumnError(
-        f'the column "{name}" holds times that 64 bits cannot hold in microseconds, or numbers of 2^63 or more. Correct '
+        f'the column "{name}" holds times that 64 bits cannot hold in microseconds, or numbers from 2^63 on. Correct '
         "such values, or cast the column to float64."
     )
 
@@ -114,8 +114,8 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
     raise SourceError(
         f'{where}, row {first + row + 1:,}: the value in the column "{name}" is neither an integer nor an ISO 8601 '
         "time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct the "
-        f'row, or declare the type: types={{"{name}": "float64"}} for fractions, and "timestamp[ns]" for times with more '
-        "than six digits after the second."
+        f'row, or declare the type: types={{"{name}": "float64"}} for fractions, or "timestamp[ns]" for times with more than '
+        "six digits after the second."
     )
 
 

@@ -249,7 +249,7 @@ def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
     except pa.ArrowInvalid:
         pass
     raise ColumnError(
-        f'the column "{column}" holds decimals of more than {MOST_DIGITS} digits. Cast it to shorter ones or to strings.'
+        f'the column "{column}" holds decimals of more than {MOST_DIGITS} digits. Cast it to fewer or to strings.'
     )
 
 
