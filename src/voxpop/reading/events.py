@@ -114,8 +114,8 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
     raise SourceError(
         f'{where}, row {first + row + 1:,}: the value in the column "{name}" is neither an integer nor an ISO 8601 '
         "time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct the "
-        f'row, or declare the type: types={{"{name}": "float64"}} for fractions, or "timestamp[ns]" for times with more than '
-        "six digits after the second."
+        f'row, or declare the type: types={{"{name}": "float64"}} for fractions, or "timestamp[ns]" for times with more '
+        "than six digits after the second."
     )
 
 
