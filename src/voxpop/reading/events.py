@@ -113,9 +113,9 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
         row = 0
     raise SourceError(
         f'{where}, row {first + row + 1:,}: the value in the column "{name}" is neither an integer nor an ISO 8601 '
-        "time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct the "
-        f'row, or declare the type: types={{"{name}": "float64"}} for fractions, or "timestamp[ns]" for times with more '
-        "than six digits after the second."
+        "time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct "
+        f'the row, or declare the type: types={{"{name}": "float64"}} for fractions, or "timestamp[ns]" for times with '
+        "more than six digits after the second."
     )
 
 
