@@ -152,6 +152,16 @@ def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
         )
 
 
+def with_schema(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Pass batches on; if there are none, yield one without rows, because the types are public without rows too."""
+    first = next(batches, None)
+    if first is None:
+        yield pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+        return
+    yield first
+    yield from batches
+
+
 def valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
     """Return strings as large_string, after checking that they are UTF-8."""
     texts = texts.cast(pa.large_string())

@@ -20,7 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import Thing, check_columns, guarded, quieten
+from voxpop.reading.columns import Thing, check_columns, guarded, quieten, with_schema
 from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
@@ -166,7 +166,8 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         _check_schema(path, request, schema)
         tops = {each for name in request.names for each in (name, name.partition(".")[0])}
         rows = _few_rows(file.metadata, tops, request.rows) if request.small else request.rows
-        for batch in guarded(file.iter_batches(rows, columns=request.names), partial(_explained, path, "is damaged")):
+        batches = guarded(file.iter_batches(rows, columns=request.names), partial(_explained, path, "is damaged"))
+        for batch in with_schema(batches, schema):
             yield from _selected(batch, request)
 
 
@@ -175,7 +176,8 @@ def _selected(batch: pa.RecordBatch, request: Request) -> Iterator[pa.RecordBatc
     if {*request.names} <= {*batch.schema.names}:
         yield batch.select(request.names)
     else:
-        yield from selected(pa.Table.from_batches([batch]), request.names).to_batches()
+        table = selected(pa.Table.from_batches([batch]), request.names)
+        yield from with_schema(iter(table.to_batches()), table.schema)
 
 
 def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -186,8 +188,9 @@ def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         whole = isinstance(reader, pa.RecordBatchFileReader)
         batches = map(reader.get_batch, range(reader.num_record_batches)) if whole else iter(reader)
         _check_schema(path, request, reader.schema)
-        for batch in guarded(map(_validated, batches), partial(_explained, path, "is damaged")):
-            for begin in range(0, batch.num_rows, request.rows):
+        checked = guarded(map(_validated, batches), partial(_explained, path, "is damaged"))
+        for batch in with_schema(checked, reader.schema):
+            for begin in range(0, max(1, batch.num_rows), request.rows):
                 yield from _selected(batch.slice(begin, request.rows), request)
 
 

@@ -15,7 +15,17 @@ from voxpop.errors import ColumnError
 from voxpop.kernels.arrays import Bools
 from voxpop.reading.arrow import array_of, flattened, lists_of, numbers_of, string_array
 from voxpop.reading.columns import Batches
-from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, plain_type, spelled_rows, value_type
+from voxpop.reading.keys import (
+    KeyColumn,
+    Keys,
+    family,
+    is_list,
+    is_string,
+    plain_type,
+    spelled_rows,
+    type_named,
+    value_type,
+)
 from voxpop.reading.wanted import Wanted
 
 BETWEEN = ", "
@@ -42,6 +52,8 @@ class KeyedRows:
         self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if wanted.kind == "items" else None
         self.left_out = self.dropped = self.doubtful = 0
         self._drops, self._typed, self._tokenizer = wanted.drops, wanted.typed, wanted.tokenizer
+        # A source without a schema, such as a CSV, yields no batch if it has no rows.
+        self._declared = {name: {plain_type(type_named(kind))} for name, kind in wanted.types.items()}
         self._user_families: list[set[str]] = [set() for _ in users]
 
     def rows(self, batches: Batches) -> Batches:
@@ -72,7 +84,8 @@ class KeyedRows:
         if self._kinds is None:
             return Keys()
         pairs = zip(self._contents, self._kinds, strict=True)
-        return Keys(tuple(KeyColumn(name, str(_joint(kinds, name))) for name, kinds in pairs))
+        kinds = {name: seen or self._declared.get(name, set()) for name, seen in pairs}
+        return Keys(tuple(KeyColumn(name, str(_joint(each, name))) for name, each in kinds.items()))
 
     def _one_user(self, batch: pa.RecordBatch) -> pa.Array:
         columns = [batch.column(name) for name in self._users]

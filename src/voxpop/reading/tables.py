@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, withheld
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, with_schema, withheld
 from voxpop.reading.keys import is_string, value_type
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
 from voxpop.reading.wanted import Request
@@ -36,7 +36,11 @@ def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batche
     """Yield the batches of an Arrow table, whose schema declares the types."""
     check_schema(request, source.schema, TABLE)
     table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
-    for batch in selected(table, request.names).to_batches(max_chunksize=request.rows):
+    yield from _batches_of(selected(table, request.names), request)
+
+
+def _batches_of(table: pa.Table, request: Request) -> Batches:
+    for batch in with_schema(iter(table.to_batches(max_chunksize=request.rows)), table.schema):
         yield TABLE, batch
 
 
@@ -78,7 +82,7 @@ def stream_batches(source: Any, request: Request) -> Batches:
     with withheld():
         reader = source if isinstance(source, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(source)
     check_schema(request, reader.schema, TABLE)
-    for batch in guarded(iter(reader)):
+    for batch in with_schema(guarded(iter(reader)), reader.schema):
         yield from arrow_batches(batch, request)
 
 
@@ -177,8 +181,7 @@ def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
     arrays = [array_of_column(source[column.name], column) for column in request.columns]
     if len({len(each) for each in arrays}) > 1:
         raise InputError("the columns of the dictionary have different lengths. Give one value for each row in each.")
-    for batch in pa.table(dict(zip(request.names, arrays, strict=True))).to_batches(max_chunksize=request.rows):
-        yield TABLE, batch
+    yield from _batches_of(pa.table(dict(zip(request.names, arrays, strict=True))), request)
 
 
 def array_of_column(values: Any, column: Column) -> Any:
