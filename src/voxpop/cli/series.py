@@ -16,6 +16,7 @@ from voxpop.cli.releasing import (
     print_plan,
     reader,
     sample,
+    say,
     stage,
 )
 from voxpop.errors import InputError
@@ -88,9 +89,9 @@ def run(
     if json:
         print_json({"night": series.night, "items": [list(gram) for gram in new.each_gram()]})
         return
-    print(f"Night {series.night}: {len(new):,} new, {len(series.release):,} in all")
+    say(f"Night {series.night}: {len(new):,} new, {len(series.release):,} in all")
     if len(new):
-        print(indented(", ".join(sample(new))))
+        say(indented(", ".join(sample(new))))
 
 
 @app.command
@@ -107,9 +108,9 @@ def show(folder: Folder, /, *, key_file: KeyFile = None, json: given.Json = Fals
         items: list[Any] = [{"item": gram, "night": night} for gram, night in rows]
         print_json({"guarantee": guarantee.to_dict(), "nights": plan.nights, "counts": counts, "items": items})
         return
-    print(f"{len(counts)} of {plan.nights} nights, {sum(counts):,} items released")
-    print("\n".join(f"{night:>6}  {count:>8,}" for night, count in enumerate(counts, start=1) if count))
-    print(guarantee_text(guarantee))
+    say(f"{len(counts)} of {plan.nights} nights, {sum(counts):,} items released")
+    say("\n".join(f"{night:>6}  {count:>8,}" for night, count in enumerate(counts, start=1) if count))
+    say(guarantee_text(guarantee))
 
 
 @app.command
@@ -136,7 +137,7 @@ def delete(
         )
     items, nights = (sum(numbers) for numbers in zip(*found, strict=True))
     counted = f"{plural(items, 'item')} from {plural(nights, 'night')}"
-    print(f"Deleted {counted}. Later rows of this user are ignored.")
+    say(f"Deleted {counted}. Later rows of this user are ignored.")
 
 
 def _ids(text: str) -> list[int | str]:
