@@ -18,8 +18,34 @@ rounded row numbers (exact ones with `exact=True`), and never an item, a count o
 """
 
 
+def shown(text: str) -> str:
+    r"""Return a text with everything that a terminal might obey written as an escape; line feeds remain.
+
+    Names of files, labels and released text may contain control characters and characters that change the direction of
+    text. Everything that the command line, exceptions and `print` show passes through this function.
+
+    Example:
+        >>> print(shown("tea\x1b[2J"))
+        tea\x1b[2J
+    """
+    return text if text.isprintable() else "\n".join("".join(map(_escaped, line)) for line in text.split("\n"))
+
+
+def _escaped(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+
+
+def on_one_line(text: str) -> str:
+    """Return the same without line feeds, for a label or a name among other text."""
+    return shown(text).replace("\n", "\\n")
+
+
 class VoxpopError(Exception):
     """The root: catch this to catch everything voxpop raises on purpose."""
+
+    def __str__(self) -> str:
+        """Return the message, in which a terminal finds nothing to obey."""
+        return shown(super().__str__())
 
 
 class InputError(VoxpopError, ValueError):

@@ -35,9 +35,22 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     assert "(3, 1e-06)-DP" in shown.out
     found = voxpop("series", "show", "state", *key, "--json").json
     assert sum(found["counts"]) == len(found["items"]) == len(vp.load("words"))
-    assert "Deleted" in voxpop("series", "delete", "state", 17, *key).out
-    assert "no such user" in voxpop("series", "delete", "state", "nobody", *key).out
+    assert "Deleted 3 items from 2 nights." in voxpop("series", "delete", "state", 17, *key).out
+    for nobody in (17, "nobody", "017", "+18", " 18"):
+        assert "nothing was deleted" in voxpop("series", "delete", "state", nobody, *key).complaint
     (entry,) = voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]
     assert entry["label"] == "series state"
     assert "encrypted" in voxpop("series", "show", "state").complaint
     assert "--run-id does not apply" in voxpop("series", "init", "s", "--nights", 4, *budget, "--run-id", "x").complaint
+
+
+def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
+    """A number that begins with a hyphen follows two hyphens; the exit code is 2 if nothing was deleted."""
+    for name, user in (("below", -5), ("above", 2**63 + 5)):
+        kind = pl.Int64 if user < 0 else pl.UInt64
+        rows = pl.DataFrame({"who": pl.Series([user, 7], dtype=kind), "what": ["tea", "milk"]})
+        vp.SetUnion().series(tmp_path / name, vp.Budget(3, 1e-6), nights=3).run(vp.read(rows, user="who", items="what"))
+        assert "Deleted 1 item" in voxpop("series", "delete", name, "--", user).out
+        again = voxpop("series", "delete", name, "--", user)
+        assert again.code == 2
+        assert "nothing was deleted" in again.complaint

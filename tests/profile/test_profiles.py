@@ -20,7 +20,9 @@ from voxpop.errors import BudgetError, InputError, InternalError, MemoryLimitErr
 from voxpop.mechanisms.counts import plan as counting
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.profile import plan as planning
+from voxpop.mechanisms.profile.releasing import measured_cover
 from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.secret import Secret
 from voxpop.reading import typed_keys
 from voxpop.reading.limited.memory import MemoryLimit
 
@@ -117,11 +119,27 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
         ),
         user="u",
     )
-    noise = [
-        value for _ in range(25) for each in plan.release(none).cover.values() for value in (each.covered, each.other)
+    covers = [
+        each
+        for _ in range(25)
+        for each in measured_cover(plan, none._engine, pa.array([], pa.large_string()), Secret.of(None)).values()
     ]
+    noise = [value for each in covers for value in (each.covered, each.other)]
     assert np.mean(np.square(noise)) / plan.cover_sigma**2 == pytest.approx(1, abs=0.4)
     assert abs(np.mean(noise)) < 6 * plan.cover_sigma / 20
+
+
+def test_a_column_without_a_released_value_covers_nothing():
+    """The share is 0 and not noise over noise, in the profile and in everything that shows it."""
+    table = pl.DataFrame(
+        {"u": range(2000), "address": [f"10.0.0.{n}" if n < 54 else None for n in range(2000)], "level": ["a"] * 2000}
+    )
+    for _ in range(5):
+        found = vp.profile(table, user="u", budget=BUDGET)
+        assert not len(found.columns["address"])
+        assert found.cover["address"].share in (0.0, None)
+        assert found.cover["address"].covered == 0
+        assert found.cover["level"].share > 0.9
 
 
 def test_parents_of_released_joint_values_are_released(table):

@@ -14,7 +14,7 @@ from voxpop.cli.demo import demo
 from voxpop.cli.ledger import app as ledger
 from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.series import app as series
-from voxpop.errors import InputError
+from voxpop.errors import InputError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
@@ -222,16 +222,18 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
             }
         )
         return
-    print(f"Released {releasing.plural(len(model), 'noisy count')}.")
+    releasing.say(f"Released {releasing.plural(len(model), 'noisy count')}.")
     known = [printable((symbol,)) for symbol in model.alphabet]
     more = f" and {len(known) - MOST_NAMES:,} more" if len(known) > MOST_NAMES else ""
-    print(f"Alphabet of {releasing.plural(len(known), 'symbol')}: {' | '.join(known[:MOST_NAMES]) or 'none'}{more}")
+    releasing.say(
+        f"Alphabet of {releasing.plural(len(known), 'symbol')}: {' | '.join(known[:MOST_NAMES]) or 'none'}{more}"
+    )
     if synthetic:
-        print(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
-    print(releasing.guarantee_text(model.guarantee))
+        releasing.say(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
+    releasing.say(releasing.guarantee_text(model.guarantee))
     if both is not None:
-        print(f"\nWith the release that the alphabet came from, if from the same users: {both}")
-    print(releasing.saved(folder, model.about))
+        releasing.say(f"\nWith the release that the alphabet came from, if from the same users: {both}")
+    releasing.say(releasing.saved(folder, model.about))
 
 
 def profile(
@@ -257,7 +259,7 @@ def profile(
 
     def planned() -> Any:
         plan = profiling.plan(budget)
-        sys.stderr.write(f"{plan}\n")
+        sys.stderr.write(f"{shown(str(plan))}\n")
         return plan
 
     def read() -> Any:
@@ -276,15 +278,17 @@ def profile(
     if result.json:
         releasing.print_json(releasing.summary(made, output))
         return
-    print(f"Released {releasing.plural(len(made), 'value')} of {releasing.plural(len(made.keys.columns), 'column')}.")
+    columns = releasing.plural(len(made.keys.columns), "column")
+    releasing.say(f"Released {releasing.plural(len(made), 'value')} of {columns}.")
     for name, release in made.columns.items():
         cover = made.cover.get(name)
         share = None if cover is None else cover.shown(len(release))
-        print(f"  {len(release):>9,}  {name}{'' if share is None else f'   covers about {share}'}")
+        covers = "" if share is None else f"   covers about {share}"
+        releasing.say(f"  {len(release):>9,}  {on_one_line(name)}{covers}")
     for names, release in made.joint.items():
-        print(f"  {len(release):>9,}  {' x '.join(names)}")
-    print(releasing.guarantee_text(made.guarantee))
-    print(releasing.saved(output.resolve(), made.about))
+        releasing.say(f"  {len(release):>9,}  {' x '.join(map(on_one_line, names))}")
+    releasing.say(releasing.guarantee_text(made.guarantee))
+    releasing.say(releasing.saved(output.resolve(), made.about))
 
 
 def plan_profile(
@@ -334,7 +338,7 @@ def audit(
     for name in AUDITED if mechanism == "all" else [mechanism]:
         finding = run(name, trials, error)
         failed += not finding.passed
-        releasing.print_json(finding.to_dict()) if json else print(line(finding))
+        releasing.print_json(finding.to_dict()) if json else releasing.say(line(finding))
     if failed:
         sys.stderr.write(f"{failed} of the cases above FAILED. Report this output and the version of voxpop.\n")
     return int(failed > 0)

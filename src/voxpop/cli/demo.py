@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from voxpop.cli.options import Json, Overwrite
-from voxpop.cli.releasing import count, guarantee_text, indented, print_json, saved, stage, summary
+from voxpop.cli.releasing import count, guarantee_text, indented, print_json, saved, say, stage, summary
 from voxpop.errors import SourceError
 from voxpop.privacy.budget import printable, words_first
 from voxpop.release.saving import RELEASE
@@ -51,7 +51,7 @@ def demo(
     folder = RELEASE.check_target(output, overwrite=overwrite)
     plan = vp.NGrams(max_length=LONGEST, limit=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
-        print(f"Data: {DATA}.")
+        say(f"Data: {DATA}.")
     with stage("Reading"):
         data = vp.read(standard_library(), user="module", text="text", tokenizer=vp.Tokenizer("words", sentences=True))
     with stage("Releasing"):
@@ -60,13 +60,13 @@ def demo(
     if json:
         print_json({"data": DATA, **summary(release, folder)})
         return
-    print(f"{count(release)} The longest:", *map(indented, longest(release)), sep="\n")
-    print("\nThe next words, predicted from the released phrases:")
+    say(f"{count(release)} The longest:", *map(indented, longest(release)))
+    say("\nThe next words, predicted from the released phrases:")
     for begun in beginnings(release):
         offers = ", ".join(each.token for each in release.complete([*begun], NEXT))
-        print(indented(f"{' '.join(begun)} ... {offers}"))
-    print(guarantee_text(release.guarantee, "module"))
-    print(saved(folder))
+        say(indented(f"{' '.join(begun)} ... {offers}"))
+    say(guarantee_text(release.guarantee, "module"))
+    say(saved(folder))
 
 
 def longest(release: "Release") -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from voxpop.errors import InputError, VoxpopError
+from voxpop.errors import InputError, VoxpopError, shown
 
 DONE, FAULT, WRONG_CALL, STOPPED, CLOSED = 0, 1, 2, 130, 141
 OMITTED = "(omitted: messages of libraries may quote data)"
@@ -44,7 +44,7 @@ def console() -> NoReturn:
     """Run the command line as a process and exit without tearing modules down, which would take half a second."""
     for name in BLAS_THREADS:  # before numpy is imported: idle threads cost a second
         os.environ.setdefault(name, "1")
-    warnings.formatwarning = lambda message, *_, **__: f"voxpop: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"voxpop: {shown(str(message))}\n"
     code = main()
     with suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -107,11 +107,11 @@ def _frames(error: BaseException) -> list[str]:
     for each in reversed(chain):
         lines += ["Traceback (most recent call last):\n", *traceback.format_tb(each.__traceback__)]
         lines.append(f"{type(each).__qualname__}: {each if _quotes_nothing(each) else OMITTED}\n")
-    return lines
+    return list(map(shown, lines))
 
 
 def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"voxpop: {' '.join(message.split())}\n")
+    sys.stderr.write(f"voxpop: {shown(' '.join(message.split()))}\n")
     return code
 
 

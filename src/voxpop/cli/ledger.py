@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from voxpop.cli.options import Json, Spend, SpendOptions
-from voxpop.cli.releasing import print_json
-from voxpop.errors import InputError
+from voxpop.cli.releasing import print_json, say
+from voxpop.errors import InputError, on_one_line
 from voxpop.privacy.budget import table
 from voxpop.release.registry import MECHANISMS, load
 
@@ -40,7 +40,7 @@ def init(file: File, /, *, dataset: Dataset = None, spend: SpendOptions = Spend(
     if json:
         print_json({"dataset": account.name, "budget": {"epsilon": budget.epsilon, "delta": budget.delta}})
     else:
-        print(f'"{account.name}" has a budget of ({budget.epsilon:g}, {budget.delta:g}) in {account.path}')
+        say(f'"{account.name}" has a budget of ({budget.epsilon:g}, {budget.delta:g}) in {account.path}')
 
 
 @app.command
@@ -70,7 +70,7 @@ def show(
     if json:
         print_json({"datasets": described})
         return
-    print("\n\n".join(map(_text, described)) or "The ledger contains no data set.")
+    say("\n\n".join(map(_text, described)) or "The ledger contains no data set.")
 
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _fitting(account: "LedgerAccount", command: str, delta: float) -> dict[str, 
 def _text(account: dict[str, Any]) -> str:
     budget, spent, left = account["budget"], account["spent"], account["left"]
     number = len(account["entries"])
-    title = f'"{account["dataset"]}": budget ({budget["epsilon"]:g}, {budget["delta"]:g})'
+    title = f'"{on_one_line(account["dataset"])}": budget ({budget["epsilon"]:g}, {budget["delta"]:g})'
     rows = [["entry", "charged", "label", "mechanism", "epsilon", "delta", "release", "state"]]
     for entry in account["entries"]:
         stated = entry["guarantee"]
@@ -122,7 +122,7 @@ def _text(account: dict[str, Any]) -> str:
             entry["release"].removeprefix("sha256:")[:8] or "-",
             state,
         )
-        rows.append([str(entry["number"]), entry["charged"], *texts])
+        rows.append([on_one_line(str(text)) for text in (entry["number"], entry["charged"], *texts)])
     lines = [f"{title}, {'1 entry' if number == 1 else f'{number} entries'}", *(table(rows) if number else [])]
     for name in ("epsilon", "delta"):
         most = spent[name] + left[name]

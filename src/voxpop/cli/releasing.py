@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from voxpop.cli.options import Call, Charge, Result, Run, Table
-from voxpop.errors import BudgetError, InputError
-from voxpop.privacy.budget import Budget, printable, words_first
+from voxpop.errors import BudgetError, InputError, shown
+from voxpop.privacy.budget import Budget, all_printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions, meaning
 from voxpop.reading.hidden import SKIPPED, is_hidden
 from voxpop.reading.progress import rounded, tell
@@ -186,9 +186,14 @@ SAMPLE = 20
 WIDTH = 96
 
 
+def say(*texts: Any) -> None:
+    """Print texts on lines of their own, with escapes for everything that a terminal might obey."""
+    print(*(shown(str(text)) for text in texts), sep="\n")
+
+
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object on one line of ASCII."""
-    print(json.dumps(content, allow_nan=False))
+    print(json.dumps(content, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
@@ -196,9 +201,9 @@ def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(summary(release, folder))
         return
-    print(listed(release))
-    print(guarantee_text(release.guarantee))
-    print(saved(folder, release.about))
+    say(listed(release))
+    say(guarantee_text(release.guarantee))
+    say(saved(folder, release.about))
 
 
 def print_plan(plan: Any, *, as_json: bool) -> None:
@@ -206,7 +211,7 @@ def print_plan(plan: Any, *, as_json: bool) -> None:
     if as_json:
         print_json({**stated(plan.guarantee), "plan": plan.to_dict()})
     else:
-        print(plan)
+        say(plan)
 
 
 def listed(release: "Release") -> str:
@@ -260,7 +265,7 @@ def sample(release: "Release") -> list[str]:
     chosen = words_first(release.each_gram()) if len(words) < SAMPLE else words
     number = len(chosen)
     places = range(number) if number <= SAMPLE else [number * place // SAMPLE for place in range(SAMPLE)]
-    return [printable(chosen[place]) for place in places]
+    return all_printable(chosen[place] for place in places)
 
 
 def nothing_released(plan: Any) -> str:
@@ -297,7 +302,7 @@ def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:
 
 def numbered(grams: Iterable[Sequence[str]]) -> list[str]:
     """Return grams in their order, one line each."""
-    return [f"{place:>6,}  {printable(gram)}" for place, gram in enumerate(grams, start=1)]
+    return [f"{place:>6,}  {text}" for place, text in enumerate(all_printable(grams), start=1)]
 
 
 def indented(text: str) -> str:

@@ -1,6 +1,6 @@
 """Commands on a saved release or model: show, complete, export, count, top and ask."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -11,9 +11,9 @@ from cyclopts import Parameter
 
 from voxpop.cli import options as given
 from voxpop.cli import releasing
-from voxpop.errors import InputError
+from voxpop.errors import InputError, on_one_line
 from voxpop.mechanisms.counts.mechanism import Counts, Top
-from voxpop.privacy.budget import printable, words_first
+from voxpop.privacy.budget import all_printable, printable, words_first
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.saving import BESIDE, COUNTS, PROFILE, RANKINGS, RELEASE, Kind
 
@@ -53,16 +53,16 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
             extra["top"] = {**releasing.stated(ranking.guarantee), **both, "grams": grams}
         releasing.print_json({**releasing.summary(saved, folder), "first": rows, **extra})
         return
-    print(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee), sep="\n")
+    releasing.say(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee))
     if tally is not None:
-        print(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
-        print(*_lines(tally, first), sep="\n")
+        releasing.say(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
+        releasing.say(*_lines(tally, first))
     if ranking is not None:
-        print(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
-        print(*islice(releasing.numbered(ranking.each_gram()), first), sep="\n")
+        releasing.say(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
+        releasing.say(*islice(releasing.numbered(ranking.each_gram()), first))
     if added:
-        print(f"\nAll results of this folder together: {whole}")
-    print(f"\nPlan\n{releasing.indented(str(saved.plan))}")
+        releasing.say(f"\nAll results of this folder together: {whole}")
+    releasing.say(f"\nPlan\n{releasing.indented(str(saved.plan))}")
 
 
 def _additions(folder: Path) -> dict[Kind, Any]:
@@ -84,7 +84,7 @@ def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
     if isinstance(result, Profile):
         shown = list(islice(result.each_text(), first))
         lines = [
-            f"{'' if result.error is None else f'{users:>12,}'}  {' x '.join(names)}: {printable(texts)}"
+            f"{'' if result.error is None else f'{users:>12,}'}  {_columns(names)}: {printable(texts)}"
             for names, texts, users in shown
         ]
         first_rows: list[Any] = [[list(names), list(texts), users] for names, texts, users in shown]
@@ -93,11 +93,15 @@ def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
         return f"{title}{' Noisy numbers of users.' if result.error else ''}", first_rows, lines
     if isinstance(result, Release):
         grams = words_first(result.each_gram())[:first]
-        return releasing.count(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]
+        return releasing.count(result), [list(gram) for gram in grams], all_printable(grams)
     rows = result.to_polars().head(first).select("gram", "ends", "count").to_dicts()
-    lines = [f"{row['count']:>12,}  {printable(row['gram'])}{' .' if row['ends'] else ''}" for row in rows]
+    lines = [f"{row['count']:>12,}  {printable(row['gram'], marked=True)}{' .' if row['ends'] else ''}" for row in rows]
     title = f"A model of {releasing.plural(len(result), 'gram')} with noisy counts. A dot is the end of a sequence."
     return title, rows, lines
+
+
+def _columns(names: Iterable[str]) -> str:
+    return " x ".join(map(on_one_line, names))
 
 
 def complete(
@@ -118,7 +122,8 @@ def complete(
         rows = [{"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found]
         releasing.print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
         return
-    print(*(f"  {printable(each.gram)}" for each in found) if found else ["No released phrase continues it."], sep="\n")
+    lines = [f"  {text}" for text in all_printable(each.gram for each in found)]
+    releasing.say(*(lines or ["No released phrase continues it."]))
 
 
 def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
@@ -129,7 +134,7 @@ def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Over
     from voxpop.ledger.runs import publish
 
     publish(kept, output, overwrite=overwrite)
-    print(f"Saved to {output}")
+    releasing.say(f"Saved to {output}")
 
 
 def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
@@ -144,14 +149,18 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
     if json:
         releasing.print_json(found)
         return
-    print(f"{releasing.plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
+    releasing.say(
+        f"{releasing.plural(len(found['files']), 'file')} as saved: {', '.join(map(on_one_line, found['files']))}"
+    )
     for each in found["results"]:
-        print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
+        releasing.say(
+            f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}"
+        )
     if len(found["results"]) > 1:
         whole = compose([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
-        print(f"All results of this folder together: {whole}")
-    print("report.html: made again from the result, no difference")
-    print(f"Digest of SHA256SUMS: {found['digest']}")
+        releasing.say(f"All results of this folder together: {whole}")
+    releasing.say("report.html: made again from the result, no difference")
+    releasing.say(f"Digest of SHA256SUMS: {found['digest']}")
 
 
 def export(
@@ -181,7 +190,7 @@ def export(
         result = replace(result, guarantee=_together(result, added))
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
-    print(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")
+    releasing.say(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")
 
 
 def count(
@@ -285,7 +294,7 @@ def ask(
     if json:
         releasing.print_json({"question": question, "level": level, "answer": frame.to_dicts()})
         return
-    print(*(_answer_line(row) for row in frame.head(first).iter_rows(named=True)), sep="\n")
+    releasing.say(*(_answer_line(row) for row in frame.head(first).iter_rows(named=True)))
 
 
 def _answer_line(row: dict[str, Any]) -> str:
@@ -315,7 +324,9 @@ def _add(
 
 
 def _lines(tally: Any, first: int) -> Iterator[str]:
-    return (f"  {users:>12,}  {printable(gram)}" for gram, users in islice(tally.each_gram(), first))
+    rows = list(islice(tally.each_gram(), first))
+    texts = all_printable(gram for gram, _ in rows)
+    return (f"  {users:>12,}  {text}" for text, (_, users) in zip(texts, rows, strict=True))
 
 
 def _counted(tally: Any, first: int) -> dict[str, Any]:
@@ -336,7 +347,7 @@ def _print_added(
         }
         releasing.print_json(content)
         return
-    print(*lines, releasing.guarantee_text(addition.guarantee), sep="\n")
-    print(f"\nTogether with the release, if from the same users: {addition.with_release}")
+    releasing.say(*lines, releasing.guarantee_text(addition.guarantee))
+    releasing.say(f"\nTogether with the release, if from the same users: {addition.with_release}")
     if folder is not None:
-        print(f"\nSaved to {folder}")
+        releasing.say(f"\nSaved to {folder}")

@@ -1,13 +1,24 @@
 """`voxpop series`: a release every night under one budget."""
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from voxpop.cli import options as given
-from voxpop.cli.releasing import account_of, guarantee_text, indented, print_json, print_plan, reader, sample, stage
+from voxpop.cli.releasing import (
+    account_of,
+    guarantee_text,
+    indented,
+    plural,
+    print_json,
+    print_plan,
+    reader,
+    sample,
+    say,
+    stage,
+)
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,9 +89,9 @@ def run(
     if json:
         print_json({"night": series.night, "items": [list(gram) for gram in new.each_gram()]})
         return
-    print(f"Night {series.night}: {len(new):,} new, {len(series.release):,} in all")
+    say(f"Night {series.night}: {len(new):,} new, {len(series.release):,} in all")
     if len(new):
-        print(indented(", ".join(sample(new))))
+        say(indented(", ".join(sample(new))))
 
 
 @app.command
@@ -97,9 +108,9 @@ def show(folder: Folder, /, *, key_file: KeyFile = None, json: given.Json = Fals
         items: list[Any] = [{"item": gram, "night": night} for gram, night in rows]
         print_json({"guarantee": guarantee.to_dict(), "nights": plan.nights, "counts": counts, "items": items})
         return
-    print(f"{len(counts)} of {plan.nights} nights, {sum(counts):,} items released")
-    print("\n".join(f"{night:>6}  {count:>8,}" for night, count in enumerate(counts, start=1) if count))
-    print(guarantee_text(guarantee))
+    say(f"{len(counts)} of {plan.nights} nights, {sum(counts):,} items released")
+    say("\n".join(f"{night:>6}  {count:>8,}" for night, count in enumerate(counts, start=1) if count))
+    say(guarantee_text(guarantee))
 
 
 @app.command
@@ -112,12 +123,27 @@ def delete(
 ) -> None:
     """Delete the rows of a user from the state. Names and noisy scores of items stay until the series ends.
 
+    The id may be a whole number or a string. Dates and other types are given as they are printed, such as 2026-11-22;
+    several columns of users are joined by bars. Write -- before an id that begins with a hyphen.
+
     Example: `voxpop series delete state 4711`
     """
     series = _opened(folder, key_file)
-    ways: list[Callable[[str], int | str]] = [str, *([int] if user.isdecimal() else [])]
-    found = [series.remove(way(user)) for way in ways]
-    print("Deleted. Later rows of this user are ignored." if any(found) else "The state has no such user.")
+    found = [each for each in map(series.remove, _ids(user)) if each is not None]
+    if not found:
+        raise InputError(
+            "The state has nothing of such a user, so nothing was deleted. Give the id as in the rows, and check the "
+            "folder of the series."
+        )
+    items, nights = (sum(numbers) for numbers in zip(*found, strict=True))
+    counted = f"{plural(items, 'item')} from {plural(nights, 'night')}"
+    say(f"Deleted {counted}. Later rows of this user are ignored.")
+
+
+def _ids(text: str) -> list[int | str]:
+    """Return the ids that a text may mean: a string, and a whole number in its usual spelling."""
+    whole = re.fullmatch("0|-?[1-9][0-9]{0,19}", text) and -(2**63) <= int(text) < 2**64
+    return [text, int(text)] if whole else [text]
 
 
 def _opened(folder: Path, key_file: Path | None) -> "Series":

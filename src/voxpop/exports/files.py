@@ -28,19 +28,28 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
     from voxpop.release.tally import Tally
 
-FORMULA = re.compile("'*[=+\\-@\uff1d\uff0b\uff0d\uff20\\t\\r\\n]")
-BREAKS = ("\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
+SIGNS = r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
+"""What a formula begins with: ASCII, full-width and small forms."""
+SKIPPED = r"[\s\"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
+"""What a spreadsheet may remove or not show before it: spaces, quotes and characters without a width."""
+FORMULA = re.compile(rf"(?:'|{SKIPPED})*{SIGNS}|'*[\t\r\n]")
+INNER = re.compile(rf"([;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029])({SKIPPED})('*{SIGNS})")
+CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029]")
+"""Line breaks, and what a terminal obeys."""
 
 
 def as_text(release: "Release", _: Any = None) -> bytes:
     """Return one gram per line, tokens with a space between them.
 
     Raises:
-        InputError: where a token holds a line break, or two grams give the same line.
+        InputError: where a token contains a line break or another control character, or two grams give the same line.
     """
     lines = joined(release, "a text file")
-    if any(mark in line for line in lines for mark in BREAKS):
-        raise InputError("some released tokens hold line breaks, which a text file cannot keep. Write JSON instead.")
+    if any(map(CONTROL.search, lines)):
+        raise InputError(
+            "some released tokens contain line breaks or other control characters, which a text file cannot keep and a "
+            "terminal would obey. Write JSON instead."
+        )
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -60,6 +69,7 @@ def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
 
     Of a profile, return the columns column, value and, with counts, users, low and high; joint values are joined by
     bars. Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
+    Strings are quoted, so that spreadsheets that also split at semicolons or tabs find the same cells.
     """
     if isinstance(release, Profile):
         columns: dict[str, list[Any]] = release.to_arrow().to_pydict()
@@ -70,7 +80,7 @@ def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
             table = keys.table(released_items(release))
             columns |= {name: _cells(table[name]) for name in keys.names}
     sink = io.StringIO(newline="")
-    rows = csv.writer(sink, lineterminator="\r\n")  # a single one is then quoted, and does not begin a row
+    rows = csv.writer(sink, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow([guarded(name) for name in columns])
     cells = ([guarded(cell) if isinstance(cell, str) else cell for cell in each] for each in columns.values())
     rows.writerows(zip(*cells, strict=True))
@@ -81,14 +91,27 @@ def guarded(cell: str) -> str:
     """Return a string that no spreadsheet takes for a formula.
 
     A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets an apostrophe in
-    front, and so does a string that would then read the same: leave one apostrophe out before any of these to have the
-    string back.
+    front, also if spaces, quotes or invisible characters precede the sign. Spreadsheets of many countries split rows at
+    semicolons, and some at tabs, so a sign after one of these or after a line break gets an apostrophe too. A string
+    that would then read the same gets one as well. Therefore `unguarded` returns the original string.
 
     Example:
-        >>> guarded("=1+1"), guarded("'=1+1"), guarded("'tis")
-        ("'=1+1", "''=1+1", "'tis")
+        >>> guarded("=1+1"), guarded("'=1+1"), guarded("'tis"), guarded("a;=1+1")
+        ("'=1+1", "''=1+1", "'tis", "a;'=1+1")
     """
-    return f"'{cell}" if FORMULA.match(cell) else cell
+    inner = INNER.sub(r"\1\2'\3", cell)
+    return f"'{inner}" if FORMULA.match(cell) else inner
+
+
+def unguarded(cell: str) -> str:
+    """Return the string that `guarded` was given.
+
+    Example:
+        >>> unguarded("'=1+1"), unguarded("'tis"), unguarded("a;'=1+1")
+        ('=1+1', "'tis", 'a;=1+1')
+    """
+    begun = cell[1:] if cell.startswith("'") and FORMULA.match(cell[1:]) else cell
+    return re.sub(INNER.pattern.replace("('*", "'('*"), r"\1\2\3", begun)
 
 
 def _cells(column: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from importlib import metadata, resources
 from typing import TYPE_CHECKING
 
 from voxpop.errors import InputError
+from voxpop.privacy.budget import printable
 from voxpop.privacy.guarantee import Guarantee, cautions, meaning
 from voxpop.release.release import Release
 from voxpop.release.report.page import story_of
@@ -39,7 +40,7 @@ def registry_record(result: "Result") -> str:
     # Strings of JSON are strings of YAML. Numbers of YAML 1.1 need a point.
     number = re.sub(r"^(\d+)e", r"\1.0e", repr(delta))
     texts = {
-        name: json.dumps(text, ensure_ascii=False) + (CONFIRM if text == NOT_STATED else "")
+        name: json.dumps(printable([text]), ensure_ascii=False) + (CONFIRM if text == NOT_STATED else "")
         for name, text in _facts(result).items()
     }
     numbers = {"epsilon": _spend(result).epsilon, "delta": f"\n      delta: {number}" if delta else ""}
@@ -57,7 +58,17 @@ def checklist(result: "Result") -> str:
     Raises:
         InputError: If the result is not private.
     """
-    return _template("checklist.md").format_map(_facts(result))
+    return _template("checklist.md").format_map({name: markdown(text) for name, text in _facts(result).items()})
+
+
+def markdown(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, in one line: no markup, link or HTML begins in it.
+
+    Example:
+        >>> print(markdown("a_b <c> [d](e)"))
+        a\_b \<c\> \[d\](e)
+    """
+    return re.sub(r"([\\`*_\[\]<>&#|~!$])", r"\\\1", printable([text]))
 
 
 def _facts(result: "Result") -> dict[str, str]:

@@ -2,8 +2,13 @@
 
 Keys contain text that users wrote, which might attempt an injection. Every statement is therefore parsed again in its
 dialect before it is returned, and must contain the same keys and columns.
+
+A statement may become a model of dbt, which renders it as a Jinja template first: text between {{ and }} would run as
+a program, and line breaks would be changed. Strings with such text are therefore concatenated from parts, so that a
+statement contains no beginning of a Jinja expression and rendering it changes nothing.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -84,13 +89,41 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
     rows = list(key_texts(released_items(release), len(names)))
     if any("\0" in value for row in rows for value in row):
         raise InputError("a released key holds a zero byte, which no database takes in a string. Write Parquet.")
+    if any(TEMPLATE.search(name) for name in names):
+        raise InputError(
+            "a column name contains {{, {%, {# or a carriage return, which dbt would run or change as a template. Name "
+            "another column in `columns`, or write Parquet or Arrow."
+        )
     tree = _where(names, rows, kinds) if form == "where" else _select(names, rows, kinds)
     try:
         text: str = tree.sql(dialect=dialect, pretty=form == "select", unsupported_level=sqlglot.ErrorLevel.RAISE)
     except sqlglot.UnsupportedError:
         raise InputError(f'{dialect} has no such query; write a condition (form="where"), Parquet or Arrow.') from None
-    _check_round_trip(text, dialect, [_token(*pair) for row in rows for pair in zip(row, kinds, strict=True)], names)
+    pairs = (pair for row in rows for pair in zip(row, kinds, strict=True))
+    _check_round_trip(text, dialect, [token for pair in pairs for token in _tokens(*pair)], names)
     return text
+
+
+TEMPLATE = re.compile(r"\{[{%#]|\r")
+"""What Jinja changes in a statement: the beginnings of its expressions, and line breaks other than line feeds."""
+RETURN = "13"
+"""The code of a carriage return."""
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a string that Jinja leaves as they are, and carriage returns as parts of their own."""
+    return re.split(r"(\r)|(?<=\{)(?=[{%#])", text) if TEMPLATE.search(text) else [text]
+
+
+def _string(text: str) -> Any:
+    from sqlglot import exp
+
+    literals = [
+        exp.Chr(expressions=[exp.Literal.number(RETURN)]) if part == "\r" else exp.Literal.string(part)
+        for part in _parts(text)
+        if part or not text
+    ]
+    return literals[0] if len(literals) == 1 else exp.Concat(expressions=literals, safe=False, coalesce=False)
 
 
 def _value(text: str, kind: pa.DataType) -> Any:
@@ -105,8 +138,7 @@ def _value(text: str, kind: pa.DataType) -> Any:
         return exp.Boolean(this=text == "true")
     if name == "bytes":
         raise InputError("dialects write bytes in ways of their own. Write Parquet or Arrow.")
-    literal = exp.Literal.string(text)
-    return literal if name == "strings" else exp.cast(literal, TYPES[str(name)])
+    return _string(text) if name == "strings" else exp.cast(exp.Literal.string(text), TYPES[str(name)])
 
 
 def _where(names: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[pa.DataType]) -> Any:
@@ -144,10 +176,12 @@ def _type(kind: pa.DataType) -> str:
     return {"strings": "varchar", "whole numbers": "bigint", "decimals": "decimal"}.get(name) or TYPES[name]
 
 
-def _token(text: str, kind: pa.DataType) -> str:
+def _tokens(text: str, kind: pa.DataType) -> list[str]:
     """Return the tokens of a value for a parser; truth values are SQL keywords, and signs are separate tokens."""
     name = family(kind)
-    return "" if name == "truth values" else text if name == "strings" else text.removeprefix("-")
+    if name == "strings":
+        return [RETURN if part == "\r" else part for part in _parts(text) if part]
+    return [] if name == "truth values" else [text.removeprefix("-")]
 
 
 def _check_round_trip(text: str, dialect: str, values: Sequence[str], names: Sequence[str]) -> None:
@@ -160,7 +194,8 @@ def _check_round_trip(text: str, dialect: str, values: Sequence[str], names: Seq
         read.get(token.token_type, []).append(token.text)
     wanted = sorted(filter(None, values))
     found = sorted(filter(None, read[TokenType.STRING] + read[TokenType.NUMBER]))
-    if values and (found != wanted or not set(names) <= set(read[TokenType.IDENTIFIER])):
+    same = found == wanted and set(names) <= set(read[TokenType.IDENTIFIER])
+    if TEMPLATE.search(text) or (values and not same):
         raise InputError(
             f"these keys cannot be written as such SQL of {dialect} safely. Write another form, Parquet or Arrow."
         )

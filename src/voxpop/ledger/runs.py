@@ -78,7 +78,9 @@ def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bo
     failure: Exception | None = None
     for holder in _holders(folder, key):
         try:
-            holder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Beside the target are folders that others may share; those that only voxpop uses are private.
+            shared = holder.parent == Path(os.path.abspath(folder)).parent
+            holder.parent.mkdir(mode=0o777 if shared else 0o700, parents=True, exist_ok=True)
             holder.mkdir(mode=0o700)
             if unfinished:
                 (holder / UNFINISHED).touch()

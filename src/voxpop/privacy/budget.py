@@ -11,7 +11,7 @@ from html import escape
 from math import isfinite
 from numbers import Real
 
-from voxpop.errors import BudgetError, InputError
+from voxpop.errors import BudgetError, InputError, on_one_line
 
 _EPSILON = "1 is strict, 4 is common, and values above 10 give hardly any protection"
 _DELTA = "1e-7 is common; keep it well below one over the number of users, and do not compute it from the data"
@@ -179,29 +179,37 @@ def card(
     return f'<div style="{BOX}">{"".join(parts)}</div>'
 
 
-def printable(gram: Iterable[str]) -> str:
-    r"""Return a gram with everything a terminal might obey written as an escape.
+def printable(gram: Iterable[str], *, marked: bool = False) -> str:
+    """Return a gram with everything a terminal might obey written as an escape, and blank tokens in quotes.
 
-    Blank tokens are in quotes, and so are tokens with spaces next to others: grams with other borders look different.
+    Of several tokens, those with spaces are in quotes too, so that their borders can be seen; of one token if `marked`.
 
     Example:
-        >>> printable(["new york", "city"]), printable(["new", "york city"]), printable(["new york"])
-        ('"new york" city', 'new "york city"', 'new york')
+        >>> print(printable(("new york", "city")), printable(("new", "york")), printable(("new york",)), sep=", ")
+        "new york" city, new york, new york
     """
     tokens = list(gram)
-    shown = ["".join(map(_visible, token)) if token.strip() else repr(token) for token in tokens]
-    if len(tokens) == 1:
-        return shown[0]
-    return " ".join(f'"{each}"' if " " in token.strip() else each for each, token in zip(shown, tokens, strict=True))
+    return " ".join(_token(token, marked=marked or len(tokens) > 1) for token in tokens)
+
+
+def _token(token: str, *, marked: bool) -> str:
+    if not token.strip():
+        return repr(token)
+    text = on_one_line(token)
+    spaced = marked and (token.startswith('"') or any(map(str.isspace, token)))
+    return '"' + text.replace('"', r"\"") + '"' if spaced else text
+
+
+def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
+    """Return grams as `printable` does; if some have several tokens, the borders of all tokens can be seen."""
+    every = list(grams)
+    several = any(len(gram) > 1 for gram in every)
+    return [printable(gram, marked=several) for gram in every]
 
 
 def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return grams in their order: those that begin with a letter, then numbers, then punctuation."""
     return sorted(grams, key=lambda gram: 0 if gram[0][:1].isalpha() else 1 if gram[0][:1].isalnum() else 2)
-
-
-def _visible(letter: str) -> str:
-    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -142,7 +142,8 @@ class Guarantee:
         """
         spend = values.get("spend")
         found = cls(**{**values, "spend": None if spend is None else Spend.from_dict(spend)})
-        if type(found.private) is not bool or not all(isinstance(each, str) for each in (found.neighbours, found.seen)):
+        texts = (found.neighbours, found.seen)
+        if type(found.private) is not bool or not all(isinstance(each, str) and each.isprintable() for each in texts):
             raise TypeError("not a guarantee")
         # Composition adds up loaded guarantees: values below 0 would cancel the costs of other releases.
         if not (is_within(found.epsilon, 0, MOST) and is_within(found.delta, 0, 1)):

@@ -201,7 +201,8 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         yield _check_schema(path, request, schema)
         tops = {each for name in request.names for each in (name, name.partition(".")[0])}
         rows = _few_rows(file.metadata, tops, request.rows) if request.small else request.rows
-        for batch in guarded(file.iter_batches(rows, columns=request.names), partial(_explained, path, "is damaged")):
+        batches = guarded(file.iter_batches(rows, columns=request.names), partial(_explained, path, "is damaged"))
+        for batch in batches:
             yield from _selected(batch, request)
 
 

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import TypeVar
 
+from voxpop.errors import shown as escaped
+
 Thing = TypeVar("Thing")
 PATIENCE = 0.5
 """Seconds before a bar is shown."""
@@ -60,7 +62,7 @@ def track(
 def tell(message: str, shown: bool | None) -> None:
     """Print a message about the input on standard error, unless `shown` is False."""
     if shown is not False:
-        print(f"voxpop: {message}", file=sys.stderr)  # noqa: T201
+        print(f"voxpop: {escaped(message)}", file=sys.stderr)  # noqa: T201
 
 
 def rounded(count: int, *, exact: bool = False) -> str:

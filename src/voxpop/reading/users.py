@@ -1,16 +1,21 @@
 """Users: one code per row, one key per user."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
-from typing import final
+from numbers import Integral
+from typing import Any, final
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
+from voxpop.errors import ColumnError, InputError
 from voxpop.kernels.arrays import Int32s, Uint64s
 from voxpop.kernels.words import hash_strings
 from voxpop.reading.arrow import check_width, int64_array, int_codes, numbers_of, text_buffers
 from voxpop.reading.columns import Rows
+from voxpop.reading.keys import spelled_rows
 
 Users = tuple[Int32s, Uint64s, pa.Array]
 """The code of each row; by code the key of each user, and the user."""
@@ -51,6 +56,29 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
     places = np.empty(order.size, np.int32)
     places[order] = np.arange(order.size)
     return places[codes], keys[order], users.take(int64_array(order))
+
+
+def key_of(user: Any) -> int:
+    """Return the key of a user from the id as a Python value; a tuple stands for several columns.
+
+    Raises:
+        InputError: where no column of users can have such a value.
+    """
+    if isinstance(user, Integral) and not isinstance(user, bool) and -(2**63) <= int(user) < 2**64:
+        return int(user) % 2**64
+    parts = list(user) if isinstance(user, tuple | list) else [user]
+    with suppress(pa.ArrowException, ColumnError, TypeError, ValueError, OverflowError):
+        texts = spelled_rows([_one(each) for each in parts or [None]], ["user"] * max(1, len(parts)))
+        if not texts.null_count:
+            return int(hash_strings(*text_buffers(texts))[0])
+    raise InputError(
+        "the user must be an id as in the rows: a whole number, a string, or another value of the column of users; a "
+        f"tuple for several columns. Got {type(user).__name__}."
+    )
+
+
+def _one(value: Any) -> pa.Array:
+    return pa.array([str(value) if isinstance(value, UUID) else value])  # UUIDs are spelled like this
 
 
 def identities(users: pa.Array, keys: Uint64s) -> Uint64s:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, Budget, card, printable, words_first
+from voxpop.privacy.budget import SHOWN, Budget, all_printable, card, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
@@ -260,7 +260,7 @@ class Release(Result):
         noun = "gram" if self.keys is None else "item"
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
         sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SHOWN))]
-        some = " · ".join(map(printable, sample)) + (" …" if len(self) > SHOWN else "")
+        some = " · ".join(all_printable(sample)) + (" …" if len(self) > SHOWN else "")
         words = some or "No item was held by enough users."
         lines = [str(self.guarantee), words, "A release has no counts of users."]
         return card(title, lines, warned=cautions(self.guarantee))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, 
 
 import pyarrow as pa
 
-from voxpop.errors import InputError, ReleaseError
+from voxpop.errors import InputError, ReleaseError, on_one_line
 from voxpop.privacy.budget import Printed
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release import registry
@@ -336,11 +336,22 @@ class StoredPlan(Printed):
 
     def __str__(self) -> str:
         """Return the text of the plan, or one line for each number if the mechanism is unknown."""
-        found = registry.mechanism_called(str(self.numbers.get("mechanism")))
+        numbers = _on_lines_of_its_own(self.numbers)
+        found = registry.mechanism_called(str(numbers.get("mechanism")))
         if found is not None:
-            with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError):  # numbers of another version
-                return str(registry.load(found.describe)(self.numbers))
-        return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in self.numbers.items())
+            # Numbers of another version, or forged ones.
+            with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
+                return str(registry.load(found.describe)(numbers))
+        return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items())
+
+
+def _on_lines_of_its_own(value: Any) -> Any:
+    """Return the values of a plan, whose strings cannot add lines to its text."""
+    if isinstance(value, Mapping):
+        return {on_one_line(str(name)): _on_lines_of_its_own(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_on_lines_of_its_own, value))
+    return on_one_line(value) if isinstance(value, str) else value
 
 
 def restored(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, card, check_whole, printable
+from voxpop.privacy.budget import SHOWN, all_printable, card, check_whole
 from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
@@ -185,7 +185,9 @@ class Tally(Addition):
 
     def _repr_html_(self) -> str:
         """Return the guarantee, the error and the first grams for a notebook."""
-        rows = [(printable(gram), f"{users:,}") for gram, users in islice(self.each_gram(), SHOWN)]
+        first = list(islice(self.each_gram(), SHOWN))
+        texts = all_printable(gram for gram, _ in first)
+        rows = [(text, f"{users:,}") for text, (_, users) in zip(texts, first, strict=True)]
         rows += [("…", "…")] * (len(self) > SHOWN)
         title = f"Noisy numbers of users of {len(self):,} gram{'' if len(self) == 1 else 's'}"
         stated = f"{self.guarantee}; with the release: {self.with_release}"
@@ -237,7 +239,8 @@ class Ranking(Addition):
     def _grid(self) -> "Grid":
         from voxpop.release.report.page import Grid
 
-        rows = [[f"{place:,}", printable(gram)] for place, gram in enumerate(islice(self.each_gram(), 100), start=1)]
+        texts = all_printable(islice(self.each_gram(), 100))
+        rows = [[f"{place:,}", text] for place, text in enumerate(texts, start=1)]
         note = f"The guarantee of the ranking alone is {self.guarantee}; the one above covers the release too."
         return Grid("Held by most users, in noisy order", ["place", "gram"], rows, note)
 
@@ -254,8 +257,8 @@ class Ranking(Addition):
 
     def _repr_html_(self) -> str:
         """Return the guarantee and the first grams for a notebook."""
-        first = enumerate(islice(self.each_gram(), SHOWN), start=1)
-        rows = [(f"{place:,}", printable(gram)) for place, gram in first] + [("…", "…")] * (len(self) > SHOWN)
+        first = enumerate(all_printable(islice(self.each_gram(), SHOWN)), start=1)
+        rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SHOWN)
         title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
         lines = [f"{self.guarantee}; with the release: {self.with_release}", "In noisy order; no counts."]
         return card(title, lines, ("place", "gram"), rows, cautions(self.with_release))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,19 @@ Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
 Reading = Callable[[Int64s, Uint64s, Int64s], Int64s]
 States = Callable[[Int64s, Int64s], Bytes]
 """From scores and nights of release to 0 for released items, 1 for resting ones, 2 for active ones."""
+
+
+@final
+class Removed(NamedTuple):
+    """What the state had of a user that was removed.
+
+    Attributes:
+        items: the number of items in the user's pool.
+        nights: the number of nights on which they joined it.
+    """
+
+    items: int
+    nights: int
 
 
 @final
@@ -137,19 +150,20 @@ class NightlyPools:
         chosen = np.flatnonzero(self.released > after)
         return self.words.take(int64_array(chosen)), self.released[chosen]
 
-    def remove(self, key: int) -> bool:
-        """Remove the pool of a user, who has no budget from now on; return whether the state had the user.
+    def remove(self, key: int) -> Removed | None:
+        """Remove the pool of a user, who has no budget from now on; return None if there was nothing to remove.
 
         The key stays: rows that follow must not begin with a second budget. Items and scores stay as well.
         """
         (place,) = self._places(np.array([key], np.uint64))
-        if place < 0:
-            return False
-        first, stop = self.starts[place : place + 2]
+        first, stop = self.starts[place : place + 2] if place >= 0 else (0, 0)
+        if place < 0 or (first == stop and not self.left[place]):
+            return None
+        removed = Removed(int(stop - first), np.unique(self.nights[first:stop]).size)
         self.items, self.nights = (np.delete(each, slice(first, stop)) for each in (self.items, self.nights))
         self.starts[place + 1 :] -= stop - first
         self.left[place] = self.paid[place] = 0
-        return True
+        return removed
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the state as arrays."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.contract import WORDS, order_of, sample_of
-from voxpop.engine.local.nights import ORDER, Add, NightlyPools, States
+from voxpop.engine.local.nights import ORDER, Add, NightlyPools, Removed, States
 from voxpop.engine.local.weigh import item_names, weighing_order
 from voxpop.engine.spark.corpus import GROUPS, SparkCorpus, joined
 from voxpop.engine.spark.frames import (
@@ -301,8 +301,8 @@ class SparkNights:
         words = pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in rows.column("word").chunks)])
         return words, rows.column("released").to_numpy().astype(np.int64)
 
-    def remove(self, key: int) -> bool:
-        """Remove the pool of a user, who has no budget from now on; return whether the state had the user."""
+    def remove(self, key: int) -> Removed | None:
+        """Remove the pool of a user, who has no budget from now on; return None if there was nothing to remove."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -312,8 +312,13 @@ class SparkNights:
         changed = {
             name: sql.when(mine, value.cast(kinds[name])).otherwise(sql.col(name)) for name, value in nothing.items()
         }
+        sizes = sql.size("items").alias("items"), sql.size(sql.array_distinct("nights")).alias("nights")
+        some = (sql.col("remaining") > 0) | (sql.size("items") > 0)
+        found = answer(users.filter(mine & some).select(*sizes)).to_pylist()
+        if not found:
+            return None
         self._frames = users.withColumns(changed), items
-        return bool(answer(users.filter(mine).select("key")).num_rows)
+        return Removed(**found[0])
 
     def write(self, folder: Path) -> None:
         """Write the state into a new folder, and continue from it.

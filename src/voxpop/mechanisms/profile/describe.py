@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from voxpop.errors import on_one_line
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.privacy.budget import table
 from voxpop.release.report.numbers import plain, whole
@@ -25,7 +26,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         *([guarantee] if guarantee else []),
         *about_menu(plan, plan["limit"]),
         f"then {later}",
-        f"columns: {', '.join(f'{name} ({kind})' for name, kind in kinds.items()) or 'none'}",
+        f"columns: {', '.join(f'{on_one_line(name)} ({kind})' for name, kind in kinds.items()) or 'none'}",
         f"left out: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",
         f"joint: {joint}",
         "",

@@ -66,6 +66,10 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
         tally = counts.release(corpus, seed=seed)
         columns["users"], error = int64_array(tally.users), tally.error
         cover = measured_cover(plan, corpus, tokens, secret)
+        # A column without a released value covers nothing, which is public; its noise would look like a share.
+        for number, name in enumerate(cover):
+            if number not in sets:
+                cover[name] = cover[name]._replace(covered=0.0)
     return Profile(keys, pa.table(columns), cover, done, guarantee, reading, error)
 
 

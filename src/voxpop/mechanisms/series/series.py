@@ -1,6 +1,7 @@
 """A series: a release every night under one budget. This file is the privacy boundary of its nights."""
 
 from collections import Counter
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.nights import NightlyPools, States, require_memory
+from voxpop.engine.local.nights import NightlyPools, Removed, States, require_memory
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.ledger.ledger import LedgerAccount
@@ -28,7 +29,7 @@ from voxpop.privacy.secret import Secret, Source
 from voxpop.privacy.upcrossing import NightReading, noise_of
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
-from voxpop.reading.users import encode_users, numbered
+from voxpop.reading.users import key_of
 from voxpop.release.release import Release
 from voxpop.release.result import Report
 
@@ -58,8 +59,7 @@ class Series:
         """Open a series that was started; see `SetUnion.series`."""
         self.folder = Path(folder).resolve()
         self._store = Store(self.folder, key)
-        if not self._store.exists:
-            self._read()  # raises the error of a missing state
+        self._store.require()
 
     @staticmethod
     def start(
@@ -74,6 +74,7 @@ class Series:
         store, secret, guarantee = Store(target, key), Secret.of(seed), plan.guarantee
         if ledger is not None and seed is not None:
             raise InputError("a series with a seed is not private, so it cannot be charged. Leave out one of the two.")
+        store.make_folder()
         with store.locked():
             if store.exists:
                 raise ReleaseError(
@@ -111,14 +112,15 @@ class Series:
             LedgerError: If the state is not the newest.
         """
         corpus = check_engine(data)
-        with self._store.locked():
+        with self._locked():
             record, pools, plan, secret = self._completed()
             if record.night and night == record.night:
                 # Whatever the rows: a comparison with those of the first run would be a result that depends on them.
                 return _release(record, pools, plan, record.before)
             number = _next(record, plan, night)
+            first, record.started = not record.started, True
             _check_columns(record, corpus)
-            pools = _on_engine(corpus, pools, secret)
+            pools = _on_engine(corpus, pools, secret, first=first)
             record.before = record.night
             for missed in range(record.night + 1, number):
                 read_night(plan, pools, secret, missed, None)
@@ -129,21 +131,30 @@ class Series:
             self._complete(record, pools, plan, secret)
             return _release(record, pools, plan, record.before)
 
-    def remove(self, user: int | str) -> bool:
-        """Delete the rows of a user from the state, and tell whether the state had the user.
+    def remove(self, user: Any) -> Removed | None:
+        """Delete the rows of a user from the state.
 
         The user's key stays, without a budget, so that later rows of the same id are ignored. The names and the noisy
         scores of all items stay until the series ends: without them the guarantee would not hold.
 
         Args:
-            user: The id, as in the rows.
+            user: The id, as in the rows: a whole number, a string, a date, or another type that `voxpop.read` takes for
+                users; a tuple if the rows have several columns of users.
+
+        Returns:
+            The number of items that were deleted and of the nights on which they came, or None if the state has nothing
+            of this user.
+
+        Raises:
+            InputError: If no column of users can have such a value.
         """
-        with self._store.locked():
+        key = key_of(user)
+        with self._locked():
             record, pools, _, _ = self._completed()
-            found = pools.remove(int(encode_users([numbered(pa.array([user]))])[1][0]))
-            if found:
+            removed = pools.remove(key)
+            if removed is not None:
                 self._store.write(record, pools)
-        return found
+        return removed
 
     @property
     def plan(self) -> SeriesPlan:
@@ -186,8 +197,12 @@ class Series:
         """Return the report of all released items."""
         return self.release.report()
 
+    def _locked(self) -> AbstractContextManager[None]:
+        self._store.require()
+        return self._store.locked()
+
     def _read(self) -> tuple[Record, Pools]:
-        with self._store.locked():
+        with self._locked():
             return self._store.read()
 
     def _completed(self) -> tuple[Record, Pools, SeriesPlan, Secret]:
@@ -261,8 +276,8 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
     return number
 
 
-def _on_engine(corpus: Engine, pools: Pools, secret: Secret) -> Pools:
-    """Return the state on the engine of the rows, which is that of the first night."""
+def _on_engine(corpus: Engine, pools: Pools, secret: Secret, *, first: bool) -> Pools:
+    """Return the state on the engine of the rows, which is that of the first night, also if that had no users."""
     here = isinstance(corpus, LocalCorpus)
     if isinstance(corpus, LocalCorpus) and isinstance(pools, NightlyPools):
         require_memory(corpus, pools)
@@ -270,7 +285,7 @@ def _on_engine(corpus: Engine, pools: Pools, secret: Secret) -> Pools:
     from voxpop.engine.spark.corpus import SparkCorpus
     from voxpop.engine.spark.nights import SparkNights
 
-    if isinstance(corpus, SparkCorpus) and isinstance(pools, NightlyPools) and not pools.keys.size:
+    if isinstance(corpus, SparkCorpus) and isinstance(pools, NightlyPools) and first:
         return SparkNights.empty(corpus, secret)
     if here or isinstance(pools, NightlyPools):
         raise InputError(
@@ -293,8 +308,8 @@ def _check_columns(record: Record, corpus: Engine) -> None:
         )
     if families and record.families and mine != (record.reading, record.keys):
         raise InputError(
-            "the rows of every night must be read alike: the same tokenizer, and columns of the same names and types. "
-            "Read them as on the first night."
+            "the rows of every night must be read alike: the same tokenizer, and columns of the same names and types, "
+            "also on nights without rows. Read them as on the first night, and give a table without rows its types."
         )
     if not record.families:
         record.families, (record.reading, record.keys) = families, mine

@@ -25,7 +25,7 @@ from voxpop.errors import ReleaseError
 from voxpop.ledger.ledger import Ledger
 from voxpop.ledger.storage import PATIENCE
 from voxpop.privacy.secret import SEALED, Secret, seal, unseal
-from voxpop.reading.folder import replace_file, sync
+from voxpop.reading.folder import fresh_prefix, replace_file, sync
 
 if TYPE_CHECKING:
     from voxpop.engine.spark.nights import SparkNights
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Pools = Union[NightlyPools, "SparkNights"]
 FILE = "state.voxpop"
 FORMAT, VERSION = "voxpop series", 1
+LOCK = ".lock"
 FRAMES = "frames-"
 
 
@@ -43,11 +44,12 @@ class Record:
 
     Attributes:
         plan: the public numbers of the plan.
-        secret: the key of all draws, in hexadecimal digits.
+        secret: the key of all draws, in hexadecimal digits; `repr` omits it.
         private: False for a series with a seed.
         night: the last complete night, 0 before the first.
         before: the last complete night before it that had rows.
         begun: the night whose rows and payments are stored but whose noise was not added, or 0.
+        started: whether a night was run, with rows or without.
         reading: how tokens are made, "" before the first night.
         keys: names and types of the items' columns.
         families: families of the ids of users; empty until a table declares them.
@@ -60,11 +62,12 @@ class Record:
     """
 
     plan: dict[str, Any]
-    secret: str
+    secret: str = field(repr=False)
     private: bool = True
     night: int = 0
     before: int = 0
     begun: int = 0
+    started: bool = False
     reading: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
@@ -88,22 +91,64 @@ class Store:
         """Whether the folder has a state."""
         return (self._folder / FILE).is_file()
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Exclude other processes.
+    def make_folder(self) -> None:
+        """Make the folder of a new series private; a folder with files of others is refused and keeps its mode.
 
         Raises:
-            ReleaseError: Another process runs this series.
+            ReleaseError: The folder contains other files or cannot be made.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            own = (LOCK, FILE, FRAMES, fresh_prefix(FILE))
+            if any(not name.startswith(own) for name in os.listdir(self._folder)):
+                raise ReleaseError(
+                    f"{self._folder} contains files that are not of a series, and a series makes its folder private. "
+                    "Give a new or an empty folder."
+                )
+            os.chmod(self._folder, 0o700)
+        except OSError as error:
+            raise ReleaseError(
+                f"{self._folder} cannot be the folder of a series: {error.strerror or error}. Give another folder."
+            ) from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Exclude other processes. The folder must exist: opening a wrong folder changes nothing there.
+
+        Raises:
+            ReleaseError: Another process runs this series, or the folder cannot be written.
         """
         from filelock import FileLock, Timeout
 
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.chmod(self._folder, 0o700)
+        lock = FileLock(self._folder / LOCK, timeout=PATIENCE, mode=0o600)
         try:
-            with FileLock(self._folder / ".lock", timeout=PATIENCE, mode=0o600):
-                yield
+            lock.acquire()
         except Timeout:
             raise ReleaseError(f"{self._folder} is used by another process. Wait for its night to end.") from None
+        except OSError as error:
+            raise ReleaseError(
+                f"{self._folder} cannot be locked: {error.strerror or error}. Run the series as the user who started "
+                "it, on a disk that can be written."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def require(self) -> None:
+        """Check that the folder has a state, before anything is written to it.
+
+        Raises:
+            ReleaseError: There is none.
+        """
+        if not self.exists:
+            raise self._absent()
+
+    def _absent(self) -> ReleaseError:
+        return ReleaseError(
+            f"{self._folder} holds no state of a series. Give the folder that the series was started in. A lost "
+            "state ends a series: another one is charged."
+        )
 
     def read(self) -> tuple[Record, Pools]:
         """Return the state, checked against its ledger.
@@ -115,10 +160,7 @@ class Store:
         try:
             content = (self._folder / FILE).read_bytes()
         except OSError:
-            raise ReleaseError(
-                f"{self._folder} holds no state of a series. Give the folder that the series was started in. A lost "
-                "state ends a series: another one is charged."
-            ) from None
+            raise self._absent() from None
         whole = content
         if content.startswith(SEALED) != (self._key is not None):
             state = "is encrypted" if self._key is None else "is not encrypted"

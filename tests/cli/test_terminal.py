@@ -1,0 +1,190 @@
+"""Text that commands print: a terminal finds nothing to obey in it, and the borders of tokens can be seen."""
+
+import json
+import warnings
+from hashlib import sha256
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.errors import InputError, ReleaseError, shown
+from voxpop.ledger import storage
+from voxpop.privacy.budget import all_printable, printable
+from voxpop.reading.keys import KeyColumn, Keys
+from voxpop.release.result import StoredPlan
+
+EVIL = "x\x1b[2J\x1b]0;owned\x07\x9b31m\u202etxt\u2066\u200b\r\x08\nGuarantee: (0, 0)-DP"
+
+
+def is_safe(text):
+    """Return whether a terminal obeys nothing in a text, and no line of it is the one that was smuggled in."""
+    lines = text.split("\n")
+    return all(line.isprintable() for line in lines) and not any(line.startswith("Guarantee: (0, 0)") for line in lines)
+
+
+def forge(folder, name, change):
+    """Change a record in a folder as somebody would who also corrects all checksums."""
+    record = json.loads((folder / name).read_text())
+    change(record)
+    (folder / name).write_text(json.dumps(record))
+    sums = [line.split("  ") for line in (folder / "SHA256SUMS").read_text().splitlines()]
+    new = [(sha256((folder / file).read_bytes()).hexdigest(), file) for _, file in sums]
+    (folder / "SHA256SUMS").write_text("".join(f"{digest}  {file}\n" for digest, file in new))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a saved release of items with control characters."""
+    table = pl.DataFrame({"who": range(3000), "what": [EVIL, "tea", "milk"] * 1000})
+    release = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="what"), vp.Budget(4, 1e-6))
+    assert (EVIL,) in list(release.each_gram())
+    release.save(tmp_path / "words")
+    return tmp_path / "words"
+
+
+def put(record, path, value):
+    """Set a value inside of a record."""
+    *above, last = path
+    for name in above:
+        record = record.setdefault(name, {})
+    record[last] = value
+
+
+PLACES = [
+    (),
+    ("plan", "mechanism"),
+    ("plan", "weighting"),
+    ("plan", EVIL),
+    ("plan", "budget"),
+    ("plan", "sigma"),
+    ("plan", "limit"),
+    ("guarantee", "neighbours"),
+    ("guarantee", "seen"),
+    ("guarantee", "epsilon"),
+    ("statement",),
+    ("about", "title"),
+    ("about", "dataset"),
+    ("about", "ledger"),
+    ("about", "date"),
+    ("voxpop_version",),
+    ("format_version",),
+    ("format",),
+    ("reading",),
+    ("keys",),
+    ("checksums",),
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: "-".join(map(ascii, place)))
+def test_forged_folders_print_no_escapes(voxpop, folder, place):
+    """Whatever text stands in a record, the commands print it as escapes or refuse it."""
+    if place:
+        forge(folder, "release.json", lambda record: put(record, place, EVIL))
+    for command in ("show", "verify", "complete"):
+        ran = voxpop(command, "words")
+        assert is_safe(ran.out), command
+        assert is_safe(ran.err), command
+        assert ran.code in (0, 2), ran.err
+    for command in ("show", "verify"):
+        assert voxpop(command, "words", "--json").out.strip().isprintable()
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "\u202ea"])
+def test_names_of_files_print_no_escapes(voxpop, folder, name):
+    """Names of files in a folder, and of the folder, are shown as escapes."""
+    (folder / name).write_text("x")
+    ran = voxpop("verify", "words")
+    assert (ran.code, is_safe(ran.err)) == (2, True)
+    (folder / name).unlink()
+    folder.rename(folder.with_name(name))
+    for command in ("show", "verify"):
+        ran = voxpop(command, name)
+        assert ran.code == 0, ran.err
+        assert is_safe(ran.out + ran.err)
+    ran = voxpop("show", f"{name}.missing")
+    assert (ran.code, is_safe(ran.err)) == (2, True)
+
+
+@pytest.mark.parametrize("place", ["dataset", "label", "mechanism", "charged", "release", "state"])
+def test_forged_ledgers_print_no_escapes(voxpop, tmp_path, place):
+    """Names, labels and all other text of a ledger are shown as escapes on one line."""
+    path = tmp_path / "team.json"
+    account = vp.Ledger(path).open("posts", vp.Budget(7, 1e-4), create=True)
+    account.charge(vp.Guarantee(1, 1e-6), "set union", "first")
+    datasets = storage.read_ledger(path)
+    if place == "dataset":
+        datasets = {EVIL: datasets["posts"]}
+    else:
+        datasets["posts"]["entries"][0][place] = EVIL
+    with storage.held(path):
+        storage.write_ledger(path, datasets)
+    for more in ([], ["--dataset", "none"], ["--dataset", EVIL], ["--for", "items", "--delta", "1e-8"]):
+        ran = voxpop("ledger", "show", "team.json", *more)
+        assert is_safe(ran.out + ran.err), more
+        assert ran.code in (0, 2)
+        assert "owned" not in ran.out or len([line for line in ran.out.split("\n") if "owned" in line]) == 1
+
+
+def test_messages_of_the_library_are_safe(tmp_path):
+    """Exceptions are printed by interpreters and written to logs."""
+    assert is_safe(str(InputError(EVIL.replace("\n", " "))))
+    with pytest.raises(ReleaseError) as caught:
+        vp.load(tmp_path / EVIL.replace("\n", " "))
+    assert is_safe(str(caught.value))
+    with pytest.raises(InputError) as caught:
+        vp.read({"a\x1b[2J": [1], "b": [2]}, user="a\x1b[2J", items="c\x1b[2J")
+    assert is_safe(str(caught.value))
+
+
+def test_plans_of_forged_records_have_no_lines_of_their_own():
+    """A string in a plan cannot add lines to its text, whether the mechanism is known or not."""
+    for mechanism in ("set union", EVIL):
+        for numbers in ({"weighting": EVIL}, {EVIL: EVIL}, {"data": [EVIL, {"x": EVIL}]}):
+            assert is_safe(str(StoredPlan({"mechanism": mechanism, **numbers})))
+
+
+def test_names_of_columns_of_a_profile(voxpop, tmp_path):
+    """Names of columns are public, and still a file of somebody else may have made them."""
+    table = pl.DataFrame({"who": range(3000), EVIL: ["a b", "c"] * 1500, "n": [1, 2] * 1500})
+    table.write_parquet(tmp_path / "t.parquet")
+    ran = voxpop("profile", "t.parquet", "--user", "who", "--epsilon", 4, "--delta", "1e-6", "-o", "p")
+    assert ran.code == 0, ran.err
+    shown_again = voxpop("show", "p")
+    assert is_safe(ran.out + ran.err + shown_again.out + shown_again.err)
+
+
+def test_the_borders_of_tokens_are_shown(voxpop, tmp_path):
+    """Grams that read alike without borders are printed differently, and items of one token as they are."""
+    assert printable(("new york",)) == "new york"
+    texts = all_printable([("new york", "city"), ("new", "york city"), ("new york city",), ("new", "york", "city")])
+    assert len(set(texts)) == 4
+    assert texts[0] == '"new york" city'
+    assert printable(('"a', 'b"')) != printable(("a b", "c"))
+    names = ["new york", "city", "new", "york city"]
+    sequences = [["new york", "city"], ["new", "york city"]]
+    pl.DataFrame({"who": range(4000), "visit": sequences * 2000}).write_parquet(tmp_path / "t.parquet")
+    budget = ["--epsilon", 2, "--delta", "1e-7", "-o", "out"]
+    ran = voxpop("ngrams", "t.parquet", "--user", "who", "--sequence", "visit", "--max-length", 2, *budget)
+    for text in (ran.out, voxpop("show", "out").out):
+        assert '"new york" city' in text
+        assert 'new "york city"' in text
+    assert len(names) == len(set(names))
+
+
+def test_shown_changes_no_plain_text():
+    """Letters of all scripts, emoji and line feeds stay; tabs, other controls and invisible characters do not."""
+    assert shown("čaj 茶 ☕\nنص") == "čaj 茶 ☕\nنص"
+    assert shown("a\tb\u2028\u00ad\ud800") == "a\\tb\\u2028\\xad\\ud800"
+
+
+def test_keys_with_hostile_names_are_shown():
+    """The box of a notebook and the report escape names of columns, so that they stay text."""
+    keys = Keys((KeyColumn("<b>\x1b[2J", "string"),))
+    release = vp.Release.from_items(pa.array(["<i>", EVIL]), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = release._repr_html_() + release.report().html
+    assert "\x1b" not in page
+    assert "&lt;i&gt;" in page
