@@ -26,7 +26,7 @@ def posts(tmp_path):
     frame = pl.DataFrame({"author": range(400), "body": ["Tea, milk!"] * 400, "score": [0.5] * 400})
     frame.write_parquet(tmp_path / "posts.parquet")
     frame.clear().write_parquet(tmp_path / "empty.parquet")
-    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "empty.csv").write_text("author,body\n")
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "posts.parquet").read_bytes()[:300])
     (tmp_path / "notes.docx").write_text("x")
     lonely = pl.DataFrame({"author": range(9), "body": [f"word{i}" for i in range(9)]})
