@@ -6,6 +6,7 @@ from pyarrow import parquet
 
 import voxpop as vp
 from support.look import read_engine
+from voxpop.engine.spark.reading import open_frame
 from voxpop.errors import ColumnError
 
 BUDGET = vp.Budget(4, 1e-8)
@@ -103,3 +104,12 @@ def test_nothing_here_looks_into_spark_but_for_one_check():
     text = "\n".join(path.read_text() for path in sorted(Path(voxpop.engine.spark.__file__).parent.glob("*.py")))
     used = re.findall(r"\b_(?:jdf|jvm|jsc|jsparkSession|sc|explain_string)\b", text)
     assert used.count("_jdf") == len(used) == 2  # `reading.check_repeatable`, once in its docstring
+
+
+def test_names_of_folders_are_strings(spark, tmp_path):
+    """Spark would infer their types from all names, so one folder could change the spelling of all others."""
+    for name in ("07", "8"):
+        (tmp_path / f"what={name}").mkdir()
+        parquet.write_table(pa.table({"who": [1]}), tmp_path / f"what={name}" / "0.parquet")
+    frame = open_frame(spark, [str(tmp_path)])
+    assert sorted(row.what for row in frame.select("what").collect()) == ["07", "8"]

@@ -246,6 +246,8 @@ SEVERAL: dict[str, dict[str, Callable[[list[Part], Path], Any]]] = {
     },
 }
 """Sources of several tables, each with a schema of its own, by the name of the source in the registry."""
+UNDECLARED = ("CSV and Arrow", "glob of CSV", "pandas tables", "lists")
+"""Those in which some values have no declared type, so that equal spellings are equal values."""
 
 
 def in_json(value: Any) -> bool:

@@ -175,7 +175,7 @@ def _schema(source: Any, csv: CSV, types: Mapping[str, Any]) -> dict[str, pa.Dat
         names = source if isinstance(source, Mapping) else source.columns
         return {str(name): tables.array_of_column(source[name][:0], Column(str(name))).type for name in names}
     if isinstance(schema := getattr(source, "schema", None), pa.Schema):
-        parts = tables.partitions_of(source).names
+        parts = tables.columns_of_folders(source).names
         own = pa.schema([each for each in schema if each.name not in parts])
         files = [each.physical_schema for each in source.get_fragments()] if hasattr(source, "get_fragments") else []
         unite([("the dataset", dict(zip(each.names, each.types, strict=True))) for each in (own, *files)], types)

@@ -146,7 +146,7 @@ def pandas_batches(source: Any, request: Request) -> Batches:
     return columns_batches({name: source[by_name[name]] for name in request.names}, request)
 
 
-def partitions_of(source: Any) -> pa.Schema:
+def columns_of_folders(source: Any) -> pa.Schema:
     """Return the columns of a pyarrow dataset that names of folders contain."""
     return getattr(getattr(source, "partitioning", None), "schema", None) or pa.schema([])
 
@@ -162,7 +162,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)
     if type(getattr(source, "format", None)).__name__ in ("CsvFileFormat", "JsonFileFormat"):
         raise InputError("pyarrow infers the types of CSV and JSON files from their rows. Give the paths instead.")
-    parts = partitions_of(source)
+    parts = columns_of_folders(source)
     wanted = [name for name in request.names if name in parts.names]
     typed = [name for name in wanted if not is_string(value_type(parts.field(name).type))]
     if typed:

@@ -27,7 +27,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.read import ROWS_AT_ONCE, in_content_order, read_here
 from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.frames import MESSAGES
-from voxpop.engine.spark.session import answer, is_here, ran, settled_cores, use_own_python
+from voxpop.engine.spark.session import answer, is_here, ran, settled_cores, use_own_python, with_setting
 from voxpop.engine.spark.tasks import encode
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.privacy.budget import check_whole
@@ -124,6 +124,8 @@ def _batches(files: list[Path], wanted: Wanted) -> Iterator[pa.RecordBatch]:
         path.unlink()
 
 
+FOLDER_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
+"""Whether Spark infers types from names of folders."""
 PLACEMENT = 0x766F78706F70
 """Mixed into the hash that places users, so that it differs from the hash of other shuffles."""
 MOST_PARTITIONS = 1 << 20
@@ -156,8 +158,9 @@ def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
     ]
     check_no_log(local)
     try:
-        frame = session.read.parquet(*sources)
-        frame.columns  # noqa: B018  # Spark Connect opens the files only now
+        with with_setting(session, FOLDER_TYPES, "false"):
+            frame = session.read.parquet(*sources)
+            frame.columns  # noqa: B018  # Spark Connect opens the files only now
     except PySparkException as error:
         raise SourceError(
             f"Spark cannot read {', '.join(sources)} ({error.getCondition() or type(error).__name__}). Check the path: "
