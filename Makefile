@@ -130,7 +130,7 @@ spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster t
 	.venv-spark/bin/python -m pytest -q $(COVERED) -n 2 --dist worksteal -m "not data" tests/spark
 
 fuzz: $(VENV)/.installed-test  ## 180,000 generated inputs for readers, tokenisers, the command line and saved releases
-	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/fuzz
+	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-seed=$${VOXPOP_SEED:-$$(date +%s)} tests/fuzz
 
 $(VENV)/.installed-fuzz: $(VENV)/.installed-test
 	$(call install,$(VENV),--group fuzz)

@@ -40,6 +40,7 @@ from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import NoisyLevels
 from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
 from voxpop.testing.sensitivity import corpus_of
 
@@ -239,6 +240,7 @@ def _run(plan: NGramsPlan, corpus: Any, pairs: Pairs, canary: int, least: float)
     if found is not None:
         missing = np.maximum(square_of(plan, pairs) - found.seen, 0.0)
         # The last Gaussian release of the proof, with the budget that the passes of the case leave.
-        last = np.random.default_rng().normal(canary * missing, np.sqrt(missing))
+        seed = Secret.fresh().draws("last release", np.zeros(1, np.uint64), 0)
+        last = np.random.default_rng(seed.ravel()).normal(canary * missing, np.sqrt(missing))
         happened = found.total + last >= least
     return int(happened.sum()), happened.tobytes()

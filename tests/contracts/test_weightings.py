@@ -179,6 +179,18 @@ def test_a_weighting_names_its_norm_and_so_its_noise():
         vp.SetUnion(weighting=Quarter())
 
 
+@pytest.mark.parametrize("error", [-1e-3, -(2.0**-60), float("nan"), float("inf"), 1.0, True, "0.1", None])
+def test_an_error_that_would_lower_the_sensitivity_is_refused(error):
+    """A negative error would be charged as a sensitivity below 1, which understates delta."""
+
+    class Wrong(Half):
+        pass
+
+    Wrong.error = error
+    with pytest.raises(vp.errors.InputError, match="`error` of Wrong must be a number from 0 to below 1"):
+        vp.SetUnion(limit=4, weighting=Wrong()).plan(vp.Budget(3, 1e-6))
+
+
 def test_the_guide_lists_every_weighting():
     """The table of the guide has a row for each entry of the registry."""
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "weightings.md").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """The bound on the probability that noise ever reaches a threshold, and the reading of a night."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -27,12 +27,14 @@ def fine(spreads, thresholds):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(2.0, 7.0))
+@example(1178825972, 23, 2.0)  # thresholds fall by half a deviation where steps are short
+@example(3614318297, 37, 2.0)
 def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
-    """The bound is above the quadrature, by at most five percent."""
+    """The bound is above the quadrature by less than half a percent, also where thresholds fall."""
     rng = np.random.default_rng(seed)
     spreads = rng.uniform(0.05, 1, nights)
     thresholds = np.sqrt(np.cumsum(np.square(spreads))) * (level + rng.uniform(0, 0.5, nights))
-    assert 1 - 1e-9 <= ever_reached(spreads, thresholds) / fine(spreads, thresholds) < 1.05
+    assert 1 - 1e-9 <= ever_reached(spreads, thresholds) / fine(spreads, thresholds) < 1.005
 
 
 def test_the_bound_is_above_simulated_noise():

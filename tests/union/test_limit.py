@@ -133,7 +133,7 @@ def test_a_promise_holds_for_every_entry():
 
 @pytest.mark.slow
 @settings(max_examples=12)
-@given(st.floats(-2.5, 1.3), st.floats(-28, -1.5))
+@given(st.floats(-4.5, 1.3), st.floats(-28, -1.5))
 def test_every_entry_can_be_planned_where_the_menu_can(epsilon, delta):
     """No choice fails after its charge."""
     try:
@@ -141,6 +141,36 @@ def test_every_entry_can_be_planned_where_the_menu_can(epsilon, delta):
     except BudgetError:
         return
     for limit in ENDS:
+        menu.entry(limit)
+
+
+@pytest.mark.parametrize(("epsilon", "sets"), [(3e-4, 1), (2e-4, 1), (1e-3, 10), (1e-3, 30)])
+def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path, epsilon, sets):
+    """At a tiny epsilon the largest limits do not fit integer weights; a choice of them failed after its charge."""
+    account = vp.Ledger(tmp_path / "ledger.json").open("shop", vp.Budget(1, 1e-5), create=True)
+    data = {f"set {number}": holders([1]) for number in range(sets)}
+    with pytest.raises(BudgetError, match=r"Set the limit, such as limit=100"):
+        vp.SetUnion().release_each(data, vp.Budget(epsilon, 1e-7), ledger=account)
+    assert account.entries == []
+    assert vp.SetUnion(limit=100).plan_each(list(data), vp.Budget(epsilon, 1e-7))
+    with pytest.raises(BudgetError):
+        planned_rounds(Terms(epsilon, 1e-7, data_sets=sets), None)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("sets", [1, 10])
+def test_at_the_smallest_epsilon_of_a_menu_every_limit_runs(sets):
+    """The check of the largest limit is enough: just above the epsilon that it refuses, all limits have rounds."""
+    refused, fits = 1e-5, 1e-1
+    while fits / refused > 1.0001:
+        middle = (refused * fits) ** 0.5
+        try:
+            menu = planned_rounds(Terms(middle, 1e-7, data_sets=sets), None)
+            fits = middle
+        except BudgetError:
+            refused = middle
+    menu = planned_rounds(Terms(fits, 1e-7, data_sets=sets), None)
+    for limit in LIMITS[-2:]:
         menu.entry(limit)
 
 

@@ -10,7 +10,7 @@ from voxpop.engine.local.read import read_here
 from voxpop.errors import InputError
 from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
-from voxpop.reading.columns import check_columns
+from voxpop.reading.columns import check_columns, enclosed, withheld
 from voxpop.reading.databases import SQL, columns_of_query
 from voxpop.reading.files import FIRST_ROW, declared_by, is_csv_file
 from voxpop.reading.keys import type_named
@@ -110,13 +110,18 @@ def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: C
         if how.partitions is not None:
             raise InputError("`partitions` is an option for Spark DataFrames. Leave it out for this source.")
         return Corpus(read_here(source, wanted, how, dialect))
-    from voxpop.engine.spark.reading import read_spark
-
     if dialect.given:
         raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
     if wanted.types:
         raise InputError("a Spark DataFrame declares its types: cast its columns there, and leave types= out.")
-    return Corpus(read_spark(source, wanted, how))
+    return Corpus(enclosed(lambda: _of_spark(source, wanted, how)))
+
+
+def _of_spark(source: Any, wanted: Wanted, options: ReadOptions) -> Any:
+    from voxpop.engine.spark.reading import read_spark
+
+    with withheld():
+        return read_spark(source, wanted, options)
 
 
 def _checked(name: str, given: Any, kind: Any) -> Any:
@@ -144,7 +149,8 @@ def declared_schema(
         ColumnError: if one of the names is no column, or files have different columns.
     """
     dialect = csv or CSV()
-    found = _schema(source, dialect, types)
+    with withheld():
+        found = _schema(source, dialect, types)
     if found is None:
         raise InputError(
             "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, a table of polars, "

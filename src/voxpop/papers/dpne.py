@@ -43,7 +43,7 @@ ROUGH_BITS = 48
 class DPNE(Mechanism["Corpus", "Release"]):
     """Extract n-grams as published (Algorithm 1).
 
-    The guarantee is that of Theorem 3.1: half of delta for the noise of all lengths together, half for the threshold of
+    The guarantee is that of Theorem 2.1: half of delta for the noise of all lengths together, half for the threshold of
     length 1. The parameters of Table 3 (Reddit) are the defaults, at epsilon 4 and delta 1e-7; Table 4 (MSNBC) has
     `max_length=6, limit=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for the same budget.
 

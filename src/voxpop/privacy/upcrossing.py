@@ -17,7 +17,10 @@ from voxpop.privacy.secret import Source
 ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles below."""
 POINTS: Final = np.arange(0.0, 12.0, 1 / 256)
-"""Where the upper sums change, in widths of the smooth step. Their excess is below half a percent."""
+FINER: Final = np.arange(0.0, 24.0, 1 / 512)
+"""Where the upper sums change, in widths of the smooth step, from the level and around a step far above it."""
+FAR: Final = 6.0
+"""Widths."""
 
 
 def ever_reached(spreads: Floats, thresholds: Floats) -> float:
@@ -50,6 +53,9 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     for before, level, s, r in zip(levels[:-1], levels[1:], step, rest, strict=True):
         # P(r E' + s N' < before | E = x), with E' the earlier sum: the correlation of both sums is r.
         points = level + POINTS * min(s, 1.0)
+        if (before - FAR * s) / r > level:
+            # Thresholds fall from one sum to the next: the probability is about 1 up to its step, far above the level.
+            points = np.append(level, max(level, (before - 2 * FAR * s) / r) + FINER * min(s, 1.0))
         below = ndtr((before * ROUNDING - r * points) / s)
         tails = ndtr(-points)
         # Over each cell the value at its left end; the last cell has no right end.

@@ -19,20 +19,23 @@ Thing = TypeVar("Thing")
 
 # Error messages of readers may quote rows, and are removed.
 
-
-def quieten(error: BaseException | None) -> None:
-    """Remove the data that an exception and its causes may quote: a log of the new exception may contain them."""
-    while error is not None:
-        if isinstance(error, UnicodeDecodeError):
-            error.object = b""
-        if isinstance(error, UnicodeEncodeError):
-            error.object = ""
-        if not isinstance(error, VoxpopError) and (not isinstance(error, OSError) or error.errno is None):
-            error.args = ("what the reader said may quote rows, and is left out",)
-        error = error.__cause__ or error.__context__
-
-
+STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What ends a program. Any other exception may quote rows, also the panics of Rust, whose base is BaseException."""
 NOT_SHOWN = "the message of the reader may quote rows and is not shown."
+NO_MEMORY = 'no memory was left for the table. Set a limit, such as vp.ReadOptions(memory="2GiB") (--memory 2GiB).'
+
+
+def quieten(error: BaseException) -> None:
+    """Remove the data that an exception may quote, and its causes: a log of the new exception may contain them."""
+    if isinstance(error, UnicodeDecodeError):
+        error.object = b""
+    if isinstance(error, UnicodeEncodeError):
+        error.object = ""
+    if not isinstance(error, VoxpopError):
+        vars(error).clear()  # such as the document of a JSONDecodeError, and notes
+        if not isinstance(error, OSError) or error.errno is None:
+            error.args = ("what the reader said may quote rows, and is left out",)
+    error.__cause__ = error.__context__ = None
 
 
 @contextmanager
@@ -40,9 +43,9 @@ def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN)
     """Turn any failure of a reader into a SourceError that quotes nothing."""
     try:
         yield
-    except (VoxpopError, MemoryError):
+    except (VoxpopError, MemoryError, *STOPS):
         raise
-    except Exception as error:
+    except BaseException as error:
         kind = type(error).__name__
         quieten(error)
         raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
@@ -56,6 +59,37 @@ def guarded(items: Iterator[Thing], guard: Callable[[], AbstractContextManager[N
         if item is None:
             return
         yield item
+
+
+def enclosed(work: Callable[[], Thing]) -> Thing:
+    """Return the result of the whole way from a source to a corpus.
+
+    No exception of a library leaves it, neither raised nor as a cause or context of another one. Failures of the source
+    are a SourceError by then (`withheld`). Anything else is a fault of voxpop, which keeps its frames and not its text.
+
+    Raises:
+        VoxpopError: if the work fails.
+        MemoryError: if memory is exhausted. Each engine gives its own advice.
+    """
+    try:
+        return work()
+    except VoxpopError as error:
+        error.__cause__ = error.__cause__ if isinstance(error.__cause__, _Withheld) else None
+        error.__context__ = None
+        raise
+    except STOPS:
+        raise
+    except MemoryError as error:
+        problem: BaseException = MemoryError(NO_MEMORY).with_traceback(error.__traceback__)
+    except BaseException as error:
+        kind = type(error).__name__
+        problem = InternalError(f"the table was not read, because of {kind}")
+        problem.__cause__ = type(kind, (_Withheld,), {})(NOT_SHOWN).with_traceback(error.__traceback__)
+    raise problem from problem.__cause__
+
+
+class _Withheld(Exception):  # noqa: N818
+    """Stands for an exception of a library: the same name and frames, without its text and attributes."""
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
@@ -171,7 +205,8 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
         ColumnError: where it holds anything else.
     """
     if pa.types.is_dictionary(texts.type):
-        texts = texts.dictionary_decode()
+        with withheld(f"{where}: the dictionary of the texts is damaged"):
+            texts = texts.dictionary_decode()
     if pa.types.is_null(texts.type):
         return string_array([""] * len(texts))
     if not is_string(texts.type):

@@ -57,6 +57,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
         column = pc.if_else(pc.is_nan(column), None, column)
     if column.null_count:
         row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
@@ -66,6 +67,19 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
         )
     if is_string(column.type):
         column = _parsed(column.cast(pa.large_string()), where, name, first)
+    if pa.types.is_floating(column.type):
+        return numbers_of(column), NUMBERS
+    try:
+        return _whole_times(column, name)
+    except pa.ArrowInvalid:
+        pass
+    raise ColumnError(
+        f'the column "{name}" holds times that 64 bits cannot hold in microseconds, or numbers from 2^63 on. Correct '
+        "such values, or cast the column to float64."
+    )
+
+
+def _whole_times(column: pa.Array, name: str) -> tuple[Int64s, str]:
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(column.type):
@@ -73,8 +87,6 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
         return numbers_of(column.cast(pa.timestamp(unit, column.type.tz)).cast(pa.int64())), unit
     if pa.types.is_integer(column.type):
         return numbers_of(column.cast(pa.int64())), NUMBERS
-    if pa.types.is_floating(column.type):
-        return numbers_of(column.cast(pa.float64())), NUMBERS
     raise ColumnError(f'the column "{name}" must hold times, dates or numbers to order events by, got {column.type}.')
 
 

@@ -194,7 +194,7 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
     with _explained(path, "is not a complete Parquet file"):
         schema = pq.read_schema(path)
-        texts = [name for name in schema.names if name == request.dictionary and is_string(schema.field(name).type)]
+        texts = [each.name for each in schema if each.name == request.dictionary and is_string(each.type)]
         buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if request.small else {}
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:

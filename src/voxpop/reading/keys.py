@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final, final
 from uuid import UUID
 
@@ -31,10 +32,13 @@ from voxpop.reading.arrow import joined, string_array
 #
 # Approximate fractions (floats) have no spelling: two of them that print alike may differ.
 
-DECIMALS = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)")
+DECIMALS = re.compile(r"decimal(32|64|128|256)\((\d+),\s*(-?\d+)\)")
 ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=(.+)\]")
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31 in days from 1970: years of four digits, the range of a spelling."""
+MOST_DIGITS = 38
+"""Digits of a decimal: polars and most databases have no longer ones."""
+TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d+))?", re.ASCII)
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
@@ -68,22 +72,44 @@ def family(kind: pa.DataType) -> str | None:
         "truth values": types.is_boolean,
         "dates": types.is_date,
         "times of day": types.is_time,
-        "decimals": types.is_decimal,
-        "bytes": lambda each: types.is_binary(each) or types.is_large_binary(each) or types.is_fixed_size_binary(each),
+        "decimals": lambda each: types.is_decimal(each) and each.scale <= MOST_DIGITS,
+        "bytes": _is_bytes,
         "UUIDs": is_uuid,
         "times": lambda each: types.is_timestamp(each) and each.tz is None,
-        "times with a zone": lambda each: types.is_timestamp(each) and each.tz is not None,
+        "times with a zone": lambda each: types.is_timestamp(each) and each.tz is not None and _is_zone(each.tz),
     }
     return next((name for name, test in tests.items() if test(kind)), None)
 
 
+def _is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    tests = types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view
+    return any(test(kind) for test in tests)
+
+
+@cache
+def _is_zone(name: str) -> bool:
+    """Check whether Python has a time zone, without which no value of it becomes a Python value."""
+    try:
+        pa.lib.string_to_tzinfo(name)
+    except (ValueError, ImportError, KeyError):
+        return False
+    return True
+
+
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type that released keys of a column have: the column's own, without its way of storing it."""
+    """Return the type that released keys of a column have: the column's own, without its way of storing it.
+
+    Decimals become decimal128 with a scale from 0 to the number of digits, which every format of files and tables has.
+    """
     kind = value_type(kind)
     if is_string(kind) or is_uuid(kind) or pa.types.is_null(kind):
         return pa.string()
     if family(kind) == "bytes":
         return pa.binary()
+    if family(kind) == "decimals":
+        scale = max(0, kind.scale)
+        return pa.decimal128(min(MOST_DIGITS, max(scale, kind.precision - min(0, kind.scale))), scale)
     return pa.date32() if pa.types.is_date(kind) else kind
 
 
@@ -119,7 +145,8 @@ def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
         column: their name, for messages.
 
     Raises:
-        ColumnError: for other types, and years before 1 or after 9999.
+        ColumnError: for other types, and for values that `unspelled` could not return as Python values: this is the
+            only place that decides which values are readable.
     """
     if pa.types.is_dictionary(values.type):
         return spelled(values.dictionary, column).take(values.indices)
@@ -130,7 +157,8 @@ def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
         raise _refusal(values.type, column)
     if name in ("strings", "whole numbers", "truth values"):
         return values.cast(pa.large_string())
-    coded = values.dictionary_encode() if name != "UUIDs" else values.storage.dictionary_encode()
+    stored = values.storage if name == "UUIDs" else _plain_decimals(values, column) if name == "decimals" else values
+    coded = stored.dictionary_encode()
     return _SPELL[name](coded.dictionary, column).take(coded.indices)
 
 
@@ -142,15 +170,15 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     name = family(kind)
     if name == "times of day":
-        ticks = [_ticks(text, UNIT[kind.unit]) for text in texts.to_pylist()]
+        ticks = [None if text is None else _ticks(text, UNIT[kind.unit]) for text in texts.to_pylist()]
         return pa.array(ticks, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
     if name == "times with a zone":
         naive = pc.replace_substring_regex(texts, "Z$", "").cast(pa.timestamp(kind.unit))
         return naive.cast(pa.int64()).cast(kind)
     if name == "bytes":
-        return pa.array([bytes.fromhex(text) for text in texts.to_pylist()], kind)
+        return pa.array([None if text is None else bytes.fromhex(text) for text in texts.to_pylist()], kind)
     if name == "decimals":
-        return pa.array([Decimal(text) for text in texts.to_pylist()], kind)
+        return pa.array([None if text is None else Decimal(text) for text in texts.to_pylist()], kind)
     return texts.cast(kind)
 
 
@@ -170,25 +198,51 @@ def _refusal(kind: pa.DataType, column: str) -> ColumnError:
     return ColumnError(f'the column "{column}" holds {kind}. {way}')
 
 
-def _spell_dates(days: pa.Array, column: str) -> pa.Array:
-    days = days.cast(pa.date32())
-    _check_years(days.cast(pa.int32()), 1, column)
-    return days.cast(pa.large_string())
+def _spell_dates(dates: pa.Array, column: str) -> pa.Array:
+    if pa.types.is_date64(dates.type):
+        ticks, per_day = dates.cast(pa.int64()), PER_DAY["ms"]
+        days = pc.divide(ticks, per_day)
+        if pc.any(pc.not_equal(pc.multiply(days, per_day), ticks)).as_py():
+            raise ColumnError(f'the column "{column}" holds dates with a time of day. Cast it to timestamps or dates.')
+        _check_range(ticks, FIRST_DAY * per_day, (LAST_DAY + 1) * per_day, column, YEARS)
+        dates = days.cast(pa.int32()).cast(pa.date32())
+    _check_range(dates.cast(pa.int32()), FIRST_DAY, LAST_DAY + 1, column, YEARS)
+    return dates.cast(pa.large_string())
 
 
 def _spell_moments(moments: pa.Array, column: str) -> pa.Array:
     kind, ticks = moments.type, moments.cast(pa.int64())
-    _check_years(ticks, PER_DAY[kind.unit], column)
+    per_day = PER_DAY[kind.unit]
+    # In some zones, the first and the last day belong to the years 0 and 10,000, which Python does not have.
+    margin = 0 if kind.tz is None else 1
+    first, end = (FIRST_DAY + margin) * per_day, (LAST_DAY + 1 - margin) * per_day
+    if kind.unit == "ns":
+        # The first and the last day of 64 bits: conversions of a part of them overflow.
+        first, end = -(2**63) + 2 * per_day, 2**63 - 2 * per_day
+    _check_range(ticks, first, end, column, YEARS if kind.unit != "ns" else "times near the ends of nanoseconds")
     texts = _without_zeros(ticks.cast(pa.timestamp(kind.unit)).cast(pa.large_string()))
     return texts if kind.tz is None else pc.binary_join_element_wise(texts, _large("Z"), _large(""))
 
 
-def _check_years(ticks: pa.Array, per_day: int, column: str) -> None:
+def _spell_times_of_day(times: pa.Array, column: str) -> pa.Array:
+    ticks = times.cast(pa.int32() if times.type.bit_width == 32 else pa.int64())
+    _check_range(ticks, 0, PER_DAY[times.type.unit], column, "times below 0:00 or from 24:00 on")
+    if times.type.unit == "ns" and pc.any(pc.not_equal(pc.multiply(pc.divide(ticks, 1000), 1000), ticks)).as_py():
+        raise ColumnError(
+            f'the column "{column}" holds times of day finer than microseconds, which Python does not have. Cast it to '
+            "time64[us] or to strings."
+        )
+    return _without_zeros(times.cast(pa.large_string()))
+
+
+YEARS = "years before 1 or after 9999, or on their first or last day with a time zone"
+
+
+def _check_range(ticks: pa.Array, first: int, end: int, column: str, problem: str) -> None:
+    """Refuse a column if one of its values is below `first`, or `end` or above."""
     ends = pc.min_max(ticks)
-    if ends["min"].is_valid and not FIRST_DAY * per_day <= ends["min"].as_py() <= ends["max"].as_py() < (
-        (LAST_DAY + 1) * per_day
-    ):
-        raise ColumnError(f'the column "{column}" holds years before 1 or after 9999; make them null or strings.')
+    if ends["min"].is_valid and not first <= ends["min"].as_py() <= ends["max"].as_py() < end:
+        raise ColumnError(f'the column "{column}" holds {problem}. Make such values null, or cast it to strings.')
 
 
 def _large(text: str) -> pa.Scalar:
@@ -200,6 +254,17 @@ def _without_zeros(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1"), r"\.$", "")
 
 
+def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
+    """Return decimals of the type that they are released with."""
+    try:
+        return values.cast(plain_type(values.type))
+    except pa.ArrowInvalid:
+        pass
+    raise ColumnError(
+        f'the column "{column}" holds decimals of more than {MOST_DIGITS} digits. Cast it to fewer or to strings.'
+    )
+
+
 def _spell_decimals(values: pa.Array, _: str) -> pa.Array:
     texts = [format(value, "f") for value in values.to_pylist()]
     return string_array([text.rstrip("0").rstrip(".") if "." in text else text for text in texts])
@@ -209,7 +274,7 @@ _SPELL: dict[str, Any] = {
     "dates": _spell_dates,
     "times": _spell_moments,
     "times with a zone": _spell_moments,
-    "times of day": lambda values, _: _without_zeros(values.cast(pa.large_string())),
+    "times of day": _spell_times_of_day,
     "decimals": _spell_decimals,
     "bytes": lambda values, _: string_array([value.hex() for value in values.to_pylist()]),
     "UUIDs": lambda values, _: string_array([str(UUID(bytes=value)) for value in values.to_pylist()]),
@@ -218,10 +283,13 @@ _SPELL: dict[str, Any] = {
 
 def _ticks(text: str, digits: int) -> int:
     """Return a time of day in units of that number of digits after the second."""
-    whole, _, fraction = text.partition(".")
-    hours, minutes, seconds = map(int, whole.split(":"))
-    if len(fraction) > digits:
-        raise ValueError("finer than its type")
+    found = TIME_OF_DAY.fullmatch(text)
+    if found is None:
+        raise ValueError("not a time of day")
+    hours, minutes, seconds = map(int, found.groups()[:3])
+    fraction = found[4] or ""
+    if hours > 23 or minutes > 59 or seconds > 59 or len(fraction) > digits:
+        raise ValueError("not a time of day of its type")
     ticks: int = (hours * 3600 + minutes * 60 + seconds) * 10**digits
     return ticks + int(fraction.ljust(digits, "0") or 0)
 
@@ -315,8 +383,7 @@ class Keys:
         """Return items as Python values: of one column its values, of several tuples, of words strings."""
         if not self.columns:
             return list(items.to_pylist())
-        # Times finer than those of Python stay unchanged, as in pandas.
-        columns = [joined(each).to_pylist() for each in self.table(items).columns]
+        columns = [_python_values(joined(each)) for each in self.table(items).columns]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def item(self, value: Any) -> str | None:
@@ -332,6 +399,16 @@ class Keys:
         except (ValueError, TypeError, OverflowError, pa.ArrowException):
             return None
         return item
+
+
+def _python_values(values: pa.Array) -> list[Any]:
+    """Return Python values; times finer than Python's are those of pandas, or of numpy if pandas is not installed."""
+    try:
+        return list(values.to_pylist())
+    except (ValueError, ImportError):
+        if not pa.types.is_timestamp(values.type):
+            raise
+        return list(values.to_numpy(zero_copy_only=False))
 
 
 WORDS: Final = Keys()

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
 from voxpop.reading import databases, tables
-from voxpop.reading.columns import Batches, portions, withheld
+from voxpop.reading.columns import Batches, guarded, portions, withheld
 from voxpop.reading.files import READERS, SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
 from voxpop.reading.hidden import SKIPPED, check_no_log, root_of, visible
 from voxpop.reading.progress import EXACT, rounded, tell
@@ -59,7 +59,8 @@ def open_source(source: Any, request: Request) -> Batches:
     found = source_of(source)
     if request.csv.given and found not in (FILES, OPENED):
         raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
-    batches = found.read(source, request)
+    with withheld():  # some sources begin here, others with their first batch
+        batches = guarded(iter(found.read(source, request)))
     return portions(batches, request.rows) if request.small else batches
 
 

@@ -105,9 +105,20 @@ def polars_batches(source: Any, request: Request) -> Batches:
             source = source.select(tops).collect()
     tops = _tops(request, _column_names(source))
     if not any(str(source.schema[name]) == "Object" for name in tops):
-        return arrow_batches(source.select(tops).to_arrow(), request)
+        return arrow_batches(_arrow_of_polars(source.select(tops)), request)
     check_columns(request.names, source.columns, TABLE)
     return columns_batches({name: source[name] for name in request.names}, request)
+
+
+def _arrow_of_polars(source: Any) -> pa.Table:
+    """Return the Arrow table of a polars table, or name the column that Arrow has no type for."""
+    try:
+        return source.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError):
+        pass
+    for column in source:
+        array_of_column(column, Column(column.name))
+    raise ColumnError("polars has no Arrow table of the columns. Cast them to types that Arrow has.")
 
 
 def _tops(request: Request, names: list[str]) -> list[str]:

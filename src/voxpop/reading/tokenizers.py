@@ -135,9 +135,9 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
         raise InputError(f"the tokenizer must return {wanted}; some tokens are of another type.")
     try:
         return pa.array(lists, pa.large_list(pa.large_string()))
-    except (UnicodeEncodeError, pa.ArrowException) as error:
-        quieten(error)
-        raise InputError(f"the tokenizer must return {wanted}; some contain half of a surrogate pair.") from None
+    except UnicodeEncodeError:
+        pass
+    raise InputError(f"the tokenizer must return {wanted}; some tokens hold half of a surrogate pair.")
 
 
 # Cut texts into sentences, so that phrases do not run from one into the next.

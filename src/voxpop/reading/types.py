@@ -85,7 +85,7 @@ def declared_types(types: Any, names: Iterable[str]) -> dict[str, str]:
         if name not in known:
             raise InputError(f"types= declares a column that is not read; it may name {', '.join(known[:20])}.")
         try:
-            found[name] = str(given if isinstance(given, pa.DataType) else _type_named(str(given)))
+            found[name] = str(plain_type(given if isinstance(given, pa.DataType) else _type_named(str(given))))
             usable = family(type_named(found[name])) is not None or found[name] == "double"
         except (ValueError, TypeError, pa.ArrowException):
             usable = False
@@ -295,7 +295,9 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
     try:
         texts: Any = values if set(map(type, values)) <= {str, type(None)} else list(map(spelling_of, values))
         return pa.array(texts, UNDECLARED) if None in texts else string_array(texts)
-    except (TypeError, UnicodeEncodeError):
+    except MemoryError:
+        raise
+    except Exception:  # of the type of a value, such as str(10**5000)
         pass
     problems = enumerate(map(_problem_of, values))
     place, problem = next((place, problem) for place, problem in problems if problem is not None)
@@ -306,11 +308,16 @@ def _problem_of(value: Any) -> str | None:
     """Return why a value has no spelling, or None if it has one or is missing."""
     try:
         (spelling_of(value) or "").encode()
-    except TypeError:
-        columns = ' (pandas writes rows by to_json(orient="records", lines=True))' if isinstance(value, dict) else ""
-        return f"is of the type {type(value).__name__}, which has no spelling{columns}; in a query, cast it to text"
     except UnicodeEncodeError:
         return "holds half of a surrogate pair, which is not Unicode text"
+    except Exception:
+        if isinstance(value, Integral):
+            return "is a whole number of too many digits for Python"
+        columns = ' (pandas writes rows by to_json(orient="records", lines=True))' if isinstance(value, dict) else ""
+        return (
+            f"is of the type {type(value).__name__}, which has no spelling{columns}, or not for this value; in a query "
+            "cast it to text"
+        )
     return None
 
 

@@ -197,10 +197,19 @@ class Result(Sized, Iterable[Any], ABC):
         return list(self)
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the table of `to_arrow` as a polars table."""
+        """Return the table of `to_arrow` as a polars table; times in zones that polars does not have are in UTC."""
         import polars as pl
 
-        return cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
+        table = self.to_arrow()
+        try:
+            return cast(pl.DataFrame, pl.from_arrow(table))
+        except pl.exceptions.ComputeError:  # such as +05:30, a distance from UTC without a name
+            zoned = [pa.types.is_timestamp(each.type) and each.type.tz is not None for each in table.schema]
+            fields = [
+                each.with_type(pa.timestamp(each.type.unit, "UTC")) if zone else each
+                for each, zone in zip(table.schema, zoned, strict=True)
+            ]
+            return cast(pl.DataFrame, pl.from_arrow(table.cast(pa.schema(fields))))
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the table of `to_arrow` as a pandas table, with lists in place of arrays.

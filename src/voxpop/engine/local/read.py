@@ -16,7 +16,7 @@ from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.group import gather_documents, gather_slices, group_items, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
-from voxpop.reading.columns import Batches, Rows, checked_users
+from voxpop.reading.columns import Batches, Rows, checked_users, enclosed, guarded
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows
 from voxpop.reading.keys import is_list
@@ -193,6 +193,10 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
         SourceError: if the source is missing or broken, or a row has no user. A table without rows is no error.
         ColumnError: if a column is missing or of a type that does not fit.
     """
+    return enclosed(lambda: _corpus_of(source, wanted, options, csv))
+
+
+def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> LocalCorpus:
     kind, keyed = wanted.kind, KeyedRows(wanted)
     limit = None if options.memory is None else MemoryLimit.of(options.memory, options.work_folder)
     events = None if wanted.order is None else Events(wanted.order, wanted.session, limit)
@@ -208,6 +212,7 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
     rows, as_lists = _with_users(batches, keyed.user, keyed.content, events), list_tokeniser(wanted.tokenizer)
     if kind == "items":
         rows = ((where, *one_item_each(users, items)) for where, users, items in rows)
+    rows = guarded(rows)
 
     def encode(stretch: Stretch) -> Encoded:
         if kind == "text":

@@ -266,6 +266,25 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
         pool: most items of one user in all rounds after the first.
         schedule: how the rounds share the budget.
     """
+    promise = terms.promise
+    rule, first_round, others = _begun(terms, limit, schedule)
+    novel = terms.target / terms.data_sets * terms.novelty
+    score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), promise)
+    later = tuple(planned_round(rule, caps, number, sigma, promise) for number, sigma in enumerate(others))
+    return AdaptiveRounds(limit, pool, first_round, later, score)
+
+
+def check_fits(terms: Terms, limit: int, schedule: Schedule) -> None:
+    """Check that the rounds of a limit fit integer weights, from the first round, which has the most noise.
+
+    Raises:
+        BudgetError: if they do not.
+    """
+    _begun(terms, limit, schedule)
+
+
+def _begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule, RoundPlan, list[float]]:
+    """Return the weighting of all rounds, the first round, and the noise of the later rounds for a sensitivity of 1."""
     target, promise, weighting_rule = terms.target, terms.promise, PolicyGaussian()
     whole = terms.sigma * sqrt(terms.data_sets / terms.share)
     shares = (FIRST_SHARE, *schedule.shares)
@@ -276,9 +295,7 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
     cutoff = _rough_cutoff(max(first, *others), target / terms.data_sets, len(others), promise)
     rule = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
     first_round = _first_round(rule, first * rule.sensitivity, novel * FIRST_NOVELTY, len(others), promise)
-    score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), promise)
-    later = tuple(planned_round(rule, caps, number, sigma, promise) for number, sigma in enumerate(others))
-    return AdaptiveRounds(limit, pool, first_round, later, score)
+    return rule, first_round, others
 
 
 def total_delta(planned: PlannedRounds, budget: Budget, data_sets: int = 1, rest: float = 0.0) -> float:

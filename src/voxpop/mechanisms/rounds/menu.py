@@ -10,9 +10,9 @@ from functools import lru_cache
 from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
-from voxpop.errors import InternalError
+from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.rounds.adaptive import NEGLIGIBLE, AdaptiveRounds, Terms, plan_rounds
+from voxpop.mechanisms.rounds.adaptive import NEGLIGIBLE, AdaptiveRounds, Terms, check_fits, plan_rounds
 from voxpop.mechanisms.rounds.plan import ROUNDS, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import check_promise, ever_released_with_few
 from voxpop.privacy.decisions import CellNoise
@@ -123,10 +123,21 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
         terms: what the rounds may spend. The histogram is paid from what they leave to later releases; without later
             releases it is paid from their share.
         limit: most items of one user in a round; None for a private choice.
+
+    Raises:
+        BudgetError: if the rounds do not fit integer weights. Of a menu the largest limit is checked, which has the
+            finest grid, because a limit that cannot run would be found after the charge.
     """
     if limit is not None:
         return _rounds(terms, limit)
     terms = replace(terms, share=min(terms.share, 1.0 - SHARE))
+    try:
+        check_fits(terms, LIMITS[-1], schedule_for(LIMITS[-1], _mu(terms)))
+    except BudgetError:
+        raise BudgetError(
+            f"the budget is too small to choose the limit privately, since limits up to {LIMITS[-1]:,} must be able to "
+            "run. Set the limit, such as limit=100 (--limit 100), or raise epsilon."
+        ) from None
     whole = terms.sigma * sqrt(terms.data_sets)
     return Menu(
         sigma=whole / sqrt(SHARE),
@@ -159,11 +170,14 @@ def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
 
 def _rounds(terms: Terms, limit: int) -> AdaptiveRounds:
     """Return the rounds of one limit."""
-    mu = sqrt(terms.share / terms.data_sets) / terms.sigma
-    rounds = plan_rounds(terms, limit, pool_for(limit), schedule_for(limit, mu))
+    rounds = plan_rounds(terms, limit, pool_for(limit), schedule_for(limit, _mu(terms)))
     if terms.promise is not None:
         check_promise(terms.promise, ever_released_with_few(terms.promise, rounds.first_round, rounds.score))
     return rounds
+
+
+def _mu(terms: Terms) -> float:
+    return sqrt(terms.share / terms.data_sets) / terms.sigma
 
 
 def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items") -> str:

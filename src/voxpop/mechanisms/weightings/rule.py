@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf, log2, sqrt
+from numbers import Real
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
@@ -206,7 +207,8 @@ class Weighting(ABC):
 
     Attributes:
         norm: 1 for Laplace noise, 2 for Gaussian noise.
-        error: largest distance, in the norm, of `share` from the proved function, through floating point.
+        error: largest distance, in the norm, of `share` from the proved function, through floating point; from 0 to
+            below 1.
 
     Example:
         >>> import numpy as np
@@ -252,8 +254,14 @@ class CustomRule(WeightingRule):
     sequential = True
 
     def __post_init__(self) -> None:
-        """Check the norm."""
+        """Check the norm and the error, which enters the sensitivity."""
         check_choice("norm", self.weighting.norm, (1, 2))
+        error = self.weighting.error
+        if isinstance(error, bool) or not isinstance(error, Real) or not 0.0 <= error < 1.0:
+            raise InputError(
+                f"`error` of {self.name} must be a number from 0 to below 1, the distance from the proved function; "
+                f"got {error!r}."
+            )
 
     @property
     def name(self) -> str:  # type: ignore[override]
