@@ -7,6 +7,7 @@ import json
 
 import polars as pl
 import pytest
+from pyarrow.dataset import dataset
 
 import voxpop as vp
 from support.look import read_engine
@@ -80,6 +81,8 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
             users_of(tmp_path / source)
     with pytest.raises(SourceError, match=words):
         vp.Profiling.of(tmp_path / "shop/t", user="who")
+    with pytest.raises(SourceError, match=words):
+        users_of(dataset(tmp_path / "shop/t/data", format="csv"))
     with pytest.raises(SourceError, match=words.partition(".")[0]):
         remote.check_no_remote_log(f"{tmp_path}/shop/t/")
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, withheld
+from voxpop.reading.hidden import check_no_log
 from voxpop.reading.keys import is_string, kind_of_values, value_type
 from voxpop.reading.shape import mixed
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
@@ -160,6 +162,8 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     """
     if kind_of(source).endswith("UnionDataset"):
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)
+    if getattr(getattr(source, "filesystem", None), "type_name", "") == "local":
+        check_no_log(dict.fromkeys(Path(file).parent for file in source.files))
     if type(getattr(source, "format", None)).__name__ in ("CsvFileFormat", "JsonFileFormat"):
         raise InputError("pyarrow infers the types of CSV and JSON files from their rows. Give the paths instead.")
     parts = columns_of_folders(source)
