@@ -130,9 +130,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
         return pa.array(lists, pa.large_list(pa.large_string()))
     except UnicodeEncodeError:
         pass
-    raise InputError(
-        f"the tokenizer must return {wanted}; some tokens hold half of a surrogate pair."
-    )
+    raise InputError(f"the tokenizer must return {wanted}; some tokens hold half of a surrogate pair.")
 
 
 # Cut texts into sentences, so that phrases do not run from one into the next.
