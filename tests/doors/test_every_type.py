@@ -543,3 +543,11 @@ def test_a_fault_of_voxpop_keeps_its_frames_and_no_text(monkeypatch):
     assert MARK not in said
     assert "in fail" in said
     assert caught.value.__context__ is None or isinstance(caught.value.__cause__, Exception)
+
+
+def test_a_profile_quotes_nothing_of_a_query_that_fails():
+    """The schema of a table is read within the guard, too."""
+    frame = pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col(f"{MARK}2"))
+    with pytest.raises(SourceError) as caught:
+        vp.profile(frame, user="who", budget=vp.Budget(1, 1e-6))
+    assert MARK not in str(caught.value)

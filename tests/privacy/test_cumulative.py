@@ -7,9 +7,19 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
+import voxpop as vp
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, RELEASED, UNDECIDED
-from voxpop.privacy.cumulative import Caps, CumulativeScore, ScoreStep, any_release, lone_releases, novel_release, whole
+from voxpop.privacy.cumulative import (
+    FINENESS,
+    Caps,
+    CumulativeScore,
+    ScoreStep,
+    any_release,
+    lone_releases,
+    novel_release,
+    whole,
+)
 from voxpop.privacy.secret import Secret
 
 FALSE_ALARM = 1e-9
@@ -134,6 +144,14 @@ def test_finer_grids_bound_closer():
     bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[2] < 1.02 * bounds[3]
+
+
+@pytest.mark.parametrize(("epsilon", "limit"), [(0.1, 100), (1, 10)])
+def test_the_usual_step_costs_two_to_four_percent(epsilon, limit):
+    """docs/privacy/adaptive.md states how far the bound of a plan is above that of a finer step."""
+    rounds = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, 1e-7)).planned
+    usual, finer = (novel_release(rounds.score, rounds.caps, fineness) for fineness in (FINENESS, FINENESS / 4))
+    assert 1.02 < usual / finer < 1.04
 
 
 @pytest.mark.parametrize("chance", [1.0, 0.3])

@@ -266,25 +266,18 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
         pool: most items of one user in all rounds after the first.
         schedule: how the rounds share the budget.
     """
-    promise = terms.promise
-    rule, first_round, others = _begun(terms, limit, schedule)
+    rule, first_round, others = begun(terms, limit, schedule)
     novel = terms.target / terms.data_sets * terms.novelty
-    score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), promise)
-    later = tuple(planned_round(rule, caps, number, sigma, promise) for number, sigma in enumerate(others))
+    score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), terms.promise)
+    later = tuple(planned_round(rule, caps, number, sigma, terms.promise) for number, sigma in enumerate(others))
     return AdaptiveRounds(limit, pool, first_round, later, score)
 
 
-def check_fits(terms: Terms, limit: int, schedule: Schedule) -> None:
-    """Check that the rounds of a limit fit integer weights, from the first round, which has the most noise.
+def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule, RoundPlan, list[float]]:
+    """Return the weighting of all rounds, the first round, and the noise of the later rounds for a sensitivity of 1.
 
-    Raises:
-        BudgetError: if they do not.
+    A BudgetError is raised if the first round, which has the most noise, does not fit integer weights.
     """
-    _begun(terms, limit, schedule)
-
-
-def _begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule, RoundPlan, list[float]]:
-    """Return the weighting of all rounds, the first round, and the noise of the later rounds for a sensitivity of 1."""
     target, promise, weighting_rule = terms.target, terms.promise, PolicyGaussian()
     whole = terms.sigma * sqrt(terms.data_sets / terms.share)
     shares = (FIRST_SHARE, *schedule.shares)

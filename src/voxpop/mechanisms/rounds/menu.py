@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.rounds.adaptive import NEGLIGIBLE, AdaptiveRounds, Terms, check_fits, plan_rounds
+from voxpop.mechanisms.rounds.adaptive import NEGLIGIBLE, AdaptiveRounds, Terms, begun, plan_rounds
 from voxpop.mechanisms.rounds.plan import ROUNDS, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import check_promise, ever_released_with_few
 from voxpop.privacy.decisions import CellNoise
@@ -132,7 +132,7 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
         return _rounds(terms, limit)
     terms = replace(terms, share=min(terms.share, 1.0 - SHARE))
     try:
-        check_fits(terms, LIMITS[-1], schedule_for(LIMITS[-1], _mu(terms)))
+        begun(terms, LIMITS[-1], schedule_for(LIMITS[-1], _mu(terms)))
     except BudgetError:
         raise BudgetError(
             f"the budget is too small to choose the limit privately, since limits up to {LIMITS[-1]:,} must be able to "
