@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.languages import SENTENCES, SIGNS
 from voxpop.release.cutting import Cutter, cut_prompt, table_of_lists
 from voxpop.release.report.page import scripts
 from voxpop.release.result import StoredPlan
@@ -24,6 +25,8 @@ TEXTS = [
     "ΟΔΟΣ straße İstanbul été café",
     "3.14 a_b x's' ''y 你好 नमस्ते 👍🏽 ",
     "",
+    *SENTENCES.values(),
+    *SIGNS,
 ]
 GRAMS = [
     "don't",
