@@ -81,6 +81,13 @@ def test_completions_are_alike():
         assert [(each["token"], each["context"], each["phrases"]) for each in offers] == wanted, prompt
 
 
+@pytest.mark.parametrize(("word", "named"), [("今天", True), ("ไทย", True), ("été", False)])
+def test_the_page_names_the_dictionaries_of_the_browser(word, named):
+    """The page of a release with words from a dictionary states that browsers have their own ones."""
+    release = vp.Release(table_of_lists([[word]]), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
+    assert ("dictionaries of this browser" in release.report().html) == named
+
+
 def test_composite_keys_have_a_column_each():
     """The page and its CSV file have a column for each part of a key, even if values contain bars and backslashes."""
     table = pl.DataFrame(

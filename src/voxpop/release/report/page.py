@@ -180,6 +180,7 @@ def page_of(
             large_epsilon=LARGE_EPSILON,
             large_delta=LARGE_DELTA,
             odds=_odds(guarantee),
+            dictionary=reading == "words" and _needs_dictionary(shown),
             facts=json_for_html(facts),
             packed=payload_of(shown, None if counts is None else counts[:MOST_SHOWN]),
             style=style,
@@ -189,6 +190,12 @@ def page_of(
         )
     )
     return page.encode()
+
+
+def _needs_dictionary(grams: pa.Table) -> bool:
+    """Return whether dictionaries cut some of the words."""
+    words = joined(grams["gram"]).flatten()
+    return bool(pc.any(pc.match_substring_regex(words, f"[{segmenting.UNSPACED}]")).as_py())
 
 
 def json_for_html(content: Any) -> str:
