@@ -139,9 +139,9 @@ def is_shaped(character: str) -> bool:
 
 def is_unspaced(character: str) -> bool:
     """Return whether a character belongs to words that only a dictionary finds."""
-    if category(character) not in ("L", "M", "N") or ("IDEOGRAPHIC" in name(character) and "TONE" in name(character)):
+    if category(character) not in ("L", "M", "N"):
         return False
-    common = 0x3021 <= ord(character) < 0x302A or 0x3031 <= ord(character) < 0x303D
+    common = 0x3005 <= ord(character) < 0x3008 or 0x3021 <= ord(character) < 0x302A or 0x3031 <= ord(character) < 0x303D
     return common or name(character).startswith(
         (*UNSPACED, "COMBINING KATAKANA", "MASU", "VERTICAL KANA", "HENTAIGANA")
     )
