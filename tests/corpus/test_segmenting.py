@@ -1,8 +1,7 @@
-"""Words by Unicode's rules and ICU's dictionaries: one option for scripts with and without spaces."""
+"""Words of every script in one column, from the library, the command line and completions."""
 
-import re
+import subprocess
 import sys
-import unicodedata
 
 import polars as pl
 import pytest
@@ -10,37 +9,48 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from support.look import read_engine
+from naive import corpus as naive_corpus
+from support.look import corpus_documents, read_engine
 from voxpop.cli import main
-from voxpop.reading.segmenting import breaker, unicode_words
+from voxpop.reading import segmenting
+from voxpop.reading.segmenting import words
 from voxpop.release.cutting import Cutter, cut_prompt
 
 TEXTS = {
-    "Don't panic -- it's 3.14, ROCK'N'ROLL 'tis": ["don't", "panic", "it's", "3.14", "rock'n'roll", "tis"],
+    "Don't panic -- it's 3.14, ROCK'N'ROLL 'tis": ["don't", "panic", "it's", "3", "14", "rock'n'roll", "tis"],
     "See https://example.org/a?b or www.example.org": ["see", "or"],
     "don\u2019t \u2018quote\u2019 l\uff07eau p\u02bcyat": ["don't", "quote", "l'eau", "p'yat"],
     "我爱北京天安门。今天天气很好": ["我", "爱", "北京", "天安门", "今天", "天气", "很好"],
     "東京に住んでいる": ["東京", "に", "住", "んで", "いる"],
     "ฉันรักภาษาไทยมาก": ["ฉัน", "รัก", "ภาษา", "ไทย", "มาก"],
-    "nice 👍🏽👍🏽 👩‍👩‍👧‍👦 🇩🇪!": ["nice", "👍🏽", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪"],
-    " ' '' … — ": [],
+    "nice 👍🏽👍🏽 👩‍👩‍👧‍👦 🇩🇪 ❤️ #️⃣!": ["nice"],
+    "می\u200cخواهم کتاب\u200cها क्\u200dया": ["می\u200cخواهم", "کتاب\u200cها", "क्\u200dया"],
+    "so\u00adft \u200eleft\u200f a\u200cb": ["soft", "left", "ab"],
+    "http://t.cn/abc。今天天气 see “http://x.org”indeed": ["今天", "天气", "see", "indeed"],
+    '"http://x.org"a (http://y.org)b <http://z.org>c http://naver.com에서': ["a", "b", "c", "에서"],
+    "https://de.example/wiki/Köln_(Rhein) https://a.b/?c[]=d#e x": ["x"],
+    "İstanbul istanbul ISPARTA ılık": ["istanbul", "istanbul", "isparta", "ılık"],
+    "ΟΔΟΣ οδός": ["οδος", "οδός"],
+    'צה"ל צה״ל ר׳ "שלום"': ['צה"ל', "צה״ל", "ר׳", "שלום"],
+    "col·lecció · ինչպե՞ս ՞": ["col·lecció", "ինչպե՞ս"],
+    " ' '' … — \u200d \ufe0f \u0301": [],
     "": [],
 }
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_of_every_script(text):
-    """Apostrophes and points stay within words and numbers, and never form words."""
-    assert unicode_words(text) == TEXTS[text]
+    """Apostrophes and joiners stay within words, and no word is invisible."""
+    assert words(text) == TEXTS[text] == naive_corpus.words(text)
 
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_words_follow_each_other_in_the_text(text):
-    """The words occur in the folded text in the same order, and no word consists only of marks or spaces."""
-    rest = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-    rest = re.sub("[\u2018\u2019\u02bc\uff07]", "'", rest)
-    for word in unicode_words(text):
-        assert any(unicodedata.category(letter)[0] in "LN" or unicodedata.category(letter) == "So" for letter in word)
+    """The words occur in the folded text in the same order, and each begins with a letter or number."""
+    rest = segmenting.folded(text)
+    for word in words(text):
+        assert naive_corpus.category(word[0]) in ("L", "N")
+        assert not any(map(segmenting.is_ignored, word))
         assert word in rest
         rest = rest.split(word, 1)[1]
 
@@ -49,12 +59,16 @@ def test_words_follow_each_other_in_the_text(text):
 def test_readers_exports_and_completions_cut_alike(texts):
     """A corpus, an exported vocabulary and a typed prompt give the same words."""
     table = pl.DataFrame({"who": range(len(texts) + 1), "text": ["x", *texts]})
-    corpus = read_engine(table, user="who", text="text", tokenizer="unicode")
-    words = corpus.vocabulary.to_pylist()
-    for number, text in enumerate(["x", *texts]):
-        own = corpus.tokens[corpus.user_start[number] : corpus.user_start[number + 1]]
-        cut = [words[token] for token in own if token >= 0]
-        assert cut == Cutter("unicode")(text) == cut_prompt(text, "unicode", ()).tokens
+    users = corpus_documents(read_engine(table, user="who", text="text"))
+    for text, [cut] in zip(["x", *texts], users, strict=True):
+        assert cut == Cutter("words")(text) == cut_prompt(text, "words", ()).tokens
+
+
+@pytest.mark.parametrize("character", "\u00ad\u034f\u061c\u200b\u200e\u2060\u3164\ufe0f\ufeff\U000e0101\u200d\u200c")
+@pytest.mark.parametrize("tokenizer", ["words", "characters"])
+def test_no_token_is_invisible(character, tokenizer):
+    """An invisible character between spaces, before or after a word is no token and part of none."""
+    assert Cutter(tokenizer)(f"{character} {character}a{character} {character}") == ["a"]
 
 
 def test_phrases_without_spaces(tmp_path, capsys):
@@ -62,22 +76,52 @@ def test_phrases_without_spaces(tmp_path, capsys):
     rows = {"who": range(8000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "東京に住む 👍", "good day"] * 2000}
     path = tmp_path / "posts.parquet"
     pl.DataFrame(rows).write_parquet(path)
-    release = vp.NGrams(max_length=3, limit=10).release(
-        read_engine(path, user="who", text="text", tokenizer="unicode"), vp.Budget(4, 1e-7)
-    )
-    assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("東京", "に", "住む"), ("很好", "👍")} <= set(release)
-    assert {("住む", "👍"), ("good", "day"), ("👍",)} <= set(release)
+    release = vp.NGrams(max_length=3, limit=10).release(read_engine(path, user="who", text="text"), vp.Budget(4, 1e-7))
+    assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("東京", "に", "住む"), ("good", "day")} <= set(release)
+    assert not any("👍" in gram for gram in release)
     assert "很好" in [each.token for each in release.complete("今天天气")]
-    options = ["--text", "text", "--user", "who", "--tokenizer", "unicode", "--epsilon", "4", "--delta", "1e-7"]
+    options = ["--text", "text", "--user", "who", "--epsilon", "4", "--delta", "1e-7"]
     assert main(["items", str(path), *options, "--limit", "10", "-o", str(tmp_path / "words")]) == 0
-    assert {"很好", "ไทย", "👍"} <= set(vp.load(tmp_path / "words"))
+    assert {"很好", "ไทย", "good"} <= set(vp.load(tmp_path / "words"))
     capsys.readouterr()
 
 
-def test_without_the_library(monkeypatch):
-    """The error occurs before a row is read, and names the package to install."""
-    breaker.cache_clear()
+def test_sentences_of_chinese(tmp_path, capsys):
+    """No released phrase runs from one Chinese sentence into the next."""
+    path = tmp_path / "posts.parquet"
+    pl.DataFrame({"who": range(4000), "text": ["天气很好。我们去公园！谢谢"] * 4000}).write_parquet(path)
+    options = ["--text", "text", "--user", "who", "--sentences", "--epsilon", "4", "--delta", "1e-7"]
+    assert main(["ngrams", str(path), *options, "--max-length", "2", "-o", str(tmp_path / "phrases")]) == 0
+    pairs = {gram for gram in vp.load(tmp_path / "phrases") if len(gram) == 2}
+    assert pairs == {("天气", "很好"), ("我们", "去"), ("去", "公园")}
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "columns", [{"text": "text", "tokenizer": each} for each in ("words", vp.Tokenizer("whitespace", True))]
+)
+def test_without_the_library(monkeypatch, columns):
+    """The error names the package, and is the same for texts that need no dictionary: it depends on no text."""
+    monkeypatch.setitem(sys.modules, "icu4py", None)
+    with pytest.raises(vp.errors.InputError, match=r"pip install icu4py"):
+        read_engine({"who": [1], "text": ["plain"]}, user="who", **columns)
+
+
+def test_a_broken_library(monkeypatch):
+    """A text that needs a dictionary has the same error if the library is there but cannot be loaded."""
+    segmenting._breakers.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
-    with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[unicode\]"):
-        read_engine("nowhere.csv", user="who", text="text", tokenizer="unicode")
-    breaker.cache_clear()
+    with pytest.raises(vp.errors.InputError, match=r"pip install icu4py"):
+        words("今天")
+    assert words("plain") == ["plain"]
+    segmenting._breakers.cache_clear()
+
+
+def test_latin_text_loads_no_dictionary():
+    """ICU is loaded by the first text that needs it."""
+    code = (
+        "import sys, voxpop as vp; vp.read({'who': [1], 'text': ['Plain ❤️ e\u0301']}, user='who', text='text');"
+        "assert 'icu4py' not in sys.modules; vp.read({'who': [1], 'text': ['今天']}, user='who', text='text');"
+        "assert 'icu4py.breakers' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -17,13 +17,23 @@ from voxpop.reading.tokenizers import split_sentences
         ('He said "no." Then left', ['He said "no."', "Then left"]),
         ("3.14 and v1.2 stay", ["3.14 and v1.2 stay"]),
         ("a line\nanother  \n\n third", ["a line", "another", "third"]),
-        ("wait... what?! yes", ["wait...", "what?!", "yes"]),
+        ("Wait... What?! yes", ["Wait...", "What?!", "yes"]),
+        ("an abbreviation, e.g. this, ends nothing", ["an abbreviation, e.g. this, ends nothing"]),
+        ("天气很好。我们去公园！谢谢", ["天气很好。", "我们去公园！", "谢谢"]),
+        ("「行きます。」そうですか？はい", ["「行きます。」", "そうですか？", "はい"]),
+        ("आप कैसे हैं। मैं ठीक हूँ॥ अच्छा", ["आप कैसे हैं।", "मैं ठीक हूँ॥", "अच्छा"]),
+        ("كيف حالك؟ أنا بخير", ["كيف حالك؟", "أنا بخير"]),
+        ("آج موسم اچھا ہے۔ چلو", ["آج موسم اچھا ہے۔", "چلو"]),
+        ("Բարև։ Լավ եմ", ["Բարև։", "Լավ եմ"]),
+        ("ሰላም። ደህና ነህ፧ አዎ", ["ሰላም።", "ደህና ነህ፧", "አዎ"]),
+        ("မင်္ဂလာပါ။ ကောင်းတယ်။", ["မင်္ဂလာပါ။", "ကောင်းတယ်။"]),
+        ("a line\u2028another\u2029third", ["a line", "another", "third"]),
         ("", [""]),
         (None, [""]),
     ],
 )
 def test_where_texts_are_cut(text, sentences):
-    """Texts are cut after stops followed by space, and at line ends."""
+    """Texts are cut after the stops of every script as UAX #29 says, and at line ends."""
     found, starts = split_sentences(pa.array([text, "x"], pa.large_string()))
     assert found.to_pylist() == [*sentences, "x"]
     assert starts.tolist() == [0, len(sentences), len(sentences) + 1]
@@ -32,10 +42,11 @@ def test_where_texts_are_cut(text, sentences):
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 def test_a_users_sentences_become_documents_of_that_user(tokenizer):
     """The rows of one user may be separate."""
-    table = pl.DataFrame({"who": [1, 2, 1], "text": ["a b. c", "d", None]})
+    table = pl.DataFrame({"who": [1, 2, 1], "text": ["A b. C", "d", None]})
     corpus = read_engine(table, user="who", text="text", tokenizer=vp.Tokenizer(tokenizer, sentences=True))
     stop = "" if tokenizer == "words" else "."
-    expected = {("a", f"b{stop}"), ("c",)}
+    a, c = "ac" if tokenizer == "words" else "AC"
+    expected = {(a, f"b{stop}"), (c,)}
     users = [{tuple(document) for document in user if document} for user in corpus_documents(corpus)]
     assert sorted(map(sorted, users)) == sorted(map(sorted, [expected, {("d",)}]))
 

@@ -34,7 +34,7 @@ def test_each_tokeniser_cuts_as_it_says(tokenizer, expected):
 @pytest.mark.parametrize(
     ("tokenizer", "words"),
     [
-        ("word", '"words", "unicode", "whitespace", "characters"'),
+        ("word", '"words", "whitespace", "characters"'),
         (3, "callable"),
         (lambda batch: [["a"]], "3 lists, got 1"),
         (lambda batch: [[1] for _ in batch], "another type"),

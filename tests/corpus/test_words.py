@@ -43,6 +43,16 @@ TRICKY = [
     "12345678 123456789 abcdefgh abcdefghi abcdefghijklmnop",
     "ΑΒΓΔΕΖΗΘ",
     "https://bad\u0301 e\u0301 end",
+    "love \u2764\ufe0f sun\ufe0f #\ufe0f\u20e3 1\ufe0f\u20e3 \ufe0f \U0001f3f4\U000e0067\U000e007f",
+    "\u0301 \u0301a '\u0301 a'\u0301b",
+    "soft\u00adhyphen \u200ex\u200f y\u2060z ht\u00adtp://a.b h\u200dx http:\ufe0f//x http://x\ufe0fy",
+    "می\u200cخواهم می\u200c، کتاب\u200c\u200cها क्\u200dया র\u200d্য a\u200cb \u200d",
+    'צה"ל צה\u05f4ל ר\u05f3 \u05f3 "שלום" א" ב"a \ufb2a"א',
+    "col\u00b7lecció a\u2027b \u00b7c d\u00b7 ինչպե\u055eս \u055e x\u00b7'y",
+    "http://t.cn/abc\u3002今天天气 \u201chttp://x.org\u201dindeed http://naver.com에서 www.x今天 http://。 http://\u00fcx",
+    "(http://x.org/a_(b)c)then [l](http://y.z)q http://a(b http://a[0]=(c)d http://a(\u00e9)f http://a((b))c http://(",
+    '<http://x.org>y "http://x.org"z http://x|y http://x`y http://x\\y http://x{y}z http://x^y HTTP://X)y',
+    "ฉันรักภาษาไทย ខ្ញុំស្រឡាញ់ភាសាខ្មែរ ຂ້ອຍຮັກພາສາລາວ ကျွန်တော်မြန်မာစာ 東京に住んで ｶﾞｷﾞ カタカナー 北京은 t恤 3วัน don't今天'x",
 ]
 
 
@@ -75,6 +85,7 @@ PIECES = [
     "ß",
     "ﬁ",
     "한",
+    *'\u00ad\u200c\u200d\ufe0f\u00b7\u05d0\u05f3\u05f4"()[]>天今กา\u3002に\u0627\u064e\u0307i\u2764',
 ]
 TEXTS = st.one_of(
     st.text(max_size=40),

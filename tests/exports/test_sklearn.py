@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 import voxpop as vp
+from support.languages import SENTENCES, SIGNS
 from voxpop.release.cutting import Cutter
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: make exports")
@@ -18,6 +19,14 @@ def by_hand(release, text):
     longest = max(len(gram) for gram in release)
     grams = Counter(tuple(tokens[i : i + k]) for k in range(1, longest + 1) for i in range(len(tokens) - k + 1))
     return [grams[gram] for gram in release]
+
+
+def test_words_of_every_language(released):
+    """Every word of 69 languages is counted in the text that it was cut from."""
+    texts = [*SENTENCES.values(), *SIGNS]
+    release = released({(word,) for text in texts for word in Cutter("words")(text)})
+    counted = vp.exports.to_count_vectorizer(release).transform(texts)
+    assert counted.sum(axis=1).ravel().tolist()[0] == [len(Cutter("words")(text)) for text in texts]
 
 
 def test_counts_are_those_of_the_released_grams(phrases):

@@ -5,6 +5,8 @@ import re
 import pytest
 
 import voxpop as vp
+from support.languages import SENTENCES, SIGNS
+from voxpop.reading.segmenting import needs_dictionary, words
 from voxpop.release.cutting import Cutter
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
@@ -15,17 +17,31 @@ TEXTS = [
     "ÉTE\u0301 e\u0301te\u0301 snake_case 'quoted' 12½",
     "ΣΑΣ ΣΣ. İSTANBUL straße",
     "don\u2019t \u2018quote\u2019 rock\u2018n\u2019roll p\u02bcyat\u02bc \u02bcem l\uff07eau \u2019",
-    "日本語 नमस्ते 한국어",
+    "नमस्ते 한국어",
     "",
 ]
+SPACED = [text for text in (*SENTENCES.values(), *SIGNS) if not any(map(needs_dictionary, words(text)))]
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace", "characters", re.compile(r"[A-Za-z]+")])
 def test_texts_are_cut_as_by_voxpop(released, tokenizer):
     """With every token in the vocabulary, the tokenizer gives the same tokens as voxpop and no unknown token."""
-    cut = [Cutter(tokenizer)(text) for text in TEXTS]
+    texts = [*TEXTS, *SPACED]
+    cut = [Cutter(tokenizer)(text) for text in texts]
     made = vp.exports.to_tokenizer(released((token,) for tokens in cut for token in tokens), tokenizer)
-    assert [made.encode(text).tokens for text in TEXTS] == cut
+    assert [made.encode(text).tokens for text in texts] == cut
+    assert len(SPACED) > 60
+
+
+def test_words_that_need_a_dictionary(released):
+    """A file contains no dictionary, so releases with such words are refused; lists of words are encoded."""
+    words_of = released([("今天",), ("tea",)])
+    with pytest.raises(vp.errors.InputError, match="is_pretokenized=True"):
+        vp.exports.to_tokenizer(words_of)
+    assert vp.exports.to_tokenizer(words_of, None).encode(["今天", "x"], is_pretokenized=True).tokens == [
+        "今天",
+        "[UNK]",
+    ]
 
 
 def test_the_vocabulary_is_the_single_tokens(phrases):

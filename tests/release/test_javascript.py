@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.languages import SENTENCES, SIGNS
 from voxpop.release.cutting import Cutter, cut_prompt, table_of_lists
 from voxpop.release.report.page import scripts
 from voxpop.release.result import StoredPlan
@@ -24,6 +25,8 @@ TEXTS = [
     "ΟΔΟΣ straße İstanbul été café",
     "3.14 a_b x's' ''y 你好 नमस्ते 👍🏽 ",
     "",
+    *SENTENCES.values(),
+    *SIGNS,
 ]
 GRAMS = [
     "don't",
@@ -76,6 +79,13 @@ def test_completions_are_alike():
     for prompt, offers in zip(prompts, found, strict=True):
         wanted = [(each.token, list(each.context), each.phrases) for each in release.complete(prompt, 12)]
         assert [(each["token"], each["context"], each["phrases"]) for each in offers] == wanted, prompt
+
+
+@pytest.mark.parametrize(("word", "named"), [("今天", True), ("ไทย", True), ("été", False)])
+def test_the_page_names_the_dictionaries_of_the_browser(word, named):
+    """The page of a release with words from a dictionary states that browsers have their own ones."""
+    release = vp.Release(table_of_lists([[word]]), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
+    assert ("dictionaries of this browser" in release.report().html) == named
 
 
 def test_composite_keys_have_a_column_each():

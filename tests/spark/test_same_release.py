@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.languages import SENTENCES, SIGNS
 from support.look import read_engine
 from voxpop.engine.spark.frames import LOW_BITS
 from voxpop.engine.spark.histogram import _summed
@@ -23,6 +24,19 @@ def collected(histogram):
         name = bytes(row["name"]).decode() if histogram._words else row["name"]
         found[name] = (row["high"] << LOW_BITS) + row["low"]
     return found
+
+
+@pytest.mark.parametrize("sentences", [False, True])
+def test_words_of_every_language_are_the_same(read_both, sentences):
+    """Executors cut texts of 69 languages, signs and addresses as the local engine does."""
+    texts = [*SENTENCES.values(), *SIGNS]
+    table = pl.DataFrame({"who": range(2 * len(texts)), "what": [*texts, *texts]})
+    local, spread = read_both(table, 3, text="what", tokenizer=vp.Tokenizer(sentences=sentences))
+    secret = Secret.from_seed(5)
+    pairs = [each.length_walk().weigh(SHARES, 3, secret, "length 1") for each in (local, spread)]
+    words = local.vocabulary.take(pairs[0].ids.tolist()).to_pylist()
+    assert len(words) > 300
+    assert collected(pairs[1]) == dict(zip(words, pairs[0].weights.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("partitions", [1, 4])

@@ -15,6 +15,7 @@ from support.strategies import written_users
 from voxpop.engine.spark import frames, histogram, tasks
 from voxpop.engine.spark.frames import laid_together
 from voxpop.engine.spark.walks import restricted_weighing
+from voxpop.errors import InputError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
@@ -189,12 +190,36 @@ def test_a_partition_without_users_answers_nothing():
     weighing = restricted_weighing(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     since = tasks.Since(1, 0)
     wanted = {"users": ["a"], "kind": "text", "columns": ["b"]}
-    assert not list(tasks.encode([], wanted=wanted, version=metadata.version("voxpop")))
+    assert not list(tasks.encode([], wanted=wanted, versions=tasks.own_versions()))
     assert not list(tasks.weigh_items([], weighing=weighing, order="x"))
     assert not list(tasks.keep_words([], order=None))
     assert not list(tasks.weigh_grams([], weighing=weighing, since=since))
     assert not list(tasks.keep_next([], since=since))
     assert not list(tasks.weigh_deferred([], weighing=weighing, charge=None, since=since))
+
+
+@pytest.mark.parametrize("name", ["voxpop", "icu4py"])
+def test_executors_have_the_packages_of_the_driver(monkeypatch, name):
+    """An executor without a package that makes words, or with another version, raises an error before it reads rows."""
+    versions, wanted = tasks.own_versions(), {"users": ["a"], "kind": "text", "columns": ["b"]}
+    assert all(version[0].isdigit() for version in versions.values())
+
+    def unread():
+        raise AssertionError("a row was read")
+        yield
+
+    with pytest.raises(InputError, match=rf"driver has {name} 0\.0\.1, an executor .* every executor"):
+        list(tasks.encode(unread(), wanted=wanted, versions={**versions, name: "0.0.1"}))
+    real = metadata.version
+
+    def missing(package):
+        if package == name:
+            raise metadata.PackageNotFoundError(package)
+        return real(package)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    with pytest.raises(InputError, match=f"an executor none.*install {name} {versions[name]} on every executor"):
+        list(tasks.encode(unread(), wanted=wanted, versions=versions))
 
 
 def test_what_is_left_gets_smaller():

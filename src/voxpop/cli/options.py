@@ -36,7 +36,7 @@ class Table:
         order: Column of times. Each row is then one event.
         session: Longest pause within a sequence, such as 30min.
         types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
-        tokenizer: How text is split: words, unicode, whitespace, characters or regex:PATTERN.
+        tokenizer: How text is split: words, whitespace, characters or regex:PATTERN.
         sentences: Split texts into sentences first, so that phrases stay within one.
         html: Texts are HTML.
         delimiter: Separator of CSV columns, or "tab". Detected by default. Files with unknown endings are then CSV.

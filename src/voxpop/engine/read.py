@@ -58,10 +58,9 @@ def read(
             sequence. Events of the same time are in the order of their bytes; null events are left out.
         session: the longest pause within a sequence, such as "30min", or a number if `order` is a column of numbers.
             A longer pause starts a new sequence.
-        tokenizer: "words" (NFC, lower case, URLs removed; runs of letters, marks and digits, with apostrophes inside),
-            "unicode" (words, numbers and emoji by ICU; needs `pip install voxpop[unicode]`), "whitespace",
-            "characters", a compiled regular expression, a callable from a list of texts to a list of lists of strings,
-            or `vp.Tokenizer` with further options.
+        tokenizer: "words" (the words of Unicode in lower case, without addresses; docs/guides/reading.md),
+            "whitespace", "characters", a compiled regular expression, a callable from a list of texts to a list of
+            lists of strings, or `vp.Tokenizer` with further options.
         types: types of columns that the source does not declare, such as {"price": "decimal(12, 2)", "at":
             "timestamp"}. Undeclared values are read as strings, and times as integers or ISO timestamps, whatever the
             other rows hold (docs/guides/types.md).

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from voxpop.errors import InputError
 from voxpop.privacy.budget import check_choice, check_whole
 from voxpop.reading.choices import SUBWORDS, Subwords, TextTokenizer
-from voxpop.reading.segmenting import ANY_APOSTROPHE, FOLDED, URL, WORD
+from voxpop.reading.segmenting import (
+    ANY_APOSTROPHE,
+    ANY_IGNORED,
+    ANY_WITHOUT_WIDTH,
+    DOTTED_I,
+    URL,
+    USELESS_JOINER,
+    WORD,
+    needs_dictionary,
+)
 from voxpop.release.cutting import NAMES, Cutter
 
 if TYPE_CHECKING:
@@ -88,7 +97,7 @@ def _texts(release: "Release") -> list[str]:
     """Return the grams as texts, those with an apostrophe also with the slanted one."""
     texts = joined(release, "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
-    return texts + slanted if release.reading in FOLDED else texts
+    return texts + slanted if release.reading == "words" else texts
 
 
 def joined(release: "Release", where: str) -> list[str]:
@@ -129,7 +138,7 @@ FINAL_SIGMA = r"(?<=\p{L})Σ(?![\p{L}])"
 LEAST = 512
 """Above the 256 bytes that a byte-level vocabulary begins with."""
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
-IN_NORMAL_FORM = (*FOLDED, "characters")
+IN_NORMAL_FORM = ("words", "characters")
 Counts = Iterable[tuple[tuple[str, ...], int]]
 """Grams, each with a noisy number of users."""
 
@@ -144,11 +153,17 @@ def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", 
         unknown: the token for every other word, with id 0.
 
     Raises:
-        InputError: If `unknown` is a released token, the tokenizer cannot be part of a file, or the library tokenizers
-            is not installed.
+        InputError: If `unknown` is a released token, the tokenizer cannot be part of a file, a dictionary cut some of
+            the words, or the library tokenizers is not installed.
     """
     tokenizers = required("tokenizers", "tokenizers")
     tokens = [gram[0] for gram in release.each_gram() if len(gram) == 1]
+    if tokenizer == "words" and any(map(needs_dictionary, tokens)):
+        raise InputError(
+            "some words of this release are of scripts without spaces, such as Chinese and Thai, and a tokenizer file "
+            "contains no dictionary that finds them in texts. Give tokenizer=None, and encode lists of words that "
+            "voxpop.read's tokenizer has cut (encode(words, is_pretokenized=True))."
+        )
     if unknown in tokens:
         raise InputError(f"{unknown!r} is a released token itself; give another one as `unknown`.")
     vocabulary = {token: number for number, token in enumerate([unknown, *tokens])}
@@ -170,18 +185,18 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
     if tokenizer is None:
         return None, None
     if tokenizer == "words":
-        urls = normalizers.Replace(Regex(URL), " ")
-        return normalizers.Sequence([*_folding("words"), urls]), split(Regex(WORD), "removed", invert=True)
+        return normalizers.Sequence(_folding("words")), split(Regex(WORD), "removed", invert=True)
     if tokenizer == "whitespace":
         return None, pre_tokenizers.WhitespaceSplit()
     if tokenizer == "characters":
         steps = [split(Regex(r"\s+"), "removed"), split(Regex(r"\S"), "isolated")]
-        return normalizers.Sequence(_folding("characters")), pre_tokenizers.Sequence(steps)
+        joiners = normalizers.Replace(Regex(ANY_WITHOUT_WIDTH), "")
+        return normalizers.Sequence([*_folding("characters"), joiners]), pre_tokenizers.Sequence(steps)
     if isinstance(tokenizer, re.Pattern):
         return None, split(Regex(tokenizer.pattern), "removed", invert=True)
     raise InputError(
         f"`tokenizer` must be {', '.join(NAMES)}, a compiled regular expression, or None for lists of tokens; got "
-        f"{tokenizer!r}. A callable, or ICU's dictionaries, cannot become part of a tokenizer file."
+        f"{tokenizer!r}. A callable cannot become part of a tokenizer file."
     )
 
 
@@ -211,19 +226,28 @@ def to_subword_tokenizer(
     result: Tokenizer
     result, trainer = _untrained(model, size, unknown)
     if tally.grams.reading in IN_NORMAL_FORM:
-        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.reading))
+        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.reading, addresses=True))
     result.train_from_iterator(_text(tally.each_gram()), trainer)
     return result
 
 
-def _folding(reading: str) -> list[Any]:
-    """Return the normalizers that fold texts as a tokenizer of `voxpop.read` does."""
+def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
+    """Return the normalizers that fold texts as a tokenizer of `voxpop.read` does.
+
+    Args:
+        reading: the name of the tokenizer.
+        addresses: whether addresses remain.
+    """
     from tokenizers import Regex, normalizers
 
+    replace = normalizers.Replace
+    visible = [replace(Regex(ANY_IGNORED), ""), replace(Regex(USELESS_JOINER), "")]
     # Python lowers a capital sigma at the end of a word to its final form; the library's own step does not.
-    sigma = normalizers.Replace(Regex(FINAL_SIGMA), "ς")
-    apostrophes = [normalizers.Replace(Regex(ANY_APOSTROPHE), "'")] if reading in FOLDED else []
-    return [normalizers.NFC(), sigma, normalizers.Lowercase(), normalizers.NFC(), *apostrophes]
+    sigma = replace(Regex(FINAL_SIGMA), "ς")
+    lower = [normalizers.NFC(), sigma, normalizers.Lowercase(), replace(Regex(DOTTED_I), "i"), normalizers.NFC()]
+    without = [replace(Regex(URL), " ")] if reading == "words" and not addresses else []
+    apostrophes = [replace(Regex(ANY_APOSTROPHE), "'")] if reading == "words" else []
+    return [*visible, *lower, *without, *apostrophes]
 
 
 def _text(counts: Counts) -> Iterator[str]:

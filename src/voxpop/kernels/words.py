@@ -21,7 +21,7 @@ from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint32s, Uint64s
 Whole = Any  # a Python int without the JIT, an int64 with it
 
 DONE, GROW, MISSING_PAGE = 0, 1, 2
-WORD, SPACE, SLOW, BUILT = 1 << 21, 1 << 22, 1 << 23, 1 << 24
+WORD, ADDRESS, SLOW, IGNORED, BUILT = 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25
 CODE_POINT = (1 << 21) - 1
 
 HASH_SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -180,29 +180,54 @@ def _url_head(data: Bytes, position: Whole, stop: Whole, heads: tuple[Bytes, Byt
 
 
 @jit
+def _bracketed(data: Bytes, position: Whole, stop: Whole, table: Uint32s) -> Whole:
+    """Return the length of a pair of brackets in a URL, 0 if it is not closed, and -1 for the slow path."""
+    # ( and ), or [ and ].
+    closing = 0x29 if data[position] == 0x28 else 0x5D
+    for place in range(position + 1, stop):
+        byte = data[place]
+        if byte == closing:
+            return place + 1 - position
+        if byte >= 0x80:
+            return -1
+        if not table[byte] & ADDRESS:
+            return 0
+    return 0
+
+
+@jit
 def _url_width(
     data: Bytes, position: Whole, stop: Whole, table: Uint32s, heads: tuple[Bytes, Bytes, Bytes]
 ) -> tuple[Whole, Whole]:
-    """Return the length in bytes of a URL at a position, 1 for none, negative for the slow path; and a missing page."""
-    width = _url_head(data, position, stop, heads)
-    if width == 0 or position + width >= stop:
+    """Return the length in bytes of a URL at a position, 1 for none, -1 for the slow path; and a missing page."""
+    head = width = _url_head(data, position, stop, heads)
+    if width == 0:
         return 1, -1
-    head = width
-    slow = False
     while position + width < stop:
         code, step = np.int64(data[position + width]), np.int64(1)
         if code >= 0x80:
             code, step = _decode(data, position + width)
             if not table[code] & BUILT:
                 return 1, code
-        if table[code] & SPACE:
-            break
-        if table[code] & SLOW:
-            slow = True
+        info = np.int64(table[code])
+        if info & (ADDRESS | SLOW) != ADDRESS:
+            if info & SLOW:
+                return -1, -1
+            if code != 0x28 and code != 0x5B:
+                break
+            step = np.int64(_bracketed(data, position + width, stop, table))
+            if step < 0:
+                return -1, -1
+            if step == 0:
+                break
         width += step
-    if width == head:
-        return 1, -1
-    return (-width if slow else width), -1
+    return (1 if width == head else width), -1
+
+
+@jit
+def _is_between(data: Bytes, position: Whole, begin: Whole) -> bool:
+    """Return whether nothing precedes a position that can be part of a URL."""
+    return position == begin or data[position - 1] >= 0x80 or data[position - 1] == 0x20
 
 
 @jit
@@ -248,7 +273,6 @@ def cut_words(
     letters: Bytes,
     table: Uint32s,
     heads: tuple[Bytes, Bytes, Bytes],
-    normal: bool,
     slots: Uint64s,
     word_start: Int64s,
     arena: Uint64s,
@@ -262,11 +286,11 @@ def cut_words(
         data: valid UTF-8 of all documents.
         starts: int64 (documents + 1), where each begins in `data`.
         first: the document to begin with; `ends[first]` is the position of its first id.
-        letters: uint8 by byte: the lower case of an ASCII letter or digit, 0 for all else.
+        letters: uint8 by byte: the lower case of an ASCII letter or digit, 0 for all else. Documents that are words
+            and spaces have every byte but the space here.
         table: uint32 by code point: lower case (of every apostrophe '), and its class (see
             `voxpop.reading.words`).
         heads: the beginnings of a URL, lower case.
-        normal: whether the documents are in NFC and lower case already, so that nothing is slow.
         slots: the interner's, as `word_start`, `arena` and `counts`.
         word_start: see above.
         arena: see above.
@@ -308,12 +332,16 @@ def cut_words(
                     tail, key, shift = _pushed(arena, tail, key, shift, lower)
                     position += 1
                     continue
-                slow |= width < 0
-                position += abs(width)
-                if slow and not normal:
+                if width < 0:
+                    slow = True
                     break
+                position += width
                 mark = NONE
             elif byte < 0x80:
+                # A quotation mark behind a Hebrew letter (0xD7 and one byte) may belong to the word.
+                if byte == 0x22 and position >= starts[document] + 2 and data[position - 2] == 0xD7:
+                    slow = True
+                    break
                 position += 1
                 mark = np.uint64(byte)
             else:
@@ -321,10 +349,15 @@ def cut_words(
                 info = np.int64(table[code])
                 if not info & BUILT:
                     return MISSING_PAGE, document, code
-                slow |= info & SLOW != 0
-                position += width
-                if slow and not normal:
+                # An invisible character between words is skipped, such as that behind a heart. Elsewhere, what it
+                # separates may become one word or address.
+                if info & IGNORED and shift == NONE and tail == head and _is_between(data, position, starts[document]):
+                    position += width
+                    continue
+                if info & SLOW:
+                    slow = True
                     break
+                position += width
                 if info & WORD:
                     left, count = _packed(info & CODE_POINT)
                     for _ in range(count):
@@ -343,16 +376,16 @@ def cut_words(
                 ids[out] = _intern(arena, tail, slots, word_start, counts)
                 out += 1
                 head = tail = word_start[counts[0]]
-        tail = _finished(arena, head, tail, key, shift)
-        if tail > head and (normal or not slow):
-            ids[out] = _intern(arena, tail, slots, word_start, counts)
-            out += 1
-        if slow and not normal:
+        if slow:
             # -2 asks for the slow path; its ids written so far are overwritten by the next document.
             ids[begin] = -2
             ends[document + 1] = begin + 1
             counts[1] += 1
             continue
+        tail = _finished(arena, head, tail, key, shift)
+        if tail > head:
+            ids[out] = _intern(arena, tail, slots, word_start, counts)
+            out += 1
         ids[out] = -1
         ends[document + 1] = out + 1
     return DONE, starts.size - 1, 0

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
-TokenizerName = Literal["words", "unicode", "whitespace", "characters"]
+TokenizerName = Literal["words", "whitespace", "characters"]
 TextTokenizer = TokenizerName | re.Pattern[str] | Callable[[list[str]], Any]
 """How texts are cut: by name, by the matches of an expression, or by a callable from texts to lists of tokens."""
 Format = Literal[

@@ -1,37 +1,160 @@
-"""Words as Unicode cuts them (UAX #29), with dictionaries where a script writes no spaces: Chinese, Japanese, Thai.
+"""The definition of words and sentences. All other code that cuts texts is made from it, or is tested against it.
 
-The rules and the dictionaries are those of ICU, through `icu4py`.
+A text becomes words in five steps:
+
+1. Default-ignorable characters of Unicode are removed, because readers do not see them: soft hyphens, direction marks,
+   variation selectors. Joiners (U+200C, U+200D) remain between two characters of the scripts whose letters they shape.
+2. NFC, lower case by Unicode's rules for all languages, without the dot that lower case puts above the i of İ.
+3. Addresses (http://, https://, www.) are removed, up to the first character that addresses do not contain.
+4. A word is a run of letters, marks and numbers that begins with a letter or number. An apostrophe, middle dot or
+   gershayim belongs to a word between two of its letters. These are the words of Unicode (UAX #29) except that a
+   full stop, comma, colon or underscore always separates words, and that emoji are no words.
+5. ICU's dictionaries cut the words of scripts without spaces.
+
+Letters, marks and numbers are those of Python's `unicodedata`. Sentences are those of UAX #29, by ICU.
 """
 
 import re
 import unicodedata
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
-URL = r"(?:https?://|www\.)\S+"
-_URL = re.compile(URL)
-WORD = r"[\p{L}\p{M}\p{N}]+(?:'[\p{L}\p{M}\p{N}]+)*"
-"""The tokens that the tokenizer "words" cuts from a folded text, in the syntax that Rust and JavaScript share."""
+# Characters, as the insides of sets of regular expressions. Python, Rust and JavaScript share their syntax.
+
+IGNORED = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Default_Ignorable_Code_Point of Unicode 17, except joiners, and the space of no width: it separates words."""
+JOINERS = "\u200c\u200d"
+SHAPED = "\u0600-\u0dff\u0f00-\u109f\u1700-\u18af\u1900-\u1cff\ua800-\ua95f\ua980-\uabff\U00010a00-\U00011fff"
+"""Arabic and the scripts of South and South-east Asia, whose letters a joiner shapes."""
 APOSTROPHES = "’‘ʼ＇"
 """The characters that phones, word processors and other alphabets use for the apostrophe '."""
+WITHIN = "\u00b7\u055f\u058a\u05f4\u2027"
+"""Middle dot, Armenian abbreviation mark and hyphen, gershayim, hyphenation point: they join letters by UAX #29."""
+MARK_LIKE = "\u055a-\u055c\u055e\u05f3"
+"""Armenian marks and geresh: parts of words by UAX #29, and punctuation by their category."""
+HEBREW = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u05d0-\u05f2\ufb1d-\ufb28\ufb2a-\ufb4f"
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303c"
+    "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f"
+    "\U000116d0-\U000116ff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, Han, Hiragana and Katakana: the scripts of ICU's dictionaries."""
+HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa1-\uffdc"
+IN_ADDRESSES = "!#$%&'*+,\\-./:;=?@_~"
+"""The characters of addresses (RFC 3986) except letters, digits and brackets, which an address has in pairs."""
+
+# Patterns for folded texts, in the syntax that Rust and JavaScript share.
+
 ANY_APOSTROPHE = f"[{APOSTROPHES}]"
-FOLDED = ("words", "unicode")
-"""The tokenisers whose words have one kind of apostrophe."""
+ANY_IGNORED = f"[{IGNORED}]"
+USELESS_JOINER = f"(?<![{SHAPED}])[{JOINERS}]|[{JOINERS}](?![{SHAPED}])"
+ANY_WITHOUT_WIDTH = f"[\u200b{JOINERS}]"
+ANY_UNSPACED = rf"(?=[\p{{L}}\p{{M}}\p{{N}}])[{UNSPACED}]"
+DOTTED_I = "i\u0307+"
+"""The lower case of İ, and what else looks like an i."""
+
+
+def _address(character: str) -> str:
+    """Return the pattern of an address: its beginning, then characters and pairs of brackets."""
+    return rf"(?:{character}|\({character}*\)|\[{character}*\])+"
+
+
+def _word(letter: str, mark: str, joiner: str, within: str, hebrew: str) -> str:
+    """Return the pattern of a word, of patterns for single characters."""
+    inside = f'{joiner}(?={letter}|{mark})|{within}(?={letter})|(?<={hebrew})"(?={hebrew})'
+    return f"{letter}(?:{letter}|{mark}|{inside})*"
+
+
+URL = r"(?:https?:\/\/|www\.)" + _address(
+    rf"(?:[{IN_ADDRESSES}]|(?![{UNSPACED}{HANGUL}{APOSTROPHES}])[\p{{L}}\p{{M}}\p{{N}}{JOINERS}])"
+)
+"""An address, in a text whose apostrophes are as they were. Texts continue after one in scripts without spaces."""
+WORD = _word(r"[\p{L}\p{N}]", rf"[\p{{M}}{MARK_LIKE}]", f"[{JOINERS}]", f"['{WITHIN}]", f"[{HEBREW}]")
+"""A word, in a text with one kind of apostrophe; `ANY_UNSPACED` characters need a dictionary first."""
+
+# The same patterns for Python, which has no classes such as \p{L}: a text becomes a string of kinds of equal length.
+
+_SETS = {
+    name: re.compile(f"[{inside}]")
+    for name, inside in (
+        ("ignored", IGNORED),
+        ("within", WITHIN + APOSTROPHES),
+        ("like a mark", MARK_LIKE),
+        ("hebrew", HEBREW),
+        ("unspaced", UNSPACED),
+        ("hangul", HANGUL),
+        ("address", IN_ADDRESSES),
+    )
+}
+_KINDS_OF_LETTERS = {"unspaced": "c", "hangul": "k", "hebrew": "h"}
+_KINDS_OF_MARKS = {"unspaced": "d", "hebrew": "n"}
+
+
+def is_ignored(character: str) -> bool:
+    """Return whether a character is removed from texts."""
+    return _SETS["ignored"].match(character) is not None
+
+
+def kind_of(character: str) -> str:
+    """Return the kind of a character of a text in normal form.
+
+    Letters and numbers are a, those of Hebrew h, of Hangul k and of scripts without spaces c; marks m, n and d, and i
+    those that addresses do not contain; joiners j, apostrophes and the like ’; others themselves if an address or a
+    word may contain them.
+    """
+    if _SETS["within"].match(character):
+        return "’"
+    if _SETS["like a mark"].match(character):
+        return "i"
+    if character in JOINERS:
+        return "j"
+    category = unicodedata.category(character)[0]
+    if category in "LMN":
+        kinds, other = (_KINDS_OF_MARKS, "m") if category == "M" else (_KINDS_OF_LETTERS, "a")
+        return next((kind for name, kind in kinds.items() if _SETS[name].match(character)), other)
+    if character in "'\"()[]":
+        return character
+    return "/" if _SETS["address"].match(character) else " "
+
+
+class _Kinds(dict[int, str]):
+    """The kind of each code point, filled in as code points are met."""
+
+    def __missing__(self, code: int) -> str:
+        return self.setdefault(code, kind_of(chr(code)))
+
+
+IN_ADDRESS = "ahmnj'/"
+"""The kinds that addresses contain."""
+_KINDS = _Kinds()
+_HEAD = re.compile(r"https?://|www\.")
+_BODY = re.compile(_address(f"[{IN_ADDRESS}]"))
+_WORD = re.compile(_word("[ahkc]", "[mndi]", "j", "['’]", "[hn]"))
+_ANY_IGNORED, _USELESS_JOINER = re.compile(ANY_IGNORED), re.compile(USELESS_JOINER)
+_ANY_WITHOUT_WIDTH, _DOTTED_I = re.compile(ANY_WITHOUT_WIDTH), re.compile(DOTTED_I)
 _PLAIN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 
 
 def normal_form(text: str) -> str:
-    """Return text in NFC and lower case: the common rule of all tokenizers."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    """Return the visible characters of a text in NFC and lower case: the common rule of all tokenizers."""
+    if text.isascii():
+        return text.lower()
+    text = _USELESS_JOINER.sub("", _ANY_IGNORED.sub("", text))
+    text = _DOTTED_I.sub("i", unicodedata.normalize("NFC", text).lower())
+    return unicodedata.normalize("NFC", text)
 
 
 def folded(text: str) -> str:
-    """Return text as words are cut from it: in normal form, with one kind of apostrophe.
+    """Return text in normal form, with one kind of apostrophe.
 
     Example:
         >>> folded("DON’T")
@@ -40,39 +163,90 @@ def folded(text: str) -> str:
     return normal_form(text).translate(_PLAIN)
 
 
-def unicode_words(text: str) -> list[str]:
-    """Return the words, numbers and emoji of a folded text, URLs left out.
+def characters(text: str) -> str:
+    """Return the visible characters of a text in normal form, and white space."""
+    return _ANY_WITHOUT_WIDTH.sub("", normal_form(text))
 
-    Args:
-        text: any text.
+
+def words(text: str) -> list[str]:
+    """Return the words of a text. Each text is cut without regard to others.
 
     Raises:
-        InputError: if icu4py is not installed.
+        InputError: if the text needs a dictionary and icu4py is not installed.
 
     Example:
-        >>> unicode_words("Don't panic: 3.14 👍🏽, 今天天气很好")
-        ["don't", 'panic', '3.14', '👍🏽', '今天', '天气', '很好']
+        >>> words("Don't look: https://example.org/天气。今天天气很好 ❤️")
+        ["don't", 'look', '天气', '今天', '天气', '很好']
     """
-    return [part for part in breaker()(_URL.sub(" ", folded(text))) if _is_word(part)]
+    text = normal_form(text)
+    kinds = _without_addresses(text, text.translate(_KINDS))
+    spans = ((found.start(), found.end()) for found in _WORD.finditer(kinds))
+    if "c" in kinds:
+        spans = _cut_unspaced(text, kinds)
+    return [text[begin:end].translate(_PLAIN) for begin, end in spans]
 
 
-@lru_cache(maxsize=1)
-def breaker() -> "Callable[[str], Any]":
-    """Return the function that breaks a text into words.
+def _without_addresses(text: str, kinds: str) -> str:
+    """Return the kinds of a text with spaces in the places of addresses."""
+    if "http" not in text and "www." not in text:
+        return kinds
+    parts, done = [], 0
+    for head in _HEAD.finditer(text):
+        body = _BODY.match(kinds, head.end())
+        if body and head.start() >= done:
+            parts += [kinds[done : head.start()], " " * (body.end() - head.start())]
+            done = body.end()
+    return "".join([*parts, kinds[done:]])
+
+
+def _cut_unspaced(text: str, kinds: str) -> "Iterator[tuple[int, int]]":
+    """Yield the places of words, with ICU's borders before and after the characters of scripts without spaces."""
+    begin = border = 0
+    for part in _breakers()[0](text):
+        border += len(part)
+        if border == len(text) or {*kinds[border - 1 : border + 1]} & {"c", "d"}:
+            yield from ((found.start(), found.end()) for found in _WORD.finditer(kinds, begin, border))
+            begin = border
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, without white space around them; at least one, which may be empty.
+
+    Example:
+        >>> sentences("Tea? Yes, please. 天气很好。我们去公园！")
+        ['Tea?', 'Yes, please.', '天气很好。', '我们去公园！']
+    """
+    cut = (part.strip() for part in _breakers()[1](text))
+    return [sentence for sentence in cut if sentence] or [""]
+
+
+def needs_dictionary(word: str) -> bool:
+    """Return whether a dictionary cut this word."""
+    return any(kind_of(letter) in "cd" for letter in word)
+
+
+MISSING = (
+    "icu4py, which cuts sentences and the words of scripts without spaces, cannot be imported: install it with pip "
+    "install icu4py, on a cluster for every worker."
+)
+
+
+def check_icu() -> None:
+    """Check that ICU is installed, without loading it, so that the error does not depend on the texts.
 
     Raises:
         InputError: if icu4py is not installed.
     """
+    if find_spec("icu4py") is None:
+        raise InputError(MISSING)
+
+
+@cache
+def _breakers() -> "tuple[Callable[[str], Iterable[str]], Callable[[str], Iterable[str]]]":
+    """Return the functions that give the parts between the borders of words, and of sentences, of a text."""
     try:
-        from icu4py.breakers import WordBreaker
+        from icu4py.breakers import SentenceBreaker, WordBreaker
     except ImportError:
-        raise InputError(
-            'tokenizer="unicode" needs icu4py, which is not installed: pip install voxpop[unicode].'
-        ) from None
-    return lambda text: WordBreaker(text, "")
-
-
-@lru_cache(maxsize=1 << 16)
-def _is_word(part: str) -> bool:
-    """Check whether a piece between two borders holds a letter, a number or a picture."""
-    return any(kind[0] in "LN" or kind == "So" for kind in map(unicodedata.category, part))
+        raise InputError(MISSING) from None
+    # The rules of the root locale, whatever the language of the machine. Spans would count units of UTF-16.
+    return lambda text: WordBreaker(text, ""), lambda text: SentenceBreaker(text, "")

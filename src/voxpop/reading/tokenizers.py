@@ -22,7 +22,8 @@ from voxpop.reading.arrow import decoded, flattened, int_codes
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
 from voxpop.reading.keys import is_list, is_string, value_type
-from voxpop.reading.segmenting import breaker, unicode_words
+from voxpop.reading.segmenting import ANY_IGNORED, ANY_WITHOUT_WIDTH, DOTTED_I, check_icu
+from voxpop.reading.segmenting import sentences as cut_sentences
 from voxpop.reading.users import Stretch
 from voxpop.reading.words import WordInterner
 
@@ -35,24 +36,21 @@ Tokenise = Callable[[pa.Array], pa.Array]
 """From large_string texts to large_list<large_string>, one list per text."""
 
 NAMES = get_args(TokenizerName)
+INVISIBLE = f"{ANY_IGNORED}|{ANY_WITHOUT_WIDTH}"
 
 
 def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     """Return how to turn texts into lists of strings, or None for "words", which has a separate kernel.
 
     Args:
-        tokenizer: "words" (NFC, lower case, URLs removed; runs of letters, marks and digits, with apostrophes inside),
-            "unicode" (words, numbers and emoji as ICU cuts them; needs icu4py), "whitespace" (the text between white
-            space, unchanged), "characters" (code points of the text in NFC and lower case, white space left out), a
-            compiled regular expression (its matches in the unchanged text), or a callable from a list of texts to a
-            list of lists of strings.
+        tokenizer: "words" (see `voxpop.reading.segmenting`), "whitespace" (the text between white space, unchanged),
+            "characters" (visible code points of the text in NFC and lower case, without white space), a compiled
+            regular expression (its matches in the unchanged text), or a callable from a list of texts to a list of
+            lists of strings.
 
     Raises:
         InputError: for anything else.
     """
-    if isinstance(tokenizer, str) and tokenizer == "unicode":
-        breaker()
-        return _unicode
     if isinstance(tokenizer, str) and tokenizer in NAMES:
         return {"words": None, "whitespace": _whitespace, "characters": _characters}[tokenizer]
     if isinstance(tokenizer, re.Pattern):
@@ -78,10 +76,6 @@ def tokeniser_name(tokenizer: Any) -> str:
     return tokenizer if isinstance(tokenizer, str) else ""
 
 
-def _unicode(texts: pa.Array) -> pa.Array:
-    return pa.array([unicode_words(text) for text in texts.to_pylist()], pa.large_list(pa.large_string()))
-
-
 def _whitespace(texts: pa.Array) -> pa.Array:
     import polars as pl
 
@@ -91,7 +85,8 @@ def _whitespace(texts: pa.Array) -> pa.Array:
 def _characters(texts: pa.Array) -> pa.Array:
     import polars as pl
 
-    series = pl.Series(values=texts, dtype=pl.String).str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
+    series = pl.Series(values=texts, dtype=pl.String).str.replace_all(INVISIBLE, "").str.normalize("NFC")
+    series = series.str.to_lowercase().str.replace_all(DOTTED_I, "i").str.normalize("NFC")
     return _lists(series.str.extract_all(r"\S"))
 
 
@@ -142,15 +137,9 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
 
 # Cut texts into sentences, so that phrases do not run from one into the next.
 
-CUT = "\x1e"
-"""The control character for the end of a record; texts that hold it are cut there too."""
-AFTER_STOP = r"([.!?…。！？][\"'”’»)\]]*)\s+"
-"""A stop, closing quotes or brackets, then space; no abbreviations are known, so "e.g. this" is cut as well."""
-LINES = r"\s*\n\s*"
-
 
 def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
-    """Cut each text after full stops, question and exclamation marks, ellipses and line ends.
+    """Cut each text into sentences; see `voxpop.reading.segmenting`.
 
     Args:
         texts: strings; null counts as an empty text.
@@ -163,10 +152,9 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
         >>> sentences.to_pylist(), starts.tolist()
         (['Tea?', 'Yes, please.', 'No.'], [0, 2, 3])
     """
-    marked = pc.replace_substring_regex(texts.cast(pa.large_string()).fill_null(""), LINES, CUT)
-    marked = pc.replace_substring_regex(marked, AFTER_STOP, rf"\1{CUT}")
-    sentences, sizes = flattened(pc.split_pattern(marked, CUT))
-    return sentences, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cut = [cut_sentences(text or "") for text in texts.to_pylist()]
+    starts = np.cumsum([0, *map(len, cut)]).astype(np.int64)
+    return pa.array([sentence for each in cut for sentence in each], pa.large_string()), starts
 
 
 # HTML as the text that readers see, by Python's own parser.
@@ -276,6 +264,8 @@ Encoded = tuple[list[Piece], list[pa.Array]]
 def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, sentences: bool, html: bool) -> Encoded:
     """Cut texts into words, or into sentences and those into words; a text's sentences stay one user's."""
     starts: list[Int64s] = []
+    if as_lists is None or sentences:
+        check_icu()
 
     def plain_sentences() -> Texts:
         for where, texts in stretch:

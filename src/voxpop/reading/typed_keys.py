@@ -22,6 +22,7 @@ from voxpop.kernels.arrays import Bools, Int32s, Int64s
 from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
 from voxpop.reading.columns import text_column
 from voxpop.reading.keys import WORDS, KeyColumn, Keys, joined_texts, plain_type, spelled, split_texts
+from voxpop.reading.segmenting import check_icu
 from voxpop.reading.tokenizers import list_tokeniser
 from voxpop.reading.words import WordInterner
 
@@ -204,6 +205,7 @@ def _values(array: pa.Array, column: KeyColumn) -> Coded:
 def _words(array: pa.Array, tokenizer: Any) -> Coded:
     texts, as_lists = text_column(array, "the table"), list_tokeniser(tokenizer)
     if as_lists is None:
+        check_icu()
         interner = WordInterner()
         ids, ends = interner.cut(texts)
         # Each text is followed by -1.

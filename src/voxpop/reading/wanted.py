@@ -21,9 +21,9 @@ class Tokenizer:
     """A tokenizer of texts with its options.
 
     Attributes:
-        name: "words", "unicode", "whitespace", "characters", a compiled regular expression, or a callable from a list
-            of texts to a list of lists of strings; see `voxpop.read`.
-        sentences: whether each text is cut into sentences first, so that phrases do not cross their borders.
+        name: "words", "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to
+            a list of lists of strings; see `voxpop.read`.
+        sentences: whether each text is cut into sentences first (UAX #29), so that phrases do not cross their borders.
         html: whether texts are HTML. Tags, comments, scripts and styles are removed, and entities are decoded.
 
     Example:

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint32s, Uint64s
-from voxpop.kernels.words import BUILT, DONE, MISSING_PAGE, SLOW, SPACE, WORD, cut_words, refill, unpack
+from voxpop.kernels.words import ADDRESS, BUILT, DONE, IGNORED, MISSING_PAGE, SLOW, WORD, cut_words, refill, unpack
 from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, string_array, text_buffers
-from voxpop.reading.segmenting import APOSTROPHES, normal_form
+from voxpop.reading.segmenting import APOSTROPHES, IN_ADDRESS, is_ignored, kind_of, words
 
 # The class of each Unicode code point in the word tokenizer, built a page of 256 at a time when first met.
 
@@ -40,27 +40,32 @@ def fill_page(table: Uint32s, code: int) -> None:
 
 
 def _describe(code: int) -> int:
-    """Return the lower case of a code point, and whether it is part of words, white space, or slow; of apostrophes '.
+    """Return the lower case of a code point (of apostrophes '), and its class.
 
-    Slow code points cannot be handled separately: those that may combine with their neighbours under NFC, and those
-    with a lower case of several code points or one that depends on its neighbours.
+    Texts with a slow code point are cut by `voxpop.reading.segmenting`: a code point that may combine with its
+    neighbours under NFC, whose lower case is several code points or depends on its neighbours, that belongs to words
+    only between certain others, or that needs a dictionary.
     """
     if code in SURROGATES:
         return code | BUILT
     character = chr(code)
     if character in APOSTROPHES:
         return ord("'") | BUILT
-    category = unicodedata.category(character)
-    lower = character.lower()
-    word = WORD if category[0] in "LMN" else 0
-    space = SPACE if character.isspace() else 0
-    slow = SLOW if _is_slow(code, character, category, lower) else 0
-    return ord(lower[0]) | word | space | slow | BUILT
+    kind, lower = kind_of(character), character.lower()
+    word = WORD if kind in LETTERS_OF_WORDS else 0
+    address = ADDRESS if kind in IN_ADDRESS else 0
+    ignored = IGNORED | SLOW if is_ignored(character) else 0
+    slow = SLOW if _is_slow(code, character, kind, lower) else 0
+    return ord(lower[0]) | word | address | ignored | slow | BUILT
 
 
-def _is_slow(code: int, character: str, category: str, lower: str) -> bool:
+LETTERS_OF_WORDS = "ahk"
+"""Letters and numbers, of no script that needs a dictionary; see `kind_of`."""
+
+
+def _is_slow(code: int, character: str, kind: str, lower: str) -> bool:
     return (
-        category[0] == "M"
+        kind in "mndijc’"
         or len(lower) != 1
         or character == "Σ"
         or code in HANGUL_VOWELS_AND_TAILS
@@ -78,6 +83,8 @@ HEADS = (
 )
 LETTERS = np.array([ord(chr(code).lower()) * (code < 128 and chr(code).isalnum()) for code in range(256)], np.uint8)
 """The lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
+UNCHANGED = np.array([byte * (byte != ord(" ")) for byte in range(256)], np.uint8)
+"""Each byte, and 0 for the space: words that are cut already."""
 SLOW_DOCUMENT = -2
 Documents = tuple[Int32s, Int64s]
 
@@ -95,7 +102,7 @@ class WordInterner:
     def cut(self, texts: pa.Array) -> Documents:
         """Return the word ids of each text followed by -1, and where each text's ids end (one more, from 0)."""
         data, starts = text_buffers(texts)
-        ids, ends = self._run(data, starts, normal=False)
+        ids, ends = self._run(data, starts, LETTERS)
         slow, self.counts[1] = int(self.counts[1]), 0
         return self._mend(texts, ids, ends) if slow else (ids, ends)
 
@@ -113,7 +120,7 @@ class WordInterner:
         unpack(self.arena, self.word_start, words, data, starts)
         return pa.LargeStringArray.from_buffers(words, pa.py_buffer(starts), pa.py_buffer(data[: starts[-1]]))
 
-    def _run(self, data: Bytes, starts: Int64s, *, normal: bool) -> Documents:
+    def _run(self, data: Bytes, starts: Int64s, letters: Bytes) -> Documents:
         """Run the kernel, growing arrays and filling in pages where it stops for them."""
         # A text of n bytes has at most n / 2 + 1 words, and one -1 behind them.
         ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
@@ -124,10 +131,9 @@ class WordInterner:
                 data,
                 starts,
                 document,
-                LETTERS,
+                letters,
                 self.table,
                 HEADS,
-                normal,
                 self.slots,
                 self.word_start,
                 self.arena,
@@ -156,12 +162,12 @@ class WordInterner:
             refill(self.arena, self.word_start, words, self.slots)
 
     def _mend(self, texts: pa.Array, ids: Int32s, ends: Int64s) -> Documents:
-        """Cut the slow texts again in normal form, and put them in their places."""
+        """Cut the slow texts one by one, and put their words in their places."""
         sizes = np.diff(ends)
         # A slow text left only -2.
         slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))
-        normal = [normal_form(text) for text in texts.take(int64_array(slow)).to_pylist()]
-        mended_ids, mended_ends = self._run(*text_buffers(string_array(normal)), normal=True)
+        spaced = [" ".join(words(text)) for text in texts.take(int64_array(slow)).to_pylist()]
+        mended_ids, mended_ends = self._run(*text_buffers(string_array(spaced)), UNCHANGED)
         sizes[slow] = np.diff(mended_ends)
         new_ends = np.concatenate([[0], np.cumsum(sizes)])
         from_slow = np.zeros(sizes.size, np.bool_)

@@ -6,7 +6,6 @@ The table of a release has its grams in canonical order: by length, then by the 
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,25 +23,11 @@ from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.keys import Keys, split_texts
-from voxpop.reading.segmenting import URL, folded, normal_form, unicode_words
+from voxpop.reading.segmenting import characters, folded, normal_form, words
 
 NAMES = get_args(TokenizerName)
-_URL = re.compile(URL)
 # The corpus takes the definition of white space from Unicode; Python's own patterns add four control characters.
 _NOT_SPACE = re.compile(r"\S|[\x1c-\x1f]")
-
-
-class _Letters(dict[int, str]):
-    """The replacement of each code point between words: itself, or a space. Filled in as code points are met."""
-
-    def __missing__(self, code: int) -> str:
-        letter = chr(code)
-        self[code] = letter if unicodedata.category(letter)[0] in "LMN" or letter == "'" else " "
-        return self[code]
-
-
-_LETTERS = _Letters()
-_WORD = re.compile(r"[^ ']+(?:'[^ ']+)*")
 
 
 @final
@@ -51,8 +36,8 @@ class Cutter:
     """A tokenizer for one text at a time, which can be pickled.
 
     Args:
-        tokenizer: what `voxpop.read` was given: "words", "unicode", "whitespace", "characters", a compiled regular
-            expression or a callable on lists of texts; None where texts already are lists of tokens.
+        tokenizer: what `voxpop.read` was given: "words", "whitespace", "characters", a compiled regular expression or a
+            callable on lists of texts; None where texts already are lists of tokens.
 
     Raises:
         InputError: for anything else.
@@ -89,17 +74,12 @@ class Cutter:
         return list(next(iter(self.tokenizer([text]))))
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(_URL.sub(" ", folded(text)).translate(_LETTERS))
-
-
 def _characters(text: str) -> list[str]:
-    return _NOT_SPACE.findall(normal_form(text))
+    return _NOT_SPACE.findall(characters(text))
 
 
 _CUTTERS: dict[str, Callable[[str], list[str]]] = {
-    "words": _words,
-    "unicode": unicode_words,
+    "words": words,
     "whitespace": re.compile(r"(?:\S|[\x1c-\x1f])+").findall,
     "characters": _characters,
 }
@@ -125,8 +105,8 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
 
     Args:
         prompt: a text, or tokens, which are used unchanged.
-        reading: how texts became tokens: "words", "unicode", "whitespace", "characters", "regex:PATTERN", "items",
-            "tokens" or "sequence"; "" if unknown: then runs of white space part tokens, and a token that was not
+        reading: how texts became tokens: "words", "whitespace", "characters", "regex:PATTERN", "items", "tokens" or
+            "sequence"; "" if unknown: then runs of white space part tokens, and a token that was not
             released as typed is tried in NFC and lower case.
         released: the tokens of the release.
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from voxpop.engine.local.read import ROWS_AT_ONCE, in_content_order, read_here
 from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.frames import MESSAGES
 from voxpop.engine.spark.session import answer, is_here, ran, settled_cores, use_own_python, with_setting
-from voxpop.engine.spark.tasks import encode
+from voxpop.engine.spark.tasks import encode, own_versions
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.columns import check_columns
@@ -249,7 +248,7 @@ def _placed(rows: "DataFrame", wanted: Wanted, count: int) -> "DataFrame":
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners)).sortWithinPartitions(*owners)
     # By field: an executor with another version reports it, instead of failing to unpickle.
     named = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
-    return placed.mapInArrow(partial(encode, wanted=named, version=metadata.version("voxpop")), MESSAGES)
+    return placed.mapInArrow(partial(encode, wanted=named, versions=own_versions()), MESSAGES)
 
 
 def _exact(frame: "DataFrame", name: str) -> "Expression":

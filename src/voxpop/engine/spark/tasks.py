@@ -5,6 +5,8 @@ Closures hold settings and the keys of one purpose; public arrays come with them
 the same.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import chain
@@ -83,22 +85,34 @@ class Paying:
     subset: int | None = None
 
 
+def own_versions() -> dict[str, str]:
+    """Return the versions of the packages that make words from texts; "none" if one is not installed."""
+    found = dict.fromkeys(("voxpop", "icu4py"), "none")
+    for name in found:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
 @task
-def encode(batches: Batches, *, wanted: dict[str, Any], version: str) -> Answer:
+def encode(batches: Batches, *, wanted: dict[str, Any], versions: Mapping[str, str]) -> Answer:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
     Args:
         batches: users, contents, and their order where there is one.
         wanted: the fields of `Wanted`: the columns and their use.
-        version: of voxpop on the driver.
+        versions: The versions of the driver; see `own_versions`.
 
     Raises:
-        InputError: where it is another one here.
+        InputError: If the versions of this executor differ.
     """
-    if version != metadata.version("voxpop"):
-        raise InputError(
-            f"the driver has voxpop {version}, an executor {metadata.version('voxpop')}. Install the same on both."
-        )
+    here = own_versions()
+    for name, version in versions.items():
+        if version != here[name]:
+            raise InputError(
+                f"the driver has {name} {version}, an executor {here[name]}. Both must have the same version: install "
+                f"{name} {version} on every executor."
+            )
     from voxpop.engine.local.read import in_content_order, read_here
     from voxpop.reading.wanted import ReadOptions, Wanted
 

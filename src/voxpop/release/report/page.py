@@ -35,8 +35,8 @@ from voxpop.privacy.guarantee import (
     odds_after,
     people_covered,
 )
+from voxpop.reading import segmenting
 from voxpop.reading.arrow import array_of, joined, numbers_of
-from voxpop.reading.segmenting import ANY_APOSTROPHE, URL, WORD
 from voxpop.release.registry import load, mechanism_called
 from voxpop.release.report import numbers
 
@@ -109,7 +109,16 @@ SCRIPTS = (
     "printing",
     "start",
 )
-PATTERNS = {"URL": URL, "WORD": WORD, "ANY_APOSTROPHE": ANY_APOSTROPHE}
+PATTERNS = {
+    "ANY_IGNORED": segmenting.ANY_IGNORED,
+    "USELESS_JOINER": segmenting.USELESS_JOINER,
+    "ANY_WITHOUT_WIDTH": segmenting.ANY_WITHOUT_WIDTH,
+    "DOTTED_I": segmenting.DOTTED_I,
+    "URL": segmenting.URL,
+    "ANY_APOSTROPHE": segmenting.ANY_APOSTROPHE,
+    "ANY_UNSPACED": segmenting.ANY_UNSPACED,
+    "WORD": segmenting.WORD,
+}
 """The patterns of the tokenizer "words", which the scripts of the page share."""
 CHARTS = "vendor/plot.min.js"
 PLOT_STYLE = "vendor/plot.css"
@@ -171,6 +180,7 @@ def page_of(
             large_epsilon=LARGE_EPSILON,
             large_delta=LARGE_DELTA,
             odds=_odds(guarantee),
+            dictionary=reading == "words" and _needs_dictionary(shown),
             facts=json_for_html(facts),
             packed=payload_of(shown, None if counts is None else counts[:MOST_SHOWN]),
             style=style,
@@ -180,6 +190,12 @@ def page_of(
         )
     )
     return page.encode()
+
+
+def _needs_dictionary(grams: pa.Table) -> bool:
+    """Return whether dictionaries cut some of the words."""
+    words = joined(grams["gram"]).flatten()
+    return bool(pc.any(pc.match_substring_regex(words, f"[{segmenting.UNSPACED}]")).as_py())
 
 
 def json_for_html(content: Any) -> str:
