@@ -55,7 +55,6 @@ FIGURES = re.compile(r"<!-- figures of: (.*?) -->\n+((?:\|.*\n)+)")
 NEEDS = re.compile(r"<!-- needs: (.*?) -->")
 VALUE = re.compile(r"(\d[\d,]*(?:\.\d+)?)<!-- = (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
-FLOWER = ("voxpop.mechanisms.heavy_hitters.flower", "voxpop.mechanisms.heavy_hitters.masking")
 MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "voxpop.")]
 
 
@@ -321,8 +320,6 @@ def test_pictures_are_drawn_by_the_script():
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_run(name):
     """The examples in the docstrings of a module print the shown results."""
-    if name.startswith(FLOWER):
-        pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
     if name == "voxpop.exports.sklearn":
         pytest.importorskip("sklearn", reason="scikit-learn is not installed: make exports")
     if name.startswith("voxpop.engine.spark"):

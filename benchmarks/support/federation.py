@@ -13,6 +13,7 @@ from benchmarks.support.forks import write_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "examples" / "flower"
+SOURCES = os.pathsep.join(map(str, (ROOT, ROOT / "flower" / "src")))
 BIN = Path(sys.executable).parent
 COPIED = ("pyproject.toml", "hitters_app/__init__.py", "hitters_app/server.py", "hitters_app/client.py")
 
@@ -66,7 +67,7 @@ class Federation:
         write_commands(folder / "bin", door)
         path = os.pathsep.join([str(folder / "bin"), str(BIN), os.environ["PATH"]])
         more = {"FLWR_HOME": str(home), "FLWR_TELEMETRY_ENABLED": "0", "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2"}
-        self.environment = {**os.environ, **more, "PATH": path, "PYTHONPATH": str(ROOT), **environment}
+        self.environment = {**os.environ, **more, "PATH": path, "PYTHONPATH": SOURCES, **environment}
         self.start("forks", sys.executable, "-m", "benchmarks.support.forks", door)
         self.wait_for(door.exists)  # all processes started later request forks from it
         superlink = BIN / "flower-superlink"

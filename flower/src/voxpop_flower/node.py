@@ -1,157 +1,235 @@
-"""Heavy hitters over Flower: the configuration of a run, the app of a node, and the app of the server.
+"""Heavy hitters over Flower: the app of a node.
 
-The server plans, and every node checks that the plan keeps to the budget. A node reads the table of its users, draws
-their votes, and answers each round once. The server waits for nodes, queries them round by round, grows the trie from
-sums of votes, and saves the release.
+A node fixes its users and their words at the first round of a run, checks every message against its own configuration
+and against the first round, draws the votes of its users, and answers each stage once. Whatever fails, the answer is an
+empty record; the reason is written to the log of the node only.
 
-The node config defines the table: `source`, `user`, and one of `text`, `tokens`, `items`, `sequence`; if wanted
-`tokenizer`; and with `secure=true` the node answers only if sums are added up in secret.
+The node config defines the table (`source`, `user`, one of `text`, `tokens`, `items`, `sequence`, and optionally
+`tokenizer`) and the bounds: `state`, `total-epsilon`, `total-delta`, and optionally `max-epsilon`, `max-delta`,
+`secure`, `allow-seed` and `keep-hours`.
 """
 
-import time
+import json
+import traceback
 from ast import literal_eval
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
-from functools import lru_cache
-from logging import INFO, WARNING, LogRecord, getLogger
-from typing import Any, final
+from collections.abc import Callable, Mapping
+from dataclasses import astuple
+from logging import WARNING
+from typing import TYPE_CHECKING, Any
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.common.logger import LOGGER_NAME, log
-from flwr.serverapp import Grid, ServerApp
+from flwr.common.logger import log
 
+from voxpop.engine.contract import check_engine
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.errors import InputError, VoxpopError
-from voxpop.mechanisms.heavy_hitters import federation
-from voxpop.mechanisms.heavy_hitters.federation import Domain, Sums, node_votes, read_trie, write_trie, write_votes
-from voxpop.mechanisms.heavy_hitters.masking import LEAST_NODES, Collector, Member
-from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
+from voxpop.errors import InputError
+from voxpop.mechanisms.heavy_hitters.exclude import PublicList
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan, certified_plan
-from voxpop.mechanisms.heavy_hitters.protocol import Symbol, Trie, gram_of, grow, is_over
-from voxpop.mechanisms.heavy_hitters.releasing import release_of
-from voxpop.privacy.budget import Budget
-from voxpop.privacy.planned import with_record
+from voxpop.mechanisms.heavy_hitters.protocol import Trie, polled
+from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
-from voxpop.privacy.trie.ballot import Ballot
-from voxpop.release.saving import RELEASE
+from voxpop_flower.federation import Domain, node_votes, read_trie, write_votes
+from voxpop_flower.kept import STAGES, Kept, delete_old
+from voxpop_flower.masking import Member
+from voxpop_flower.own import COLUMNS, LOG, NodeSettings
+from voxpop_flower.run import Settings, ballot_of, settings_of
 
-FIELDS = {"max-length": "max_length", "alphabet": "alphabet", "unit": "unit"}
-NO_SEED = -1
-PAUSE, PATIENCE = 0.5, 300.0
-"""Seconds between looks for nodes; and for everything that a busy machine must do within a stage of a round."""
-COLUMNS = ("text", "tokens", "items", "sequence")
-MEMBER, BALLOT, ANSWERED = "voxpop-secret", "voxpop-ballot", "voxpop-answered"
-"""The records of a run in Flower's context on the node."""
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus
 
-client = ClientApp()
-server = ServerApp()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """One run.
-
-    Attributes:
-        mechanism: the mechanism that runs.
-        budget: the budget of the run.
-        seed: of a run that is NOT private, or None.
-        nodes: number of nodes to wait for before the first round.
-        patience: seconds to wait for them, and for the answers of a round or a stage of it.
-        output: where the server saves the release.
-        secure: whether sums are added up in secret, so that the server sees their total only.
-        symbols: the public alphabet, if so.
-    """
-
-    mechanism: HeavyHitters
-    budget: Budget
-    seed: int | None
-    nodes: int
-    patience: float
-    output: str
-    secure: bool
-    symbols: tuple[Symbol, ...]
-
-    @property
-    def plan(self) -> HittersPlan:
-        """The plan that the server runs."""
-        return self.mechanism.plan(self.budget)
+FIRST, LAST, OVER = ("votes", "keys"), ("votes", "unmasking"), "over"
+"""The first and the last stage of a round, and the message that ends a run."""
+MEMBER = "voxpop-secret"
+"""The record of a round's secrets in Flower's context, which remains on the node."""
+Load = Callable[[Context], "Corpus"]
+Configure = Callable[[Context], Mapping[str, Any]]
 
 
-def settings_of(config: Mapping[str, Any]) -> Settings:
-    """Return the settings of a Flower run.
+def client_of(load: Load | None = None, config: Configure | None = None) -> ClientApp:
+    """Return the app of a node.
 
     Args:
-        config: its run config: epsilon and delta, and if wanted max-length, alphabet, unit, secure, symbols,
-            seed, nodes, patience and output.
+        load: Returns the data of the node's users, as `voxpop.read` does. It is called once in a run, at the first
+            round that the node answers. By default the app reads the table that the node config names.
+        config: Returns values of the node config that are computed in code, such as for Flower's simulation engine.
+            They replace the values of the node config.
+
+    Returns:
+        The app, for `clientapp` of pyproject.toml.
+    """
+    app = ClientApp()
+
+    @app.query()
+    def vote(message: Message, context: Context) -> Message:
+        return Message(RecordDict({"votes": ConfigRecord(answer_of(message, context, load, config))}), reply_to=message)
+
+    return app
+
+
+client = client_of()
+
+
+def answer_of(
+    message: Message, context: Context, load: Load | None = None, config: Configure | None = None
+) -> dict[str, Any]:
+    """Return the answer of a node to a message of the server, or an empty one for every failure.
+
+    Args:
+        message: The message.
+        context: Flower's context on the node.
+        load: See `client_of`.
+        config: See `client_of`.
+    """
+    own: NodeSettings | None = None
+    told: dict[str, Any] = {"run": str(context.run_id)}
+    try:
+        own = NodeSettings.of({**context.node_config, **(config(context) if config else {})})
+        question = message.content["round"]
+        told |= {name: str(question.get(name)) for name in ("stage", "number")}
+        with own.locked():
+            answer, ran = _answered(own, question, context, load)
+        own.log(**told, **ran)
+        return answer
+    except (Exception, SystemExit) as error:
+        # Its text may quote a path or a row, so it remains in the log of the node.
+        context.state.pop(MEMBER, None)
+        _report(own, error, told)
+        return {}
+
+
+def _report(own: NodeSettings | None, error: BaseException, told: Mapping[str, Any]) -> None:
+    where = "the node config could not be read" if own is None else f"the reason is in {own.state / LOG}"
+    try:
+        if own is None:
+            log(WARNING, "voxpop: %s: %s", where, error if isinstance(error, InputError) else type(error).__name__)
+            return
+        own.log(**told, refused=str(error), traceback="".join(traceback.format_exception(error)))
+    except Exception:
+        where = "the log of the node cannot be written"
+    log(WARNING, "voxpop: this node did not answer; %s", where)
+
+
+def _answered(
+    own: NodeSettings, told: Mapping[str, Any], context: Context, load: Load | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the answer to a message, and a line for the log."""
+    delete_old(own.runs(), own.keep_hours)
+    run, stage = Kept(own.runs(), context.run_id), str(told["stage"])
+    if stage == OVER:
+        _end(own, run)
+        return {}, {"deleted": True}
+    settings, number = settings_of(context.run_config), int(told["number"])
+    ran = {"epsilon": settings.budget.epsilon, "delta": settings.budget.delta, "seed": settings.seed is not None}
+    own.check(settings)
+    if stage not in STAGES or settings.secure != (stage != "votes") or number < 0:
+        raise InputError("the stage is not one of this run. Start a new run.")
+    exclude = _listed(told) if stage in FIRST else None
+    if exclude is not None and not run.exists:
+        _admit(own, run, settings, exclude)
+    run.require(settings.terms(), None if exclude is None else exclude.fingerprint)
+    run.claim(number, stage)
+    if exclude is not None:
+        rules = settings.mechanism.rules(ballot_of(told["ballot"]))
+        run.electorate(lambda: polled(_read(own, context, load), rules, exclude))
+    if stage == "votes":
+        trie, plan, corpus = _asked(run, told, settings)
+        answer: dict[str, Any] = {"sums": write_votes(node_votes(corpus, trie, plan.rules, Secret.of(settings.seed)))}
+    else:
+        answer = _masked(run, stage, told, settings, context)
+    if stage in LAST and number + 1 >= settings.mechanism.rounds:
+        _end(own, run)
+    return answer, {**ran, "answered": True}
+
+
+def _listed(told: Mapping[str, Any]) -> PublicList:
+    """Return the public words of a message."""
+    words = json.loads(str(told["exclude"]))
+    if not isinstance(words, list):  # a string would be the path of a file of this node
+        raise InputError("the public words of a run must be a list. Start a new run.")
+    return PublicList.of(words)
+
+
+def _admit(own: NodeSettings, run: Kept, settings: Settings, exclude: PublicList) -> None:
+    """Charge a new run to the ledger of the node, and create its folder.
 
     Raises:
-        InputError: where something is missing or out of range.
+        BudgetError: Too little is left of the total.
+        InputError: The node took part in the run before, and its folder was deleted.
     """
-    for name in ("epsilon", "delta"):
-        if name not in config:
-            raise InputError(f"the run config has no {name}; set it in pyproject.toml or with flwr run --run-config.")
-    seed, secure = int(config.get("seed", NO_SEED)), config.get("secure", True)
-    nodes = int(config.get("nodes", LEAST_NODES))
-    if type(secure) is not bool:
-        raise InputError(f"`secure` must be true or false, got {type(secure).__name__}.")
-    if secure and nodes < LEAST_NODES:
-        raise InputError(
-            f"sums of {nodes} nodes cannot be added up in secret: `nodes` must be at least {LEAST_NODES}, or `secure` "
-            "false, and then the server sees the sums of each node."
-        )
-    mechanism = HeavyHitters(**{FIELDS[name]: config[name] for name in FIELDS if name in config})
-    symbols = str(config.get("symbols", "")) or None
-    return Settings(
-        mechanism,
-        Budget(float(config["epsilon"]), float(config["delta"])),
-        seed=None if seed == NO_SEED else seed,
-        nodes=nodes,
-        patience=float(config.get("patience", PATIENCE)),
-        output=str(config.get("output", "hitters")),
-        secure=secure,
-        symbols=federation.public_symbols(mechanism.alphabet, symbols) if secure else (),
-    )
+    account, label = own.account(), _label(run)
+    if account.entry(label) is not None:
+        raise InputError("the folder of this run was lost, or deleted after its time. Start a new run.")
+    if settings.seed is None:
+        # Before the folder: after a crash between the two steps, the run is charged and never answered.
+        account.charge(Guarantee(settings.budget.epsilon, settings.budget.delta), "heavy hitters", label)
+    run.start(settings.terms(), exclude.fingerprint)
 
 
-# ---- A node ----
+def _end(own: NodeSettings, run: Kept) -> None:
+    """Delete the folder of a run, and mark its entry as finished."""
+    if run.exists:
+        run.delete()
+        account = own.account()
+        entry = account.entry(_label(run))
+        if entry is not None and entry.state == "charged":
+            account.finish(entry)
 
 
-@client.query()
-def vote(message: Message, context: Context) -> Message:
-    """Answer a round, or a stage of one: receive the trie, return sums of votes or their masks."""
-    settings = settings_of(context.run_config)
-    told = message.content["round"]
-    stage = str(told["stage"])
-    # A node that requires masked sums refuses open ones for every server.
-    if settings.secure != (stage != "votes") or (context.node_config.get("secure") is True and not settings.secure):
-        raise InputError(
-            "this node was asked for sums in the open, and tells them masked only, or the other way round."
-        )
-    answer = open_sums(told, settings, context) if stage == "votes" else _stage(stage, told, settings, context)
-    return Message(RecordDict({"votes": ConfigRecord(answer)}), reply_to=message)
+def _label(run: Kept) -> str:
+    return f"run {run.path.name}"
 
 
-def open_sums(told: Mapping[str, Any], settings: Settings, context: Context) -> dict[str, Any]:
-    """Return the sums of a round, in the open."""
-    trie, plan = read_trie(str(told["trie"])), _checked(told, settings, context)
-    begin(context, trie.rounds)
-    return {"sums": write_votes(node_votes(_corpus_of(context), trie, plan.rules, Secret.of(settings.seed)))}
+def _read(own: NodeSettings, context: Context, load: Load | None) -> LocalCorpus:
+    """Return the data of the node's users."""
+    corpus: LocalCorpus = check_engine(load(context)).gathered() if load else _table(own.table)
+    return corpus
 
 
-def _stage(stage: str, told: Mapping[str, Any], settings: Settings, context: Context) -> dict[str, Any]:
-    """Return this node's answer in one stage of a round of secure aggregation."""
+def _table(given: Mapping[str, str]) -> LocalCorpus:
+    from voxpop.engine.local.read import read_here
+    from voxpop.reading.wanted import Wanted
+
+    if "source" not in given or "user" not in given:
+        raise InputError("the node config must name `source`, a file, and `user`, its column of users.")
+    cut: Any = given.get("tokenizer", "words")  # `read` raises an error for unknown names
+    columns: dict[str, Any] = {name: given[name] for name in COLUMNS if name in given}
+    return read_here(given["source"], Wanted.of(user=given["user"], tokenizer=cut, **columns))
+
+
+def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie, HittersPlan, LocalCorpus]:
+    """Return trie, plan and users of a round, after checking that the votes are within the budget of the run.
+
+    Raises:
+        BudgetError: The votes exceed the budget.
+        InputError: An earlier round had another ballot or another trie.
+    """
+    trie, ballot = read_trie(str(told["trie"])), [float(each) for each in told["ballot"]]
+    if trie.rounds != int(told["number"]):
+        raise InputError("the trie is not the one with which the round began. Start a new run.")
+    # The node's own accountant: no claim of the server is trusted.
+    plan = certified_plan(settings.mechanism, settings.mechanism.rules(ballot_of(ballot)), settings.budget)
+    # One ballot and one trie for all rounds: two of them, each within the budget, would exceed it together.
+    run.require_votes(ballot, trie, plan.rules)
+    return trie, plan, run.electorate(_lost)
+
+
+def _lost() -> LocalCorpus:
+    raise InputError("the words of this run were not fixed in an earlier stage. Start a new run.")
+
+
+def _masked(run: Kept, stage: str, told: Mapping[str, Any], settings: Settings, context: Context) -> dict[str, Any]:
+    """Return the answer in one stage of a round of secure aggregation."""
+    session = f"{context.run_id}/{int(told['number'])}"
     if stage == "keys":
-        rounds = int(told["number"])
-        begin(context, rounds)
-        member = Member(f"{context.run_id}/{rounds}", context.node_id)
+        member = Member(session, context.node_id)
         answer: dict[str, Any] = {"keys": list(member.keys())}
     else:
-        member, nodes = recall(context), [int(node) for node in told["nodes"]]
+        member, nodes = recall(context, session), [int(node) for node in told["nodes"]]
         if stage == "masked":
-            domain, sums = _sums(told, settings, context)
+            trie, plan, corpus = _asked(run, told, settings)
+            domain = Domain(trie, plan.rules, settings.symbols)
+            sums = domain.vector(node_votes(corpus, trie, plan.rules, Secret.of(settings.seed)))
             masked = member.masked(dict(zip(nodes, told["letters"], strict=True)), sums)
             answer = {"sums": masked.astype("<u4").tobytes(), "domain": domain.digest}
         elif stage == "shares":
@@ -159,10 +237,10 @@ def _stage(stage: str, told: Mapping[str, Any], settings: Settings, context: Con
             answer = _by_node("letters", member.shares(dict(zip(nodes, keys, strict=True))))
         else:
             answer = _by_node("shares", member.unmasking(nodes))
-    remember(context, member)
-    if stage == "unmasking":
-        # The round is over: its secrets are dropped.
-        context.state.pop(MEMBER, None)
+    # The secrets of a round are dropped with its last stage.
+    context.state.pop(MEMBER, None)
+    if stage != "unmasking":
+        context.state[MEMBER] = ConfigRecord({"fields": repr(astuple(member))})
     return answer
 
 
@@ -170,197 +248,14 @@ def _by_node(name: str, answers: Mapping[int, bytes]) -> dict[str, Any]:
     return {"nodes": [str(node) for node in answers], name: list(answers.values())}
 
 
-def _sums(told: Mapping[str, Any], settings: Settings, context: Context) -> tuple[Domain, Sums]:
-    """Return the votes of this node's users as a vector over the round's public domain."""
-    trie, plan = read_trie(str(told["trie"])), _checked(told, settings, context)
-    if trie.rounds != int(told["number"]):
-        raise InputError("the trie is not the one with which the round began. Start a new run.")
-    domain = Domain(trie, plan.rules, settings.symbols)
-    return domain, domain.vector(node_votes(_corpus_of(context), trie, plan.rules, Secret.of(settings.seed)))
-
-
-def _checked(told: Mapping[str, Any], settings: Settings, context: Context) -> HittersPlan:
-    """Return the plan that the server requests, checked here against the budget of the run: one for all rounds.
+def recall(context: Context, session: str) -> Member:
+    """Return the member of the stage before: its fields are literals of Python.
 
     Raises:
-        BudgetError: if the votes exceed the budget.
-        InputError: if an earlier round had another ballot.
-    """
-    rate, theta, again, further = told["ballot"]
-    ballot = Ballot(float(rate), int(theta), float(again), float(further))
-    # The node's own accountant: the server's word is not enough.
-    plan = certified_plan(settings.mechanism, settings.mechanism.rules(ballot), settings.budget)
-    # One ballot for all rounds: two of them, each within the budget, would not be within it together.
-    asked = _numbers(ballot)
-    before = context.state.get(BALLOT)
-    if before is not None and list(before["numbers"]) != asked:
-        raise InputError("the server asks for other votes than in an earlier round of this run; nothing is answered.")
-    context.state[BALLOT] = ConfigRecord({"numbers": asked})
-    return plan
-
-
-def _numbers(ballot: Ballot) -> list[float]:
-    return [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
-
-
-def begin(context: Context, rounds: int) -> None:
-    """Record the round that is answered, and its run. Records of another run are dropped.
-
-    Args:
-        context: of the node.
-        rounds: number of completed rounds.
-
-    Raises:
-        InputError: if this or a later round of this run was answered before; a second answer would draw new votes.
-    """
-    before, run = context.state.get(ANSWERED), str(context.run_id)
-    if before is not None and before["run"] != run:
-        # Flower can hand the state of one run on to the next of a series.
-        for name in (MEMBER, BALLOT):
-            context.state.pop(name, None)
-    elif before is not None and rounds <= int(before["rounds"]):
-        raise InputError(f"round {rounds + 1} of this run was answered before; a node answers each round once.")
-    context.state[ANSWERED] = ConfigRecord({"run": run, "rounds": rounds})
-
-
-def remember(context: Context, member: Member) -> None:
-    """Keep a member until the next stage, as the text of its fields: literals of Python."""
-    context.state[MEMBER] = ConfigRecord({"fields": repr(astuple(member))})
-
-
-def recall(context: Context) -> Member:
-    """Return the member of the stage before.
-
-    Raises:
-        InputError: if there is none.
+        InputError: There is none in this round.
     """
     kept = context.state.get(MEMBER)
-    if not isinstance(kept, ConfigRecord):
+    member = Member(*literal_eval(str(kept["fields"]))) if isinstance(kept, ConfigRecord) else None
+    if member is None or member.session != session:
         raise InputError("the server requested a later stage before the first one of the round. Start a new run.")
-    return Member(*literal_eval(str(kept["fields"])))
-
-
-def _corpus_of(context: Context) -> LocalCorpus:
-    return _corpus(tuple(sorted((name, str(value)) for name, value in context.node_config.items())))
-
-
-@lru_cache(maxsize=1)
-def _corpus(config: tuple[tuple[str, str], ...]) -> LocalCorpus:
-    """Read the node's table, once in a process."""
-    from voxpop.engine.local.read import read_here
-    from voxpop.reading.wanted import Wanted
-
-    given = dict(config)
-    if "source" not in given or "user" not in given:
-        raise InputError("the node config must name `source`, a file, and `user`, its column of users.")
-    cut: Any = given.get("tokenizer", "words")  # `read` refuses unknown names
-    columns: dict[str, Any] = {name: given[name] for name in COLUMNS if name in given}
-    return read_here(given["source"], Wanted.of(user=given["user"], tokenizer=cut, **columns))
-
-
-# ---- The server ----
-
-
-@server.main()
-def serve(grid: Grid, context: Context) -> None:
-    """Run every round and save the release."""
-    getLogger(LOGGER_NAME).addFilter(_in_one_line)
-    settings = settings_of(context.run_config)
-    RELEASE.check_target(settings.output)
-    _wait_for_nodes(grid, settings)
-    plan, trie = with_record(settings.plan, aggregation="secure" if settings.secure else "open"), Trie()
-    _, guarantee = plan.begin(settings.seed)
-    one_round = secure_round if settings.secure else _open_round
-    # A function of the public trie, so the number of rounds reveals nothing more.
-    while not is_over(trie, plan.rules):
-        trie, complaints = one_round(grid, trie, settings, context.run_id)
-        for complaint in complaints:
-            log(WARNING, "voxpop: %s", complaint)
-        log(INFO, "voxpop: round %s of at most %s done", trie.rounds, plan.rounds)
-    grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
-    release = release_of(grams, plan, guarantee)
-    release.save(settings.output)
-    log(INFO, "voxpop: %s; saved to %s", release, settings.output)
-
-
-def _in_one_line(record: LogRecord) -> bool:
-    """Replace the traceback with which Flower logs an error of voxpop by its message."""
-    error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, VoxpopError):
-        record.msg, record.args, record.exc_info = "voxpop: %s", (" ".join(str(error).split()),), None
-    return True
-
-
-def _open_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
-    """Request the sums of every node and add them up; the server sees the sums of each node."""
-    nodes = sorted(grid.get_node_ids())
-    told = {node: _question(trie, settings) for node in nodes}
-    answers = _asked(grid, "votes", told, trie.rounds, settings)
-    texts = [(node, answer.get("sums")) for node, answer in answers.items()]
-    return federation.next_trie(trie, nodes, texts, settings.plan.rules)
-
-
-def secure_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
-    """Add sums up in secret: the server sees their total only, or nothing where too few nodes stay."""
-
-    def ask(stage: str, told: Mapping[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
-        more = {"number": trie.rounds, **(_question(trie, settings) if stage == "masked" else {})}
-        return _asked(grid, stage, {node: {**each, **more} for node, each in told.items()}, trie.rounds, settings)
-
-    domain = Domain(trie, settings.plan.rules, settings.symbols)
-    collector = Collector(f"{run}/{trie.rounds}", len(domain), ask, domain.digest)
-    where = f"round {trie.rounds + 1}"
-    try:
-        votes: Counter[Any] = domain.votes(collector.total(sorted(grid.get_node_ids())))
-    except InputError:
-        for complaint in collector.complaints:
-            log(WARNING, "voxpop: %s: %s", where, complaint)
-        raise
-    return grow(trie, votes, settings.plan.rules), [f"{where}: {complaint}" for complaint in collector.complaints]
-
-
-def _question(trie: Trie, settings: Settings) -> dict[str, Any]:
-    """Return the input of a node's vote: the public trie and the ballot."""
-    return {"trie": write_trie(trie), "ballot": _numbers(settings.plan.rules.ballot)}
-
-
-def _asked(
-    grid: Grid, stage: str, told: Mapping[int, dict[str, Any]], rounds: int, settings: Settings
-) -> dict[int, dict[str, Any]]:
-    """Query nodes, and return the first answer of each node that answers in time without an error.
-
-    A message expires with the server's patience. Numbers of nodes are sent as text, because they do not fit the
-    numbers of a message.
-    """
-    messages = []
-    for node, content in told.items():
-        plain = {name: [str(each) for each in value] if name == "nodes" else value for name, value in content.items()}
-        record = RecordDict({"round": ConfigRecord({"stage": stage, **plain})})
-        messages.append(Message(record, node, "query", ttl=settings.patience + 1, group_id=str(rounds + 1)))
-    answers: dict[int, dict[str, Any]] = {}
-    for reply in grid.send_and_receive(messages, timeout=settings.patience):
-        node = reply.metadata.src_node_id
-        record = None if reply.has_error() else reply.content.get("votes")
-        # The first answer counts: a second one does not replace it, and a refusal replaces none.
-        if node in told and not answers.get(node):
-            answers[node] = _numbered(dict(record)) if isinstance(record, ConfigRecord) and record else {}
-    return answers
-
-
-def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer with numbers of nodes as numbers, or nothing where they are not."""
-    try:
-        return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]}
-    except (TypeError, ValueError):
-        return {}
-
-
-def _wait_for_nodes(grid: Grid, settings: Settings) -> None:
-    until = time.monotonic() + settings.patience
-    while len(list(grid.get_node_ids())) < settings.nodes:
-        if time.monotonic() > until:
-            raise InputError(
-                f"fewer than {settings.nodes} nodes came within {settings.patience:g} seconds; "
-                "start more, or lower `nodes`."
-            )
-        time.sleep(PAUSE)
+    return member
