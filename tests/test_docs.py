@@ -37,6 +37,7 @@ from voxpop.cli import main
 from voxpop.mechanisms.ngrams.describe import single_user
 from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS
 from voxpop.privacy.guarantee import odds_after
+from voxpop.privacy.trie.accountant import trie_delta
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -274,7 +275,14 @@ def planned(mechanism, epsilon: float, delta: float = 1e-7):
     return mechanism.plan(voxpop.Budget(epsilon, delta))
 
 
+def changing(epsilon: float, delta: float) -> float:
+    """Return by how much the delta of heavy hitters grows if users' words change between rounds."""
+    rules = planned(voxpop.HeavyHitters(max_length=10), epsilon, delta).rules
+    return trie_delta(epsilon, rules.ballot, rules.rounds, "many") / delta
+
+
 VALUES = {
+    "changing": changing,
     "vp": voxpop,
     "plan": planned,
     "cell": cell,

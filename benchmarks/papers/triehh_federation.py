@@ -33,7 +33,7 @@ from pathlib import Path
 from flwr.common.serde import recorddict_to_proto
 from flwr.serverapp import ServerApp
 
-from voxpop_flower import server as flower
+from voxpop_flower import serving as flower
 
 app = ServerApp()
 

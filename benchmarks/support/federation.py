@@ -13,6 +13,7 @@ from benchmarks.support.forks import write_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "examples" / "flower"
+MEMORY = ":flwr-in-memory:"
 SOURCES = os.pathsep.join(map(str, (ROOT, ROOT / "flower" / "src")))
 BIN = Path(sys.executable).parent
 COPIED = ("pyproject.toml", "hitters_app/__init__.py", "hitters_app/server.py", "hitters_app/client.py")
@@ -50,12 +51,15 @@ class Federation:
         link: the SuperLink, a process that is started in the usual way; all others are forks (`forks.py`).
     """
 
-    def __init__(self, folder: Path, of_link: dict[str, str] | None = None, **environment: str):
+    def __init__(
+        self, folder: Path, of_link: dict[str, str] | None = None, database: str = MEMORY, **environment: str
+    ) -> None:
         """Start a SuperLink.
 
         Args:
             folder: the folder of logs, which must exist.
             of_link: variables of the SuperLink and of the servers that it starts.
+            database: the file of the SuperLink's database, by default in memory.
             **environment: more variables of all processes.
         """
         self.folder, self.port = folder, free_port()
@@ -72,6 +76,7 @@ class Federation:
         self.wait_for(door.exists)  # all processes started later request forks from it
         superlink = BIN / "flower-superlink"
         how = ("--insecure", "--port", self.port, "--disable-runtime-dependency-installation")
+        how = (*how, "--database", database)
         self.link = self.start("link", superlink, *how, **(of_link or {}))
         self.wait_for(self.is_served)
 

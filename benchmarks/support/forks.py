@@ -67,7 +67,7 @@ def main() -> None:
     _sleep_less(float(os.environ.get(WAITS, "1")))
     commands = {name: entry.load() for name, entry in _commands().items()}
     __import__("voxpop_flower.node")
-    __import__("voxpop_flower.server")
+    __import__("voxpop_flower.serving")
     __import__("voxpop.engine.local.read")
     _warm()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:

@@ -65,7 +65,6 @@ def test_tries_survive_the_wire(levels):
 
 
 MALFORMED = [
-    None,
     3,
     "",
     "{}",
@@ -105,6 +104,8 @@ def test_lost_late_and_repeated_answers():
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()
     assert complaints == ["round 2: node 2 did not answer in time; going on without it"]
+    trie, complaints = next_trie(GROWN, [1, 2], [(1, None), (2, good)], RULES)
+    assert complaints == ["round 2: node 1 refused or failed; going on without it"]
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (2, good)], RULES)
     assert trie.levels[-1] == {Prefix(("a", "b"))}
     assert complaints == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from voxpop_flower.node import client as client
     from voxpop_flower.node import client_of as client_of
-    from voxpop_flower.server import server as server
+    from voxpop_flower.serving import server as server
 
 __all__ = ["client", "client_of", "server"]
 
@@ -20,4 +20,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"voxpop_flower.{'server' if name == 'server' else 'node'}"), name)
+    return getattr(import_module(f"voxpop_flower.{'serving' if name == 'server' else 'node'}"), name)

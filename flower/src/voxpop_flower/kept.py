@@ -157,7 +157,7 @@ def delete_old(runs: Path, keep_hours: float) -> None:
             started = float(json.loads(Path(entry.path, STATE).read_bytes())["state"]["started"])
         except (OSError, ValueError, TypeError, KeyError):
             started = entry.stat(follow_symlinks=False).st_mtime
-        if not 0 <= time.time() - started <= keep_hours * HOUR:
+        if abs(time.time() - started) > keep_hours * HOUR:
             shutil.rmtree(entry.path, ignore_errors=True)
 
 
