@@ -94,7 +94,7 @@ def ran(tmp_path_factory):
             processes.append(federation.node(f"node{number}", f'source="{path}" user="who" items="what" {bounds}'))
         ledger = vp.Ledger(server / "team.json")
         ledger.open("words", vp.Budget(3, 1e-5), create=True)
-        app = app_with(folder, '\nheard = ""\nledger = ""\ndataset = ""\n', server=SERVER)
+        app = app_with(folder, '\nheard = ""\n', server=SERVER)
         output = f'output="{server}/found" heard="{server}/heard" ledger="{server}/team.json" dataset="words"'
         config = f"epsilon=1.0 delta=1e-6 max-length=5 unit=1 nodes={NODES} patience=60.0 {output}"
         log = federation.run("run", app, config)
