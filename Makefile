@@ -101,7 +101,7 @@ $(PEERS): benchmarks/peers/requirements.txt
 
 $(FLOWER): pyproject.toml flower/pyproject.toml
 	$(call environment,.venv-flower)
-	$(call install,.venv-flower,--editable . --editable "flower[simulation]" --group test)
+	$(call install,.venv-flower,--editable . --editable "./flower[simulation]" --group test)
 	touch $@
 
 federation: $(FLOWER)  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
