@@ -72,7 +72,7 @@ def test_polled_phrases_cast_the_same_votes(users, phrases, seed):
     first, second = (Electorate.of(s, c.user_key, rules) for s, c in ((one, few), (other, whole)))
     assert prefix_votes(one, first, _root(), rules, secret) == prefix_votes(other, second, _root(), rules, secret)
     assert votes(few, rules, PublicList.of(()), secret) == votes(whole, rules, exclude, secret)
-    held = {one.tokens_of(number) for number in range(one.sizes.size)}
+    held = {one.word(number) for number in range(one.sizes.size)}
     assert held.isdisjoint(map(tuple, phrases))
 
 
@@ -162,6 +162,13 @@ def test_the_command_line_takes_a_file(tmp_path):
 def test_other_lists_are_rejected_without_quoting_them(given):
     """A list of another type is an error, which names the type."""
     with pytest.raises(InputError, match="`exclude` must be a list of strings"):
+        vp.HeavyHitters(exclude=given)
+
+
+@pytest.mark.parametrize("given", [["a", "\ud800"], [("a", "\udfff")]])
+def test_half_a_surrogate_pair_is_an_error_without_a_quote(given):
+    """No token contains one, and encoding it would fail later."""
+    with pytest.raises(InputError, match="half of a surrogate pair"):
         vp.HeavyHitters(exclude=given)
 
 

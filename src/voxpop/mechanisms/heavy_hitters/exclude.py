@@ -8,10 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.errors import InputError, SourceError
 from voxpop.kernels.arrays import Bools
+from voxpop.reading.arrow import numbers_of, string_array
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
@@ -50,6 +52,12 @@ def public_words(given: object) -> tuple[PublicWord, ...]:
                 f"it contains a value of type {type(each).__name__}."
             )
         entries.append(entry)
+    try:
+        "".join("".join(entry) for entry in entries).encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            "`exclude` contains a string with half of a surrogate pair, which no token has. Remove that string."
+        ) from None
     return tuple(sorted(set(entries), key=_text))
 
 
@@ -136,12 +144,12 @@ def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
     return [tuple(vocabulary[each] for each in ids[begin:end].tolist() if each >= 0) for begin, end in spans]
 
 
-def is_excluded(words: Iterable[tuple[str, ...]], listed: list[tuple[str, ...]]) -> Bools:
-    """Return for each word whether a list contains it.
+def excluded_tokens(vocabulary: pa.LargeStringArray, listed: list[tuple[str, ...]]) -> Bools:
+    """Return for each token of a vocabulary whether a list contains it as a word.
 
     Args:
-        words: The tokens of each word.
-        listed: The tokens of each entry of the list.
+        vocabulary: The tokens.
+        listed: The tokens of each entry of the list. Entries of several tokens are no words.
     """
-    excluded = set(listed)
-    return np.fromiter((word in excluded for word in words), np.bool_)
+    single = string_array([entry[0] for entry in listed if len(entry) == 1])
+    return numbers_of(pc.is_in(vocabulary, value_set=single).cast(pa.int8())) != 0

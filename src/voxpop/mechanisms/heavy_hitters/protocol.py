@@ -20,7 +20,7 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.tries import hold_all, keep_most_frequent, measure_strings
-from voxpop.mechanisms.heavy_hitters.exclude import NOTHING, PublicList, is_excluded
+from voxpop.mechanisms.heavy_hitters.exclude import NOTHING, PublicList, excluded_tokens
 from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import int64_array, text_buffers
@@ -216,12 +216,6 @@ class Spelling:
             fitting &= self.excluded == 0
         return fitting.view(np.uint8)
 
-    def tokens_of(self, number: int) -> tuple[str, ...]:
-        """Return the tokens of a word."""
-        if self.rows is None:
-            return (str(self.vocabulary[number].as_py()),)
-        return tuple(str(self.vocabulary[int(each)].as_py()) for each in self.rows[number, : self.sizes[number]])
-
     def word(self, number: int) -> Word:
         """Return the symbols of a word."""
         if self.rows is not None:
@@ -244,9 +238,12 @@ def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NOTHING) ->
     spelling = _documents(corpus, rules) if rules.alphabet == "tokens" else _single(corpus, rules)
     if not exclude.size:
         return spelling
-    words = map(spelling.tokens_of, range(spelling.sizes.size))
-    excluded = is_excluded(words, exclude.normalised(corpus))
-    return replace(spelling, excluded=excluded.view(np.uint8))
+    listed = exclude.normalised(corpus)
+    if spelling.rows is None:
+        return replace(spelling, excluded=excluded_tokens(corpus.vocabulary, listed).view(np.uint8))
+    distinct = set(listed)
+    found = [spelling.word(number) in distinct for number in range(spelling.sizes.size)]
+    return replace(spelling, excluded=np.array(found, np.uint8))
 
 
 def polled(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NOTHING) -> "LocalCorpus":
