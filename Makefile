@@ -57,8 +57,8 @@ notebook: $(VENV)/.installed-docs  ## run the notebook of the documentation agai
 	$(BIN)/python docs/notebooks/run.py
 
 lint: $(VENV)/.installed-test  ## ruff
-	$(BIN)/ruff check src tests benchmarks docs tools hatch_build.py
-	$(BIN)/ruff format --check src tests benchmarks docs tools hatch_build.py
+	$(BIN)/ruff check src flower tests benchmarks docs tools hatch_build.py
+	$(BIN)/ruff format --check src flower tests benchmarks docs tools hatch_build.py
 
 types: $(VENV)/.installed-test  ## mypy --strict
 	$(BIN)/mypy
@@ -99,13 +99,13 @@ $(PEERS): benchmarks/peers/requirements.txt
 	$(call install,benchmarks/.venv,--requirement benchmarks/peers/requirements.txt)
 	touch $@
 
-$(FLOWER): pyproject.toml
+$(FLOWER): pyproject.toml flower/pyproject.toml
 	$(call environment,.venv-flower)
-	$(call install,.venv-flower,--editable ".[flower]" --group test)
+	$(call install,.venv-flower,--editable . --editable "./flower[simulation]" --group test)
 	touch $@
 
 federation: $(FLOWER)  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
-	.venv-flower/bin/python -m pytest -q $(COVERED) tests/hitters/test_flower.py tests/hitters/test_masking.py
+	.venv-flower/bin/python -m pytest -q $(COVERED) tests/flower
 
 $(VENV)/.installed-browser: $(VENV)/.installed-test
 	$(call install,$(VENV),--group browser)

@@ -37,6 +37,7 @@ from voxpop.cli import main
 from voxpop.mechanisms.ngrams.describe import single_user
 from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS
 from voxpop.privacy.guarantee import odds_after
+from voxpop.privacy.trie.accountant import trie_delta
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -55,7 +56,6 @@ FIGURES = re.compile(r"<!-- figures of: (.*?) -->\n+((?:\|.*\n)+)")
 NEEDS = re.compile(r"<!-- needs: (.*?) -->")
 VALUE = re.compile(r"(\d[\d,]*(?:\.\d+)?)<!-- = (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
-FLOWER = ("voxpop.mechanisms.heavy_hitters.flower", "voxpop.mechanisms.heavy_hitters.masking")
 MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "voxpop.")]
 
 
@@ -275,7 +275,14 @@ def planned(mechanism, epsilon: float, delta: float = 1e-7):
     return mechanism.plan(voxpop.Budget(epsilon, delta))
 
 
+def changing(epsilon: float, delta: float) -> float:
+    """Return by how much the delta of heavy hitters grows if users' words change between rounds."""
+    rules = planned(voxpop.HeavyHitters(max_length=10), epsilon, delta).rules
+    return trie_delta(epsilon, rules.ballot, rules.rounds, "many") / delta
+
+
 VALUES = {
+    "changing": changing,
     "vp": voxpop,
     "plan": planned,
     "cell": cell,
@@ -321,8 +328,6 @@ def test_pictures_are_drawn_by_the_script():
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_run(name):
     """The examples in the docstrings of a module print the shown results."""
-    if name.startswith(FLOWER):
-        pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
     if name == "voxpop.exports.sklearn":
         pytest.importorskip("sklearn", reason="scikit-learn is not installed: make exports")
     if name.startswith("voxpop.engine.spark"):

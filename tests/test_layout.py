@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import voxpop
 from voxpop.release.registry import MECHANISMS
 
 SOURCE = Path(voxpop.__file__).parent
+ROOT = SOURCE.parents[1]
+PROJECTS = ("pyproject.toml", "flower/pyproject.toml")
 MODULES = sorted(SOURCE.rglob("*.py"))
 MOST_ENTRIES, MOST_FILES, MOST_LINES = 14, 220, 500
 SHARED = {"mechanism.py", "plan.py", "releasing.py", "constants.py", "describe.py"}
@@ -24,7 +27,9 @@ FORBIDDEN = {
 }
 """Packages that a package must not import: data is independent of noise, and results are independent of mechanisms."""
 RANDOMNESS = {"cryptography", "secrets", "random"}
-RANDOM_FILES = ("privacy/secret.py", "mechanisms/heavy_hitters/masking.py")
+RANDOM_FILES = ("privacy/secret.py",)
+NETWORK = {"asyncio", "flwr", "grpc", "http", "httpx", "requests", "socket", "socketserver", "ssl", "urllib", "urllib3"}
+FLOWER = sorted((ROOT / "flower" / "src").rglob("*.py"))
 PYTHON_FILE = re.compile(r"`((?:[\w-]+/)*\w+\.py)`")
 VAGUE = ("partition", "bucket", "util", "helper", "manager", "processor")
 
@@ -157,7 +162,7 @@ def test_mechanism_packages_have_the_same_files(mechanism):
 def test_numba_pyspark_and_randomness_come_in_at_one_place():
     """Only kernels imports Numba, only engine/spark and exports import Spark, and few files draw random numbers.
 
-    These files are privacy/secret.py, the masks of heavy hitters and the files of `testing`.
+    These files are privacy/secret.py and the files of `testing`.
     """
     for path in MODULES:
         roots = {name.split(".")[0] for name in imported(path)}
@@ -171,15 +176,32 @@ def test_numba_pyspark_and_randomness_come_in_at_one_place():
             assert "os.urandom" not in path.read_text(), ident(path)
 
 
+def test_no_file_uses_the_network():
+    """The package contains no network code; the code of federations is a distribution of its own, in `flower`."""
+    assert [ident(path) for path in MODULES if {name.split(".")[0] for name in imported(path)} & NETWORK] == []
+    assert any("flwr" in name for path in FLOWER for name in imported(path))
+
+
+def test_the_distribution_for_flower_is_small():
+    """Its files have at most 500 lines, a docstring and no asserts, and it has the version that it requires."""
+    assert [path.name for path in FLOWER if path.read_text().count("\n") > MOST_LINES] == []
+    assert [path.name for path in FLOWER if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
+    assert [path.name for path in FLOWER if any(isinstance(node, ast.Assert) for node in nodes(path))] == []
+    core, flower = (tomllib.loads((ROOT / name).read_text())["project"] for name in PROJECTS)
+    assert flower["version"] == core["version"]
+    assert f"voxpop=={core['version']}" in flower["dependencies"]
+    assert flower["requires-python"] == core["requires-python"]
+
+
 def test_functions_are_short():
     """A function has at most 60 lines without its docstring, and a kernel at most 90."""
-    for path in MODULES:
-        most = 90 if ident(path).startswith("kernels/") else 60
+    for path in [*MODULES, *FLOWER]:
+        most = 90 if path in MODULES and ident(path).startswith("kernels/") else 60
         for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
-                assert lines <= most, f"{ident(path)}: {node.name}"
+                assert lines <= most, f"{path.name}: {node.name}"
 
 
 def test_guards_are_errors_and_not_asserts():
@@ -202,12 +224,11 @@ def test_every_module_has_a_docstring():
 
 def test_files_named_in_text_exist():
     """Files named in docstrings, comments and pages exist, by their name or by the end of their path."""
-    root = SOURCE.parents[1]
-    folders = ("src", "tests", "benchmarks", "docs", "tools", "examples")
-    python = [path for folder in folders for path in (root / folder).rglob("*.py")]
-    there = {part for path in python for part in ends_of(path.relative_to(root))}
-    texts = [*MODULES, *(path for path in python if path.is_relative_to(root / "benchmarks"))]
-    texts += [*(root / "docs").rglob("*.md"), root / "CONTRIBUTING.md"]
+    folders = ("src", "flower", "tests", "benchmarks", "docs", "tools", "examples")
+    python = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    there = {part for path in python for part in ends_of(path.relative_to(ROOT))}
+    texts = [*MODULES, *FLOWER, *(path for path in python if path.is_relative_to(ROOT / "benchmarks"))]
+    texts += [*(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md"]
     named = {(path.name, name) for path in texts for name in PYTHON_FILE.findall(path.read_text())}
     assert [(path, name) for path, name in sorted(named) if name not in there] == []
 

@@ -14,7 +14,7 @@ import pytest
 import voxpop
 from voxpop import errors
 
-SOURCE = Path(voxpop.__file__).parent
+SOURCES = [Path(voxpop.__file__).parent, Path(voxpop.__file__).parents[2] / "flower" / "src" / "voxpop_flower"]
 RAISED = {name for name in vars(errors) if name.endswith("Error")}
 OPTIONAL = {"pyspark", "flwr", "cryptography", "sklearn"}
 MOST_WORDS = 80
@@ -27,9 +27,9 @@ STEP = re.compile(
 VAGUE = re.compile(r"\b(invalid|illegal|bad|wrong|oops|sorry|nobody|somebody|unfortunately)\b|!", re.IGNORECASE)
 
 
-def module_of(path):
+def module_of(path, source):
     """Return the module of a file, or None if it needs an optional library that is missing."""
-    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    parts = path.relative_to(source.parent).with_suffix("").parts
     try:
         return importlib.import_module(".".join(parts))
     except ModuleNotFoundError as error:
@@ -64,12 +64,12 @@ def text_of(node, names):
 def messages():
     """Return each message with its place and its class."""
     found = []
-    for path in sorted(SOURCE.rglob("*.py")):
+    for source, path in [(folder, path) for folder in SOURCES for path in sorted(folder.rglob("*.py"))]:
         raised = [node.exc for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Raise)]
         raised = [each for each in raised if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)]
         raised = [each for each in raised if each.func.id in RAISED and each.args]
-        names = vars(module_of(path) or builtins) if raised else {}
-        place = path.relative_to(SOURCE).as_posix()
+        names = vars(module_of(path, source) or builtins) if raised else {}
+        place = path.relative_to(source if source is SOURCES[0] else source.parent).as_posix()
         found += [(f"{place}:{each.lineno}", each.func.id, text_of(each.args[0], names)) for each in raised]
     return found
 
@@ -80,7 +80,8 @@ MESSAGES = messages()
 def test_messages_are_found():
     """Messages are found in every package that reads arguments."""
     assert len(MESSAGES) > 300
-    assert {"reading", "engine", "mechanisms", "privacy", "cli", "ledger"} <= {m[0].split("/")[0] for m in MESSAGES}
+    packages = {"reading", "engine", "mechanisms", "privacy", "cli", "ledger", "voxpop_flower"}
+    assert packages <= {place.split("/")[0] for place, _, _ in MESSAGES}
 
 
 @pytest.mark.parametrize(("place", "kind", "text"), MESSAGES, ids=[place for place, _, _ in MESSAGES])

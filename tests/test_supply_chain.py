@@ -80,7 +80,6 @@ def test_every_export_has_an_extra():
     extras = PROJECT["optional-dependencies"]
     needed = {
         "spark",
-        "flower",
         "sql",
         "databases",
         "pandas",

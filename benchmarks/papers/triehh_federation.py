@@ -18,7 +18,8 @@ import polars as pl
 from benchmarks.support.benchmark import HITTERS, Benchmark
 from benchmarks.support.federation import Federation, app_with
 
-BENCHMARK = Benchmark(__file__, ("triehh_federation",), HITTERS, minutes=4, timed=True, environment=".venv-flower")
+DEPENDS = (*HITTERS, "flower/src/voxpop_flower")
+BENCHMARK = Benchmark(__file__, ("triehh_federation",), DEPENDS, minutes=4, timed=True, environment=".venv-flower")
 
 NODES = (3, 10, 30)
 USERS = 300
@@ -33,7 +34,7 @@ from pathlib import Path
 from flwr.common.serde import recorddict_to_proto
 from flwr.serverapp import ServerApp
 
-from voxpop.mechanisms.heavy_hitters import flower
+from voxpop_flower import serving as flower
 
 app = ServerApp()
 
@@ -58,7 +59,7 @@ class Watched:
         taken = time.perf_counter() - start
         round_ = messages[0].content["round"]
         self.stages.append({
-            "round": round_["number"], "stage": round_["stage"], "told": told,
+            "round": round_.get("number"), "stage": round_["stage"], "told": told,
             "sent": max(map(size, answers)), "answers": len(answers), "asking": taken,
         })
         return answers
@@ -125,7 +126,10 @@ def federate(count: int) -> dict[str, Any]:
                 said = [("tree", "moon", "sun")[user % 3] for user in users]
                 path = folder / f"node{number}.parquet"
                 pl.DataFrame({"who": users, "what": said}).write_parquet(path)
-                federation.node(f"node{number}", f'source="{path}" user="who" items="what"')
+                state = folder / f"state{number}"
+                state.mkdir()
+                bounds = f'state="{state}" total-epsilon=2.0 total-delta=1e-5'
+                federation.node(f"node{number}", f'source="{path}" user="who" items="what" {bounds}')
             app = app_with(folder, f'\nmeasured = "{folder}/measured.json"\n', server=SERVER)
             output = f'output="{folder}/found"'
             federation.run("run", app, f"max-length=5 nodes={count} patience=900.0 {output}")

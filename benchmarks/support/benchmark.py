@@ -39,7 +39,8 @@ class Benchmark:
     Attributes:
         file: `__file__` of the module.
         results: names of its result files, without `.md`.
-        depends: packages and modules of `src/voxpop` that decide the results, such as `mechanisms/set_union`.
+        depends: packages and modules of `src/voxpop` that decide the results, such as `mechanisms/set_union`, and
+            folders of `flower/`.
             Imported modules of `benchmarks` count too and are not listed.
         minutes: duration of all its commands on two cores.
         seeds: the seeds of its runs.
@@ -91,7 +92,7 @@ class Benchmark:
 
     def paths(self, root: Path = ROOT) -> list[str]:
         """Return the files and folders that decide the results, relative to the root of the repository."""
-        voxpop = [f"src/voxpop/{name}" for name in self.depends]
+        voxpop = [name if name.startswith("flower/") else f"src/voxpop/{name}" for name in self.depends]
         named = [path if (root / path).is_dir() else f"{path}.py" for path in voxpop]
         left_out = [WORDS]
         if "mechanisms/sequences" not in self.depends:

@@ -13,6 +13,8 @@ from benchmarks.support.forks import write_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "examples" / "flower"
+MEMORY = ":flwr-in-memory:"
+SOURCES = os.pathsep.join(map(str, (ROOT, ROOT / "flower" / "src")))
 BIN = Path(sys.executable).parent
 COPIED = ("pyproject.toml", "hitters_app/__init__.py", "hitters_app/server.py", "hitters_app/client.py")
 
@@ -49,12 +51,15 @@ class Federation:
         link: the SuperLink, a process that is started in the usual way; all others are forks (`forks.py`).
     """
 
-    def __init__(self, folder: Path, of_link: dict[str, str] | None = None, **environment: str):
+    def __init__(
+        self, folder: Path, of_link: dict[str, str] | None = None, database: str = MEMORY, **environment: str
+    ) -> None:
         """Start a SuperLink.
 
         Args:
             folder: the folder of logs, which must exist.
             of_link: variables of the SuperLink and of the servers that it starts.
+            database: the file of the SuperLink's database, by default in memory.
             **environment: more variables of all processes.
         """
         self.folder, self.port = folder, free_port()
@@ -66,11 +71,12 @@ class Federation:
         write_commands(folder / "bin", door)
         path = os.pathsep.join([str(folder / "bin"), str(BIN), os.environ["PATH"]])
         more = {"FLWR_HOME": str(home), "FLWR_TELEMETRY_ENABLED": "0", "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2"}
-        self.environment = {**os.environ, **more, "PATH": path, "PYTHONPATH": str(ROOT), **environment}
+        self.environment = {**os.environ, **more, "PATH": path, "PYTHONPATH": SOURCES, **environment}
         self.start("forks", sys.executable, "-m", "benchmarks.support.forks", door)
         self.wait_for(door.exists)  # all processes started later request forks from it
         superlink = BIN / "flower-superlink"
         how = ("--insecure", "--port", self.port, "--disable-runtime-dependency-installation")
+        how = (*how, "--database", database)
         self.link = self.start("link", superlink, *how, **(of_link or {}))
         self.wait_for(self.is_served)
 

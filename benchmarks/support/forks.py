@@ -66,7 +66,8 @@ def main() -> None:
     """Import all modules, then listen and fork until the process is ended."""
     _sleep_less(float(os.environ.get(WAITS, "1")))
     commands = {name: entry.load() for name, entry in _commands().items()}
-    __import__("voxpop.mechanisms.heavy_hitters.flower")
+    __import__("voxpop_flower.node")
+    __import__("voxpop_flower.serving")
     __import__("voxpop.engine.local.read")
     _warm()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
@@ -89,7 +90,7 @@ def _warm() -> None:
         with contextlib.suppress(ImportError):
             __import__(late)
     from voxpop.kernels.group import mark_used
-    from voxpop.mechanisms.heavy_hitters.flower import settings_of
+    from voxpop_flower.run import settings_of
 
     mark_used(np.zeros(1, np.int32), np.zeros(1, np.uint8))  # the first kernel of a process starts numba
     for config in json.loads(os.environ.get(PLANNED, "[]")):

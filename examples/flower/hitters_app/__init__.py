@@ -1,1 +1,1 @@
-"""A Flower app of two lines: the server and the node are in voxpop.mechanisms.heavy_hitters.flower."""
+"""A Flower app of two lines: the server and the node are in voxpop_flower."""

@@ -81,7 +81,14 @@ CHOICES = {
             "the data.",
         )
     },
-    "hitters": {"unit": given.Choice(str, lambda text: int(text) if text.isdecimal() else text)},
+    "hitters": {
+        "unit": given.Choice(str, lambda text: int(text) if text.isdecimal() else text),
+        "exclude": given.Choice(
+            str | None,
+            lambda path: path or (),
+            "A text file in UTF-8 with one public word per line, such as a dictionary. No user votes for these words.",
+        ),
+    },
     "sequences": {
         "alphabet": given.Choice(
             Annotated[str | None, Parameter(name=["--alphabet", "--alphabet-file"])],

@@ -307,7 +307,7 @@ class Choice:
 
 def shown_default(value: Any) -> str | None:
     """Return how help shows a default, or None if showing it tells nothing."""
-    return None if value is None or value is False or value in ("", 0) else str(value)
+    return None if value is None or value is False or value in ("", 0, ()) else str(value)
 
 
 def options_of(mechanism: type, choices: dict[str, Choice]) -> type:

@@ -7,6 +7,9 @@ from voxpop.privacy.budget import Budget
 from voxpop.release.report.numbers import curve, plain, voting_chance, whole
 from voxpop.release.report.page import Grid, Story
 
+DIGITS = 12
+"""Hexadecimal digits of a fingerprint in texts."""
+
 
 def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = None) -> str:
     """Return the text of a plan.
@@ -35,6 +38,8 @@ def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = 
         f"  a user votes for {whose}, {times}",
         f"  a prefix grows with {plan['theta']} votes or more",
     ]
+    if "exclude" in plan:
+        lines.append(f"  {_listed(plan['exclude'])}")
     if two is not None:
         held = f"({two.epsilon:g}, {two.delta:.3g})-DP"
         lines.append(f"  a person who counts as two users, such as one on two nodes, has {held}")
@@ -47,6 +52,11 @@ def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = 
             "(a word of full length that shares no prefix with others; most need fewer)",
         ]
     )
+
+
+def _listed(exclude: Mapping[str, Any]) -> str:
+    digest = str(exclude["fingerprint"]).removeprefix("sha256:")[:DIGITS]
+    return f"no user votes for a word of a public list of {exclude['size']:,} (sha256 {digest}...)"
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
@@ -64,6 +74,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             **{name: plan[name] for name in ("words", "theta", "rounds", "max_length", "alphabet")},
             "rate": plain(100 * plan["sampling_rate"], 4),
             "trust": plan.get("trust", ""),
+            "exclude": _listed(plan["exclude"]) if "exclude" in plan else "",
             "again": plain(100 * plan["again"], 3) if plan["again"] else "",
         },
         needed=Grid(

@@ -1,8 +1,11 @@
 """Heavy hitters: the words that many users hold, found without collecting the words of any user."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
+from voxpop.mechanisms.heavy_hitters.exclude import PublicList
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
 from voxpop.privacy.planned import Mechanism, sealed
 
@@ -18,7 +21,7 @@ WIDEST_UNIT: Final = 4
 AUTO: Final = {"characters": (4, 2), "bytes": (2, 1), "tokens": (1, 1)}
 """Symbols of the first round and of later rounds under unit="auto".
 
-With 26 characters the first round has 475,255 sums, and later rounds have 703 for each living prefix. Three rounds of
+With 26 characters the first round has 475,254 sums, and later rounds have 703 for each living prefix. Three rounds of
 four symbols would need 51 users instead of 62, and 475,255 sums for each prefix (docs/design/0003). There are more
 bytes and tokens than letters, so their units are shorter.
 """
@@ -32,9 +35,9 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
     In each round, a secret draw selects users. A user whose most frequent word starts with a prefix of the trie votes
     for that prefix and the next symbols of the word. Prefixes with at least theta votes are added to the trie. No noise
     is added: the secret numbers of votes and the threshold make the release (epsilon, delta)-differentially private for
-    one user with all their data, added or removed. The module `voxpop.mechanisms.heavy_hitters.flower` runs the same
-    protocol with words that never leave the devices of their users. The proof is in docs/privacy/heavy-hitters.md. The
-    algorithm of the paper is `voxpop.papers.TrieHH`.
+    one user with all their data, added or removed. The package `voxpop-flower` runs the same protocol over Flower among
+    a few honest organisations, each of which keeps the words of its users. The proof is in
+    docs/privacy/heavy-hitters.md. The algorithm of the paper is `voxpop.papers.TrieHH`.
 
     Attributes:
         max_length: The maximum number of symbols of a word, including its end mark. Longer words are left out.
@@ -44,6 +47,10 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
             fewer users for each word, but more sums in each round. "auto" takes the longest units whose sums secure
             aggregation can add: four characters in the first round and two in each later round, two bytes and one, or
             one token and one. A plan lists the cost of each unit.
+        exclude: Public words that no user votes for, such as a dictionary or the words of an earlier release. Give an
+            iterable of strings, a release, or the path of a text file with one word per line. The tokenizer of the
+            data normalises the words. Each user then votes for the most frequent of its other words. The list must not
+            depend on data that no release covers. Plan and release record its size and its fingerprint.
 
     Raises:
         InputError: A field is out of range.
@@ -58,11 +65,14 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         ['milk', 'oats', 'tea']
         >>> print(found.guarantee)
         (1, 1e-08)-DP, one user added or removed
+        >>> vp.HeavyHitters(max_length=6, exclude=found).release(corpus, vp.Budget(epsilon=1, delta=1e-8)).to_list()
+        []
     """
 
     max_length: int = 10
     alphabet: Literal["characters", "bytes", "tokens"] = "characters"
     unit: int | Literal["auto"] = "auto"
+    exclude: "Iterable[str | Sequence[str]] | str | PathLike[str] | PublicList" = ()
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -70,6 +80,12 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         check_choice("alphabet", self.alphabet, tuple(AUTO))
         if self.unit != "auto":
             check_whole("unit", self.unit, WIDEST_UNIT, 'by how many symbols prefixes grow in a round, or "auto"')
+        object.__setattr__(self, "exclude", PublicList.of(self.exclude))
+
+    @property
+    def excluded(self) -> PublicList:
+        """The public words that no user votes for."""
+        return PublicList.of(self.exclude)
 
     @property
     def rounds(self) -> int:
@@ -109,4 +125,6 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "heavy hitters", **asdict(self)}
+        fields = {name: getattr(self, name) for name in ("max_length", "alphabet", "unit")}
+        listed = {"exclude": self.excluded.to_dict()} if self.excluded.size else {}
+        return {"mechanism": "heavy hitters", **fields, **listed}

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 from voxpop.errors import BudgetError
+from voxpop.mechanisms.heavy_hitters.exclude import NOTHING, PublicList
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
-from voxpop.privacy.budget import Budget, budget_numbers
+from voxpop.privacy.budget import Budget, budget_numbers, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
 from voxpop.privacy.trie.accountant import group_delta, trie_delta
@@ -41,6 +42,8 @@ TRUST: dict[Aggregation, str] = {
 
 
 PROBABILITIES = (0.5, 0.9, 0.99)
+LETTERS = 26
+MOST_SYMBOLS = 1 << 20
 
 
 @final
@@ -108,6 +111,34 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     def rounds(self) -> int:
         """The maximum number of rounds."""
         return self.rules.rounds
+
+    @property
+    def exclude(self) -> PublicList:
+        """The public words that no user votes for."""
+        listed: PublicList = getattr(self.mechanism, "excluded", NOTHING)
+        return listed
+
+    def sums(self, symbols: int = LETTERS) -> tuple[int, int]:
+        """Return the number of sums that secure aggregation adds in a round.
+
+        Args:
+            symbols: The number of symbols of the public alphabet.
+
+        Returns:
+            The sums of the first round, and the sums of a later round for each prefix that may grow.
+
+        Example:
+            >>> import voxpop as vp
+            >>> vp.HeavyHitters(max_length=10).plan(vp.Budget(epsilon=1, delta=1e-8)).sums()
+            (475254, 703)
+        """
+        check_whole("symbols", symbols, MOST_SYMBOLS, "the number of symbols of the public alphabet")
+        first = min(self.rules.size(1), self.rules.longest)
+        later = min(self.rules.unit, self.rules.longest - first)
+        return (
+            sum(symbols**size for size in range(1, first + 1)),
+            sum(symbols**size for size in range(later + 1)) if self.rounds > 1 else 0,
+        )
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int:
         # The worst case is a word of the greatest length that shares no prefix with others and takes every round:

@@ -10,7 +10,7 @@ for a number of symbols begins where a word has fewer symbols in common with the
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
@@ -20,9 +20,10 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.tries import hold_all, keep_most_frequent, measure_strings
+from voxpop.mechanisms.heavy_hitters.exclude import NOTHING, PublicList, excluded_tokens
 from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
-from voxpop.reading.arrow import text_buffers
+from voxpop.reading.arrow import int64_array, text_buffers
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
@@ -195,6 +196,7 @@ class Spelling:
         vocabulary: the tokens.
         in_bytes: whether the symbols of a token are its bytes.
         rows: int32 (words, longest), tokens of each word, -1 beyond its end; None where a word is a token itself.
+        excluded: uint8 (words), 1 for a word of the public list, which no user votes for; None without a list.
     """
 
     sizes: Int32s
@@ -204,11 +206,14 @@ class Spelling:
     vocabulary: pa.LargeStringArray
     in_bytes: bool = False
     rows: Int32s | None = None
+    excluded: Bytes | None = None
 
     def fits(self, rules: Rules) -> Bytes:
-        """Return which words may be voted for: neither empty nor too long."""
-        # Too long a word is left out before the user's word is chosen, so it costs no vote.
+        """Return which words may be voted for: neither empty nor too long, nor on the public list."""
+        # Other words are removed before the user's word is chosen, so they cost no vote.
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
+        if self.excluded is not None:
+            fitting &= self.excluded == 0
         return fitting.view(np.uint8)
 
     def word(self, number: int) -> Word:
@@ -219,14 +224,60 @@ class Spelling:
         return tuple(text.encode() if self.in_bytes else text)
 
 
-def spell(corpus: "LocalCorpus", rules: Rules) -> Spelling:
+def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NOTHING) -> Spelling:
     """Return the words of a corpus in the alphabet of the rules.
+
+    Args:
+        corpus: The data.
+        rules: The public rules.
+        exclude: The public words that no user votes for.
 
     Raises:
         InputError: for tokens of items, which have no order.
     """
-    if rules.alphabet == "tokens":
-        return _documents(corpus, rules)
+    spelling = _documents(corpus, rules) if rules.alphabet == "tokens" else _single(corpus, rules)
+    if not exclude.size:
+        return spelling
+    listed = exclude.normalised(corpus)
+    if spelling.rows is None:
+        return replace(spelling, excluded=excluded_tokens(corpus.vocabulary, listed).view(np.uint8))
+    distinct = set(listed)
+    found = [spelling.word(number) in distinct for number in range(spelling.sizes.size)]
+    return replace(spelling, excluded=np.array(found, np.uint8))
+
+
+def polled(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NOTHING) -> "LocalCorpus":
+    """Return a corpus of the same users with nothing but the word of each user that its votes are for.
+
+    The votes of this corpus are those of the whole corpus, in every round and for every secret.
+
+    Args:
+        corpus: The data.
+        rules: The public rules, by which a user votes for one word.
+        exclude: The public words that no user votes for.
+    """
+    spelling = spell(corpus, rules, exclude)
+    electorate = Electorate.of(spelling, corpus.user_key, rules)
+    ids, starts = electorate.held, electorate.held_start
+    if spelling.rows is not None:
+        # int32 (users with a word, longest + 1), the tokens of each user's document, and -1 from its end on.
+        rows = np.append(spelling.rows[ids], np.full((ids.size, 1), -1, np.int32), axis=1)
+        sizes = spelling.sizes[ids].astype(np.int64) + 1
+        ids = rows[np.arange(rows.shape[1]) < sizes[:, None]]
+        starts = np.concatenate([[0], np.cumsum(sizes)])[starts]
+    used, places = np.unique(ids[ids >= 0], return_inverse=True)
+    tokens = np.full(ids.size, -1, np.int32)
+    tokens[ids >= 0] = places
+    return replace(
+        corpus,
+        tokens=tokens,
+        user_start=starts.astype(np.int64),
+        vocabulary=corpus.vocabulary.take(int64_array(used.astype(np.int64))),
+        kind=corpus.kind if spelling.rows is not None else "items",
+    )
+
+
+def _single(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     words = len(corpus.vocabulary)
     sizes, shared = np.empty(words, np.int32), np.empty(words, np.int32)
     measure_strings(*text_buffers(corpus.vocabulary), rules.alphabet == "characters", sizes, shared)

@@ -24,7 +24,7 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
     held: LocalCorpus = corpus.gathered()
     wide = 8 * plan.rules.longest if plan.rules.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
-    spelling = spell(held, plan.rules)
+    spelling = spell(held, plan.rules, plan.exclude)
     tries = grown_tries(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, secret)
     trie = deque(track(tries, "releasing", lambda _: 1, None, "rounds", exact=True), maxlen=1).pop()
     grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]

@@ -254,6 +254,9 @@ def next_trie(
     for node, text in answers:
         if node not in waiting:
             continue
+        if text is None:
+            waiting[node] = "refused or failed"
+            continue
         try:
             total.update(read_votes(text, trie, rules))
             # From here on a second answer counts as a stranger's.

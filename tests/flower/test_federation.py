@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 import voxpop as vp
 from support.look import read_engine
 from voxpop.errors import InputError
-from voxpop.mechanisms.heavy_hitters.federation import (
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, gram_of, is_over
+from voxpop.mechanisms.heavy_hitters.releasing import release_of
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.trie.ballot import Ballot
+from voxpop_flower.federation import (
     next_trie,
     node_votes,
     read_trie,
@@ -19,10 +23,6 @@ from voxpop.mechanisms.heavy_hitters.federation import (
     write_trie,
     write_votes,
 )
-from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, gram_of, is_over
-from voxpop.mechanisms.heavy_hitters.releasing import release_of
-from voxpop.privacy.secret import Secret
-from voxpop.privacy.trie.ballot import Ballot
 
 RULES = Rules(Ballot(0.5, 2), 4, 1, 4)
 GROWN = Trie().grown(frozenset([Prefix(("a",))]))
@@ -65,7 +65,6 @@ def test_tries_survive_the_wire(levels):
 
 
 MALFORMED = [
-    None,
     3,
     "",
     "{}",
@@ -105,6 +104,8 @@ def test_lost_late_and_repeated_answers():
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()
     assert complaints == ["round 2: node 2 did not answer in time; going on without it"]
+    trie, complaints = next_trie(GROWN, [1, 2], [(1, None), (2, good)], RULES)
+    assert complaints == ["round 2: node 1 refused or failed; going on without it"]
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (2, good)], RULES)
     assert trie.levels[-1] == {Prefix(("a", "b"))}
     assert complaints == []

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import voxpop as vp
 from voxpop.errors import InputError
 from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
-from voxpop.mechanisms.heavy_hitters.federation import Domain, public_symbols
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, is_valid
 from voxpop.privacy.trie.ballot import Ballot
+from voxpop_flower.federation import LETTERS, Domain, public_symbols
 
 SYMBOLS = ("a", "b", "c")
 
@@ -39,6 +40,19 @@ def test_the_domain_is_every_valid_vote_and_nothing_else(unit, first, max_length
     assert len(domain) == len(placed) == len(valid)
     assert [domain.place_of(prefix) for prefix in placed] == list(range(len(domain)))
     assert all(domain.place_of(prefix) is None for prefix in every if prefix not in valid)
+
+
+@pytest.mark.parametrize("unit", ["auto", 1, 2, 3])
+@pytest.mark.parametrize("symbols", [3, 26])
+def test_a_plan_states_the_sums_of_its_rounds(unit, symbols):
+    """The sums of the first round, and of the second for each prefix that may grow, are those of the domain."""
+    plan = vp.HeavyHitters(max_length=7, unit=unit).plan(vp.Budget(1, 1e-6))
+    letters = tuple(LETTERS[:symbols])
+    first = Domain(Trie(), plan.rules, letters)
+    size = plan.rules.size(1)
+    live = frozenset({Prefix(("a",) * size), Prefix(("b",) * size)})
+    second = Domain(Trie((live,)), plan.rules, letters)
+    assert plan.sums(symbols) == (len(first), len(second) // 2)
 
 
 def test_votes_come_back_and_strangers_are_left_out():

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from voxpop.errors import InputError
 
-pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
+pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop-flower")
 
-from voxpop.mechanisms.heavy_hitters.masking import (
+from voxpop_flower.masking import (
     Collector,
     Member,
     committed,

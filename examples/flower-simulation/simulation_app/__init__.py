@@ -1,0 +1,1 @@
+"""A Flower app whose nodes are simulated, with tables made in code."""

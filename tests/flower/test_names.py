@@ -1,0 +1,27 @@
+"""Tests of the names that apps import."""
+
+import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop-flower")
+
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+
+
+def test_each_name_is_the_app_however_often_it_is_imported():
+    """A module of the same name would replace the app once the module is imported."""
+    for _ in range(2):
+        from voxpop_flower import client, client_of, server
+
+        assert type(server) is ServerApp
+        assert type(client) is type(client_of()) is ClientApp
+        import voxpop_flower.node
+        import voxpop_flower.serving  # noqa: F401
+
+
+def test_other_names_are_errors():
+    """A name that is no app is an AttributeError, as in any module."""
+    import voxpop_flower
+
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        voxpop_flower.nothing  # noqa: B018

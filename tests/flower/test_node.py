@@ -1,0 +1,539 @@
+"""Tests of one node, with the messages and the context that Flower gives its app."""
+
+import json
+import os
+import shutil
+import stat
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop-flower")
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.supercore.task_identity import TaskIdentity
+
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.errors import InputError
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Trie
+from voxpop_flower import client, client_of
+from voxpop_flower.federation import read_votes, write_trie
+from voxpop_flower.own import NodeSettings
+from voxpop_flower.run import numbers_of, settings_of
+
+CONFIG = {"epsilon": 1.0, "delta": 1e-8, "max-length": 10, "secure": False}
+PLANTED = "quokka"
+"""A word that must never leave the node except as the prefix of a vote."""
+
+
+def plan_of(**config):
+    return settings_of({**CONFIG, **config}).plan
+
+
+BALLOT = numbers_of(plan_of().rules.ballot)
+RULES = plan_of().rules
+ROOT = Trie()
+SUN, MOON = (Prefix(tuple(word)) for word in ("suns", "moon"))
+SECOND = Trie((frozenset({SUN, MOON}),))
+THIRD = SECOND.grown(frozenset({Prefix(tuple("sunshi")), Prefix(tuple("moonli"))}))
+
+
+class Node:
+    """A node with a table of 200 users, and the server's side of its messages."""
+
+    def __init__(self, folder: Path, app=client, **config):
+        self.folder, self.app, self.state = folder, app, folder / "state"
+        self.state.mkdir()
+        bounds = {"state": str(self.state), "total-epsilon": 4.0, "total-delta": 1e-6, "secure": False}
+        table = {"source": str(folder / "table.csv"), "user": "who", "items": "what"}
+        self.config = {**table, **bounds, **config}
+        self.records = RecordDict()
+        self.write("sunshine")
+
+    def write(self, word: str) -> None:
+        rows = "".join(f"{user},{word}\n" for user in range(200))
+        (self.folder / "table.csv").write_text(f"who,what\n{rows}")
+
+    def send(self, record: dict, run: int = 1, **config) -> Message:
+        """Send a message, and return the reply that Flower sends to the server."""
+        # Flower sets these in the process that it starts for a message.
+        TaskIdentity._run_id, TaskIdentity._node_id, TaskIdentity._task_id = run, 7, 1
+        message = Message(RecordDict({"round": ConfigRecord(record)}), 7, "query", group_id="1")
+        return self.app(message, Context(run, 7, self.config, self.records, {**CONFIG, **config}))
+
+    def ask(self, trie: Trie = ROOT, run: int = 1, ballot=BALLOT, exclude=(), number=None, **config):
+        """Return the votes for a round with open sums, or None if the node does not answer."""
+        told = {"trie": write_trie(trie), "ballot": ballot, "exclude": json.dumps(list(exclude))}
+        number = trie.rounds if number is None else number
+        reply = self.send({"stage": "votes", "number": number, **told}, run, **config)
+        return self.read(reply, trie)
+
+    def read(self, reply: Message, trie: Trie):
+        assert not reply.has_error()
+        assert list(reply.content) == ["votes"]
+        answer = dict(reply.content["votes"])
+        assert answer == {} or list(answer) == ["sums"]
+        return read_votes(answer["sums"], trie, RULES) if answer else None
+
+    @property
+    def log(self) -> list[dict]:
+        return [json.loads(line) for line in (self.state / "answers.log").read_text().splitlines()]
+
+    @property
+    def refusal(self) -> str:
+        return self.log[-1]["refused"]
+
+    @property
+    def entries(self):
+        return vp.Ledger(self.state / "ledger.json").account("node").entries
+
+
+@pytest.fixture
+def node(tmp_path):
+    return Node(tmp_path)
+
+
+# ---- What a run fixes ----
+
+
+def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(node):
+    """The proof assumes one word per user in all rounds, so later rounds read only what the first one saved."""
+    assert set(node.ask()) == {SUN}
+    node.write("moonlight")
+    assert set(node.ask(SECOND)) == {Prefix(tuple("sunshi"))}
+    (node.folder / "table.csv").unlink()
+    assert set(node.ask(THIRD)) == {Prefix(tuple("sunshine"))}
+    assert set(node.ask(run=2) or ()) == set()
+    node.write("moonlight")
+    assert set(node.ask(run=3)) == {MOON}
+
+
+def test_two_runs_at_once_have_their_own_words(node):
+    """Messages of two runs alternate; each run keeps the words of its own first round."""
+    assert set(node.ask(run=1)) == {SUN}
+    node.write("moonlight")
+    assert set(node.ask(run=2)) == {MOON}
+    node.write("starlight")
+    assert set(node.ask(SECOND, run=1)) == {Prefix(tuple("sunshi"))}
+    assert set(node.ask(SECOND, run=2)) == {Prefix(tuple("moonli"))}
+
+
+def test_only_the_owner_can_read_the_folder_of_a_run(node):
+    """Folders have mode 0700 and files 0600, for any umask; the folder contains one word per user."""
+    before = os.umask(0)
+    try:
+        node.ask()
+    finally:
+        os.umask(before)
+    run = node.state / "runs" / "1"
+    for path in (node.state / "runs", run, *run.rglob("*")):
+        assert stat.S_IMODE(path.lstat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    for name in ("answers.log", "ledger.json"):
+        assert stat.S_IMODE((node.state / name).stat().st_mode) == 0o600
+    (node.state / "runs").chmod(0o750)
+    assert node.ask(SECOND) is None
+    assert "must be a folder that only the user of this node can read" in node.refusal
+
+
+def test_runs_behind_a_link_are_not_read(node):
+    """A folder of runs that is a symbolic link is not used."""
+    elsewhere = node.folder / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (node.state / "runs").symlink_to(elsewhere)
+    assert node.ask() is None
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
+FILES = ["tokens.npy", "user_start.npy", "user_key.npy", "vocabulary.arrow", "corpus.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [(f"electorate/{name}", change) for name in FILES for change in (damaged, Path.unlink)]
+    + [("run.json", damaged), ("run.json", Path.unlink), ("electorate", shutil.rmtree), ("", shutil.rmtree)],
+)
+def test_loss_and_damage_end_the_participation(node, name, change):
+    """The node answers nothing more of the run, whether or not its table changed."""
+    node.ask()
+    change(node.state / "runs" / "1" / name)
+    said = []
+    for trie, word in ((SECOND, "sunshine"), (THIRD, "moonlight")):
+        node.write(word)
+        assert node.ask(trie) is None
+        said.append(node.refusal)
+    assert len(set(said)) == 1
+    assert "lost" in said[0]
+
+
+def test_a_stage_is_answered_once_by_all_processes_together(node):
+    """Of ten messages for the same round at the same time, one is answered."""
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(node.ask())) for _ in range(10)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(answers) == 10
+    assert sum(answer is not None for answer in answers) == 1
+    assert node.ask() is None
+    assert node.ask(SECOND) is not None
+    assert node.ask(SECOND) is None
+    assert node.ask() is None
+
+
+class Killed(BaseException):
+    """Ends a handler as a kill does: nothing after it runs."""
+
+
+@pytest.mark.parametrize("step", range(12))
+def test_a_node_that_is_killed_at_any_step_never_votes_for_another_word(node, monkeypatch, step):
+    """After a kill at any replacement of a file, later rounds have the words of the first saved table, or none."""
+    real, count = os.replace, iter(range(1000))
+
+    def replace(*given, **named):
+        if next(count) == step:
+            raise Killed
+        return real(*given, **named)
+
+    monkeypatch.setattr(os, "replace", replace)
+    heard = []
+    for trie, word in ((Trie(), "sunshine"), (SECOND, "moonlight"), (THIRD, "starlight")):
+        node.write(word)
+        try:
+            votes = node.ask(trie)
+        except Killed:
+            votes = None
+        heard += ["".join(prefix.symbols)[:4] for prefix in votes or ()]
+    assert len(set(heard)) <= 1
+
+
+def test_a_node_that_was_killed_while_it_saved_reads_the_table_of_its_first_answer(node, monkeypatch):
+    """If the first save fails, nothing was answered, so a later round may fix the words."""
+    real = LocalCorpus.save
+
+    def save(self, folder):
+        real(self, folder)
+        raise Killed
+
+    monkeypatch.setattr(LocalCorpus, "save", save)
+    with pytest.raises(Killed):
+        node.ask()
+    monkeypatch.setattr(LocalCorpus, "save", real)
+    node.write("moonlight")
+    assert set(node.ask(SECOND)) == {Prefix(tuple("moonli"))}
+    node.write("sunshine")
+    assert set(node.ask(THIRD)) == {Prefix(tuple("moonligh"))}
+
+
+# ---- When the folder is deleted ----
+
+
+def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_again(node):
+    """After the last round, the ledger is all that remains of the run."""
+    config = {"max-length": 4}
+    ballot = numbers_of(plan_of(**config).rules.ballot)
+    assert node.ask(ballot=ballot, **config) is not None
+    assert list((node.state / "runs").iterdir()) == []
+    assert [entry.state for entry in node.entries] == ["finished"]
+    assert node.ask(ballot=ballot, **config) is None
+    assert "deleted" in node.refusal
+
+
+def test_the_server_ends_a_run(node):
+    """A run that stops early ends with a message, after which the node answers nothing more of it."""
+    node.ask()
+    assert dict(node.send({"stage": "over"}).content["votes"]) == {}
+    assert list((node.state / "runs").iterdir()) == []
+    assert node.ask(SECOND) is None
+    assert len(node.entries) == 1
+
+
+def test_a_folder_is_deleted_after_its_time(tmp_path, monkeypatch):
+    """With the next message of any run, folders that are too old are deleted, damaged ones too."""
+    node = Node(tmp_path, **{"keep-hours": 2})
+    node.ask(run=1)
+    node.ask(run=2)
+    (node.state / "runs" / "2" / "run.json").write_text("{")
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    node.ask(run=3)
+    assert {each.name for each in (node.state / "runs").iterdir()} == {"1", "2", "3"}
+    monkeypatch.setattr(time, "time", lambda: now + 2.5 * 3600)
+    assert node.ask(SECOND, run=3) is not None
+    assert {each.name for each in (node.state / "runs").iterdir()} == {"3"}
+    assert node.ask(SECOND, run=1) is None
+
+
+# ---- Forged configurations ----
+
+FORGED = {
+    "epsilon": {"epsilon": 1.5},
+    "delta": {"delta": 1e-7},
+    "more rounds": {"max-length": 12},
+    "alphabet": {"alphabet": "bytes"},
+    "unit": {"unit": 1},
+    "seed": {"seed": 3},
+    "secure": {"secure": True},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_the_terms_of_a_run_are_those_of_its_first_round(tmp_path, name):
+    """Whatever the run config says later, the node answers the run that it was charged for, or nothing."""
+    node = Node(tmp_path, **{"allow-seed": True})
+    assert node.ask() is not None
+    assert node.ask(SECOND, **FORGED[name]) is None
+    assert node.ask(SECOND) is not None
+
+
+def test_ballot_exclusions_and_trie_are_those_of_the_first_round(node):
+    """Another ballot, other exclusions, a lost prefix that lives again, and a round too many are refused."""
+    half = [BALLOT[0] / 2, *BALLOT[1:]]
+    assert node.ask() is not None
+    lost = SECOND.grown(frozenset({Prefix(tuple("moonli"))}))
+    for trie, more in [
+        (SECOND, {"ballot": half}),
+        (SECOND, {"exclude": ["sunshine"]}),
+    ]:
+        assert node.ask(trie, **more) is None
+    # A refused stage is claimed if its terms were right, so the third round follows.
+    assert node.ask(lost) is not None
+    again = THIRD.grown(frozenset({Prefix(tuple("sunshine"))}))
+    assert node.ask(again) is None
+    assert "does not continue" in node.refusal
+
+
+@pytest.mark.parametrize(
+    "trie",
+    [
+        SECOND.grown(frozenset({Prefix(tuple("starli"))})),
+        Trie((frozenset({Prefix(tuple("su"))}),)),
+        Trie((frozenset({SUN}),) * 9),
+        Trie((frozenset(), frozenset({Prefix(tuple("sunshi"))}))),
+    ],
+)
+def test_a_trie_that_no_run_can_have_is_refused(node, trie):
+    """Each prefix extends a living one by the symbols of a round, and there are as many rounds as the plan has."""
+    assert node.ask(trie) is None
+    assert "does not continue" in node.refusal
+
+
+@pytest.mark.parametrize("number", [-1, 1, 2**70, "x"])
+def test_the_number_of_a_round_is_that_of_its_trie(node, number):
+    """A message that claims another round is refused."""
+    assert node.ask(number=number) is None
+
+
+def test_votes_beyond_the_budget_are_refused(node):
+    """The node's own accountant decides."""
+    assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
+    assert "cost a delta" in node.refusal
+
+
+@pytest.mark.parametrize("stage", ["masked", "shares", "unmasking"])
+def test_a_later_stage_without_the_first_is_refused(node, stage):
+    """A run begins with the first stage of a round."""
+    reply = node.send({"stage": stage, "number": 0, "nodes": ["7"], "letters": [b""]}, secure=True)
+    assert dict(reply.content["votes"]) == {}
+
+
+# ---- The node's own bounds ----
+
+
+def test_seeds_are_refused_unless_the_node_allows_them(tmp_path):
+    """Whoever starts a seeded run knows who is sampled. A seeded run is not charged, because no budget covers it."""
+    node = Node(tmp_path)
+    assert node.ask(seed=5) is None
+    assert "has a seed" in node.refusal
+    assert not (node.state / "ledger.json").exists()
+    node.config["allow-seed"] = True
+    assert node.ask(run=1, seed=5) == node.ask(run=2, seed=5) is not None
+    assert node.entries == []
+
+
+def test_open_sums_are_refused_unless_the_node_allows_them(tmp_path):
+    """By default a node sends masked sums only."""
+    node = Node(tmp_path)
+    del node.config["secure"]
+    assert node.ask() is None
+    assert "masked sums only" in node.refusal
+
+
+def test_one_run_and_all_runs_are_bounded(tmp_path):
+    """A run beyond `max-epsilon` or `max-delta` is refused, and so is the run that exceeds the total."""
+    node = Node(tmp_path, **{"max-epsilon": 1.5, "max-delta": 1e-7, "total-epsilon": 2.5, "total-delta": 1e-6})
+    for more in ({"epsilon": 20.0}, {"epsilon": 1.6}, {"delta": 1e-6}, {"epsilon": float("nan")}):
+        assert node.ask(**more) is None
+    assert node.entries == [] if (node.state / "ledger.json").exists() else True
+    assert [node.ask(run=run) is not None for run in (1, 2, 3, 4)] == [True, True, False, False]
+    assert "Not enough budget left" in node.refusal
+    assert [entry.label for entry in node.entries] == ["run 1", "run 2"]
+
+
+def test_a_lost_ledger_ends_the_participation(node):
+    """A total never starts again at zero, and it cannot be raised."""
+    node.ask()
+    node.config["total-epsilon"] = 100.0
+    assert node.ask(run=2) is None
+    node.config["total-epsilon"] = 4.0
+    (node.state / "ledger.json").unlink()
+    assert node.ask(run=3) is None
+    assert "existed" in node.refusal
+
+
+def test_the_log_lists_what_was_answered(node):
+    """Each line has time, run, round, stage, budget and result."""
+    node.ask()
+    node.ask(SECOND, epsilon=9.0)
+    first, second = node.log
+    assert {name: first[name] for name in ("run", "stage", "number", "epsilon", "delta", "seed", "answered")} == {
+        "run": "1",
+        "stage": "votes",
+        "number": "0",
+        "epsilon": 1.0,
+        "delta": 1e-8,
+        "seed": False,
+        "answered": True,
+    }
+    assert "refused" in second
+
+
+def test_a_log_that_cannot_be_written_ends_the_participation(node):
+    """An answer that is not logged is not sent."""
+    (node.state / "answers.log").mkdir()
+    assert node.ask() is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": None},
+        {"total-epsilon": None},
+        {"total-delta": None},
+        {"state": "missing"},
+        {"max-epsilon": "1"},
+        {"max-delta": True},
+        {"secure": "false"},
+        {"allow-seed": 1},
+        {"keep-hours": 0},
+        {"total-epsilon": float("inf")},
+    ],
+)
+def test_a_node_without_bounds_answers_nothing(node, change):
+    """There is no default for the folder and the total; values of other types are errors."""
+    [(name, value)] = change.items()
+    if value is None:
+        del node.config[name]
+    else:
+        node.config[name] = value
+    with pytest.raises(InputError):
+        NodeSettings.of(node.config)
+    assert node.ask() is None
+
+
+# ---- What leaves the node ----
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """Return tables that cannot be read, whose errors could quote a planted word, by name."""
+    (folder / f"{PLANTED}.csv").write_text(f"who,what\n{PLANTED},tea\n,milk\n")
+    (folder / "long.csv").write_text(f"who,what\n1,2,{PLANTED}\n")
+    (folder / "bytes.csv").write_bytes(b"who,what\n1,\xff" + PLANTED.encode())
+    pl.DataFrame({"who": [PLANTED], "what": [1.5]}).write_parquet(folder / "types.parquet")
+    (folder / "broken.parquet").write_bytes(PLANTED.encode())
+    return {
+        name: str(folder / name)
+        for name in (f"{PLANTED}.csv", "long.csv", "bytes.csv", "types.parquet", "broken.parquet", f"no-{PLANTED}.csv")
+    }
+
+
+@pytest.mark.parametrize("name", [f"{PLANTED}.csv", "long.csv", "bytes.csv", "types.parquet", "broken.parquet", "no"])
+def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
+    """Every failure has the same reply, byte by byte, and prints nothing of the table on the node's terminal."""
+    there = tables(node.folder)
+    node.config["source"] = there.get(name, there[f"no-{PLANTED}.csv"])
+    reply = node.send({"stage": "votes", "number": 0, "trie": "[]", "ballot": BALLOT, "exclude": "[]"})
+    other = node.send({"stage": PLANTED, "number": PLANTED}, run=2)
+    assert not reply.has_error()
+    assert reply.content == other.content == RecordDict({"votes": ConfigRecord()})
+    assert PLANTED not in "".join(capfd.readouterr())
+    assert len(node.log) == 2
+
+
+@pytest.mark.parametrize("error", [RuntimeError(PLANTED), SystemExit(PLANTED), MemoryError(PLANTED), RecursionError])
+def test_no_text_of_a_loader_leaves_the_node(tmp_path, error, capfd):
+    """The loader is code of the organisation; what it raises is logged on the node only."""
+
+    def load(context):
+        raise error
+
+    node = Node(tmp_path, client_of(load))
+    assert node.ask() is None
+    assert PLANTED not in "".join(capfd.readouterr())
+    assert "refused" in node.log[-1]
+
+
+def test_an_error_without_a_text_is_constant_too(tmp_path):
+    """An exception whose text cannot be made gives the same reply."""
+
+    class StrangeError(Exception):
+        def __str__(self):
+            raise ValueError(PLANTED)
+
+    def load(context):
+        raise StrangeError
+
+    assert Node(tmp_path, client_of(load)).ask() is None
+
+
+# ---- Tables made in code, and public words ----
+
+
+def test_a_loader_makes_the_table_once_in_a_run(tmp_path):
+    """`client_of(load)` reads no table; the loader runs at the first round only, and node values may be computed."""
+    calls = []
+
+    def load(context):
+        calls.append(context.node_config["place"])
+        word = "sunshine" if len(calls) == 1 else "moonlight"
+        return vp.read({"who": range(200), "what": [word] * 200}, user="who", items="what")
+
+    node = Node(tmp_path, client_of(load, lambda context: {"state": str(tmp_path / "other"), "total-epsilon": 1.0}))
+    (tmp_path / "other").mkdir()
+    node.config["place"] = 3
+    assert set(node.ask()) == {SUN}
+    assert set(node.ask(SECOND)) == {Prefix(tuple("sunshi"))}
+    assert calls == [3]
+    assert node.ask(run=2) is None
+    assert len(list((tmp_path / "other" / "runs").iterdir())) == 1
+    assert list(node.state.iterdir()) == []
+
+
+def test_public_words_are_removed_when_the_words_are_fixed(node):
+    """Users vote for their next word; the run is charged once."""
+    rows = "".join(f"{user},sunshine\n{user},sunshine\n{user},moonlight\n" for user in range(200))
+    (node.folder / "table.csv").write_text(f"who,what\n{rows}")
+    assert set(node.ask(exclude=["sunshine"])) == {MOON}
+    assert set(node.ask(SECOND, exclude=["sunshine"])) == {Prefix(tuple("moonli"))}
+    run = node.state / "runs" / "1"
+    assert not any(b"sunshine" in path.read_bytes() for path in run.rglob("*") if path.is_file())
+    assert len(node.entries) == 1
+
+
+@pytest.mark.parametrize("exclude", ["x", "3", "[3]", '{"size": 1, "fingerprint": "f"}', "[[[]]]", '"{table}"'])
+def test_a_malformed_list_of_public_words_is_refused(node, exclude):
+    """A list in a message is untrusted input."""
+    told = {"stage": "votes", "number": 0, "trie": "[]", "ballot": BALLOT}
+    told["exclude"] = exclude.replace("{table}", node.config["source"])
+    assert dict(node.send(told).content["votes"]) == {}
+    assert not (node.state / "ledger.json").exists()
