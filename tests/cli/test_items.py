@@ -203,8 +203,8 @@ def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
 
 def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
     """The output and the report name the entry."""
-    voxpop("ledger", "init", "team.json", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
-    out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.json", "--dataset", "Posts").out
+    voxpop("ledger", "init", "team.ledger", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
+    out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.ledger", "--dataset", "Posts").out
     assert 'Ledger: entry 1 of "Posts".' in out
     assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "Posts"'
 

@@ -164,7 +164,7 @@ def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
 
 def test_a_ledger_is_charged(release_of, tmp_path):
     """There is one entry, written before anything runs."""
-    account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("words", vp.Budget(3, 1e-6), create=True)
     release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["top"]
 

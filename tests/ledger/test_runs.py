@@ -22,7 +22,7 @@ ONCE = stopping.ONCE
 @pytest.fixture
 def account(tmp_path):
     """Return an account of which no budget is spent."""
-    return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
+    return vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ def rows(*words, users=3000):
 @pytest.fixture
 def account(tmp_path):
     """Return an account with room for two series."""
-    return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(7, 1e-4), create=True)
+    return vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(7, 1e-4), create=True)
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
 @pytest.mark.usefixtures("fixed_secrets")
 def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
     """The charge follows from the caps, not from the entry that ran; else the account would depend on the data."""
-    account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(9, 1e-3), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
     releases = [vp.SetUnion().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
     assert releases[0].plan.limit < releases[1].plan.limit

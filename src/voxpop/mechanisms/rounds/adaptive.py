@@ -308,7 +308,7 @@ def rounds_spend(planned: PlannedRounds, slack: float, rest: float = 0.0) -> Spe
         rest: mu^2 of Gaussian releases afterwards.
     """
     novel, mu = planned.pair()
-    return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
+    return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), two_sided=True)
 
 
 def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:
