@@ -25,7 +25,7 @@ from typing import Final, final
 
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import composed_delta
-from voxpop.privacy.guarantee import UP, Guarantee
+from voxpop.privacy.guarantee import Guarantee, dominating_mu
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 
@@ -198,23 +198,6 @@ def apart(one: Fraction, other: Fraction) -> tuple[str, str]:
         if one == other or shown[0] != shown[1]:
             return shown
     return f"just below {shown[1]}" if one < other else f"just above {shown[1]}", shown[1]
-
-
-def dominating_mu(epsilon: float) -> float:
-    """Return the mu of the Gaussian mechanism that dominates every release without delta at an epsilon, rounded up.
-
-    Randomised response of this epsilon gives the true answer with probability p = e^epsilon / (1 + e^epsilon). The
-    trade-off function of a Gaussian mechanism lies below it if it passes through its only vertex, at mu = 2 Phi^-1(p)
-    (Dong, Roth and Su, 2022).
-    """
-    from scipy.special import ndtri_exp
-
-    # Phi^-1(p) = -Phi^-1(1 - p), with ln(1 - p) = -ln(1 + e^epsilon).
-    return -2 * float(ndtri_exp(-float(_softplus(epsilon)))) * UP
-
-
-def _softplus(value: float) -> float:
-    return value + math.log1p(math.exp(-value))
 
 
 def _chances(guarantees: Sequence[Guarantee]) -> Fraction:

@@ -49,6 +49,7 @@ class Entry:
         kept: The folder in which the result was kept until it was saved, or "".
         times: The number of equal releases that the entry pays for; more than one only in a reserve.
         reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
+        budget: The budget of the data set.
     """
 
     dataset: str
@@ -63,19 +64,22 @@ class Entry:
     kept: str = ""
     times: int = 1
     reserve: int = 0
+    budget: Budget | None = None
 
     def __str__(self) -> str:
-        return f'entry {self.number} of "{self.dataset}"' + (f', run "{self.label}"' if self.label else "")
+        budget = f", budget ({self.budget.epsilon:g}, {self.budget.delta:g})" if self.budget else ""
+        return f'entry {self.number} of "{self.dataset}"{budget}' + (f', run "{self.label}"' if self.label else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry without the name of the data set, ready for JSON."""
-        values = {name: getattr(self, name) for name in self.__slots__ if name != "dataset"}
+        """Return the entry without the name and the budget of the data set, ready for JSON."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name not in ("dataset", "budget")}
         return {**values, "guarantee": self.guarantee.to_dict()}
 
     @staticmethod
-    def from_dict(dataset: str, values: Mapping[str, Any]) -> "Entry":
+    def from_dict(dataset: str, budget: Budget, values: Mapping[str, Any]) -> "Entry":
         """Return the entry that `to_dict` described."""
-        entry = Entry(dataset, **{**values, "guarantee": Guarantee.from_dict(values["guarantee"])})
+        guarantee = Guarantee.from_dict(values["guarantee"])
+        entry = Entry(dataset, **{**values, "guarantee": guarantee, "budget": budget})
         numbers = (entry.number, entry.attempt, entry.times, entry.reserve)
         known = entry.state in ("charged", "finished", "failed", "reserved")
         if not known or any(type(each) is not int for each in numbers) or entry.times < 1:
@@ -362,7 +366,7 @@ class LedgerAccount:
         if earlier := _labelled(entries, label):
             return self._repeated(earlier, guarantee, mechanism)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now)
+        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget=budget)
         if times == 1:
             for each in entries:
                 if each.mechanism == mechanism and _pays(each, guarantee) and _remaining(entries, each):
@@ -384,7 +388,7 @@ class LedgerAccount:
         try:
             mine = datasets[self.name]
             budget = Budget(**mine["budget"])
-            entries = [Entry.from_dict(self.name, each) for each in mine["entries"]]
+            entries = [Entry.from_dict(self.name, budget, each) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
             raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
         return budget, entries

@@ -126,20 +126,37 @@ def total_of(guarantees: Sequence[Guarantee], budget: Budget | None = None) -> T
     return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed)
 
 
+LOOSE: Final = 4.0
+"""A spend whose delta at the stated epsilon is more than this many times the stated delta is looser than the stated
+pair, such as the spend of a ranking, whose picks are not Gaussian."""
+
+
 def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bool = True) -> float:
     """The delta of all releases at some epsilon.
 
     Args:
         epsilon: Any real number of at least 0.
         guarantees: The guarantees of the releases.
-        plain: Whether to use also the bound that needs only epsilon and delta.
+        plain: Whether to use also the bounds that take releases with a `Spend` by their epsilon and delta.
 
     Returns:
-        The better of two bounds: each release by its `Spend` where it has one, and all only by epsilon and delta.
+        The best of three bounds: every `Spend` is used, only those that are not loose, or none.
     """
-    with_spend = [each for each in guarantees if each.spend is not None]
-    by_spend = _delta(epsilon, [each for each in guarantees if each.spend is None], with_spend)
-    return min(by_spend, _delta(epsilon, guarantees, [])) if plain and with_spend else by_spend
+    tightest = _delta(epsilon, *_split(guarantees, math.inf))
+    for loosest in (LOOSE, 0.0) if plain else ():
+        tightest = min(tightest, _delta(epsilon, *_split(guarantees, loosest)))
+    return tightest
+
+
+def _split(guarantees: Sequence[Guarantee], loosest: float) -> tuple[list[Guarantee], list[Guarantee]]:
+    """Return the releases that count by epsilon and delta, and those that count by their spend."""
+
+    def loose(each: Guarantee) -> bool:
+        if each.spend is None or loosest == math.inf:
+            return each.spend is None
+        return _delta(each.epsilon, [], [each]) > loosest * each.delta
+
+    return [each for each in guarantees if loose(each)], [each for each in guarantees if not loose(each)]
 
 
 def sum_up(values: Sequence[float]) -> float:

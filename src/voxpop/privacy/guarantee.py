@@ -59,6 +59,19 @@ class Spend:
         return cls(float(novel), float(mu), two_sided)
 
 
+def dominating_mu(epsilon: float) -> float:
+    """Return the mu of the Gaussian mechanism that dominates every release without delta at an epsilon, rounded up.
+
+    Randomised response of this epsilon gives the true answer with probability p = e^epsilon / (1 + e^epsilon). The
+    trade-off function of a Gaussian mechanism lies below it if it passes through its only vertex, at mu = 2 Phi^-1(p)
+    (Dong, Roth and Su, 2022).
+    """
+    from scipy.special import ndtri_exp
+
+    # Phi^-1(p) = -Phi^-1(1 - p), with ln(1 - p) = -ln(1 + e^epsilon).
+    return -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon))))) * UP
+
+
 def is_within(value: object, least: float, most: float) -> bool:
     """Return whether a value from a file is a number in a range, and not a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most

@@ -9,7 +9,7 @@ from voxpop.mechanisms.counts.constants import SHARE, USUAL
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
-from voxpop.privacy.peeling import behind, largest_rate, spent, spread
+from voxpop.privacy.peeling import behind, largest_rate, spend_of, spent, spread
 from voxpop.privacy.planned import Configured, Planned, sealed
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
         return spread(self.rate)
 
     def _guaranteed(self) -> Guarantee:
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+        spend = spend_of(self.budget.epsilon, max(1, self.picks), max(1, len(self.grams)), self.rate)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     def behind(self, probability: float = USUAL) -> float:
         """Return the error bound of the order of the ranking, in users.

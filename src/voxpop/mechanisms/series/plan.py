@@ -17,7 +17,7 @@ from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.budget import Budget, Printed, budget_numbers, check_slack, table
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.guarantee import Guarantee, Spend
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, IndividualFilter
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to, walk_slack
@@ -116,8 +116,8 @@ class SeriesPlan(Printed):
         return spreads_of(self.factors, self.sigmas, self.cell, self.bits)
 
     @cached_property
-    def delta(self) -> float:
-        """The delta that these numbers spend at the epsilon of the budget (docs/privacy/series.md)."""
+    def spend(self) -> Spend:
+        """The numbers by which all nights together compose with other releases (docs/privacy/series.md)."""
         # A score of rounded readings is within half a factor a night of the exact one.
         exact = np.array(self.thresholds) - np.cumsum(self.factors) / 2
         if exact.min() <= 0:
@@ -125,10 +125,14 @@ class SeriesPlan(Printed):
         novel = min(1.0, self.pool * ever_reached(self.spreads, exact))
         for night in range(1, self.nights + 1):
             self.charge(night)  # raises where the noise is less than the price requires
-        mu = sqrt(self.square)
-        hit = float(ndtr(ndtri(novel) + mu * ROUNDING))
-        known = gaussian_delta(self.budget.epsilon, mu)
-        return min(1.0, (hit + known) * ROUNDING + walk_slack(self.budget.epsilon, self.nights))
+        mu = sqrt(self.square) * ROUNDING
+        hit = float(ndtr(ndtri(novel) + mu))
+        return Spend(min(1.0, hit * ROUNDING + walk_slack(self.budget.epsilon, self.nights)), mu, two_sided=True)
+
+    @property
+    def delta(self) -> float:
+        """The delta that these numbers spend at the epsilon of the budget."""
+        return min(1.0, self.spend.novel + gaussian_delta(self.budget.epsilon, sqrt(self.square)) * ROUNDING)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -139,7 +143,7 @@ class SeriesPlan(Printed):
         """
         if not self.delta <= self.budget.delta:
             raise InternalError("the plan's own numbers exceed the budget")
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=self.spend)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""

@@ -304,4 +304,7 @@ def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Rele
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
     release = Release.from_items(_sorted(pools, after)[0], plan, guarantee, record.reading, keys)
-    return release.with_ledger_entry(f'entry {record.ledger[2]} of "{record.ledger[1]}"') if record.ledger else release
+    if not record.ledger:
+        return release
+    path, name, number = record.ledger
+    return release.with_ledger_entry(str(LedgerAccount(Path(path), name).entries[number - 1]))
