@@ -66,7 +66,7 @@ def test_two_counts_never_share_noise(release_of):
     assert fresh[0] != fresh[1]
     assert seeded[0].users.tolist() == seeded[1].users.tolist()
     assert not seeded[0].guarantee.private
-    assert not seeded[0].with_release.private
+    assert not seeded[0].total.adaptive.private
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
@@ -101,9 +101,9 @@ def test_together_is_less_than_the_sum():
     corpus = read_engine(table, user="who", items="what")
     words = vp.SetUnion(limit=5, weighting=vp.weightings.PolicyGaussian()).release(corpus, vp.Budget(2, 1e-8))
     tally = words.count(corpus, vp.Budget(2, 1e-8))
-    assert tally.with_release.delta == 2e-8
-    assert 2 < tally.with_release.epsilon < 3.3
-    assert tally.with_release.private
+    assert tally.total.fixed.delta == 2e-8
+    assert 2 < tally.total.fixed.epsilon < 3.3
+    assert tally.total.adaptive.private
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
@@ -154,7 +154,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     again = vp.load(tmp_path / "words", vp.Tally)
     assert vp.load(tmp_path / "words") == release
     assert again.users.tolist() == tally.users.tolist()
-    assert (again.error, again.guarantee, again.with_release) == (tally.error, tally.guarantee, tally.with_release)
+    assert (again.error, again.guarantee, again.total) == (tally.error, tally.guarantee, tally.total)
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
         tally.save(tmp_path / "other")

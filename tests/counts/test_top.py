@@ -113,7 +113,7 @@ def test_noise_goes_to_every_gram_and_is_fresh(release_of):
     seeded = [release.top(50, corpus, BUDGET, seed=3) for _ in range(2)]
     assert seeded[0].places.tolist() == seeded[1].places.tolist()
     assert not seeded[0].guarantee.private
-    assert not seeded[0].with_release.private
+    assert not seeded[0].total.adaptive.private
 
 
 def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
@@ -180,7 +180,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     again = vp.load(tmp_path / "words", vp.Ranking)
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
-    assert (again.guarantee, again.with_release) == (ranking.guarantee, ranking.with_release)
+    assert (again.guarantee, again.total) == (ranking.guarantee, ranking.total)
     assert again.plan.to_dict() == ranking.plan.to_dict()
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="another release"):

@@ -19,6 +19,7 @@ from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series import state
 from voxpop.mechanisms.series.series import Series, begin_night, read_night, weights_of
+from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
 
