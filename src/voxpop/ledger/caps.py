@@ -101,8 +101,7 @@ class Caps:
         if delta == 0:
             return Caps(delta, (Corner("plain", epsilon, delta, Fraction(0)),))
         slack = Fraction(MOST_ENTRIES * walk_slack(budget.epsilon, MOST_PASSES) * ROUNDING)
-        trade = max(Fraction(0), delta * TRADE - slack)
-        corners = [Corner("plain", epsilon, trade, Fraction(0))]
+        corners = [Corner("plain", epsilon, delta * TRADE, Fraction(0))]
         for name, part in (("gaussian", Fraction(0)), ("mixed", epsilon / 2)):
             square = _largest_square(float(epsilon - part), float(delta * NOISE - slack))
             corners.append(Corner(name, part, Fraction(0), square))
@@ -211,7 +210,8 @@ def _trade(guarantee: Guarantee) -> Fraction:
     """Return the delta of the Gaussian noise of a release at its epsilon; at most the delta of the release."""
     if guarantee.spend is None:
         return Fraction(0)
-    return min(as_written(guarantee.delta), Fraction(_gaussian_delta(guarantee.epsilon, guarantee.spend.mu)))
+    noise = _gaussian_delta(guarantee.epsilon, guarantee.spend.mu) + walk_slack(guarantee.epsilon, MOST_PASSES)
+    return min(as_written(guarantee.delta), Fraction(noise * ROUNDING))
 
 
 @lru_cache(maxsize=1024)
