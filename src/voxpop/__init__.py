@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from voxpop.engine.local.corpus import load_corpus as load_corpus
     from voxpop.engine.read import read as read
     from voxpop.ledger.ledger import Ledger as Ledger
-    from voxpop.mechanisms import weightings as weightings
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
     from voxpop.mechanisms.profile.mechanism import Profiling as Profiling
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel as SequenceModel
     from voxpop.mechanisms.set_union.mechanism import SetUnion as SetUnion
+    from voxpop.privacy import weightings as weightings
     from voxpop.privacy.allocating import Aim as Aim
     from voxpop.privacy.allocating import allocate as allocate
     from voxpop.privacy.budget import Budget as Budget
@@ -80,7 +80,7 @@ _HOMES = {
 _PACKAGES = {
     "exports": "voxpop.exports",
     "papers": "voxpop.papers",
-    "weightings": "voxpop.mechanisms.weightings",
+    "weightings": "voxpop.privacy.weightings",
 }
 __all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 

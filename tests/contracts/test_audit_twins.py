@@ -45,10 +45,10 @@ from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.sequences import releasing
 from voxpop.mechanisms.sequences.path_budget import PathBudget
 from voxpop.mechanisms.set_union import plan as plan_module
-from voxpop.mechanisms.weightings import rule as rules_module
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decisions import SelectionRule, ThresholdRule
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
+from voxpop.privacy.weightings import rule as rules_module
 from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
 from voxpop.testing.cases import bound_of_pair, ngrams
 

@@ -24,10 +24,10 @@ from voxpop.mechanisms.counts.constants import UNIT
 from voxpop.mechanisms.counts.releasing import HolderShares
 from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.privacy import cumulative
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.testing.auditing import examine
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]

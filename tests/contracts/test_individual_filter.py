@@ -16,10 +16,10 @@ from voxpop.engine.data import Subset
 from voxpop.engine.local import deferred as payments
 from voxpop.engine.local import length_walk as walk_module
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, IndividualFilter
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 BITS, LENGTHS, CAP, PAIRS = 40, 4, 0.5, 120

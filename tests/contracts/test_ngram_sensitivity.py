@@ -10,9 +10,9 @@ import pytest
 from support.corpora import corpus_of
 from voxpop.engine.local import length_walk as levels_module
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 PAIRS = 150

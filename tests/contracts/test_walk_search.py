@@ -15,9 +15,9 @@ from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels.arrays import DROPPED
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.releasing import Runner
-from voxpop.mechanisms.rounds.capped import CappedDescent
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
+from voxpop.privacy.weightings.capped import CappedDescent
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TOLERANCE = 1e-9

@@ -17,9 +17,9 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import weighing_order
 from voxpop.errors import InputError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 WORDS = "abcd"

@@ -19,12 +19,12 @@ from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.ngrams.charges import Charges, Voting, growth
 from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, round_delta
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.papers.dpne import settled, squares
 from voxpop.privacy import precise
 from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import release_probability
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]

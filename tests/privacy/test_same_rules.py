@@ -14,9 +14,9 @@ from test_charged import mu_squared, walked
 import voxpop as vp
 from support.look import read_engine
 from voxpop.mechanisms.set_union.plan import plan_classic
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.privacy.numerics import numerical_slack, walk_slack
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 BUDGET = vp.Budget(2, 1e-6)
 UNIONS = [

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.testing.sensitivity import rule_of
 
 PAIRS_AT_ONCE = 20_000

@@ -8,9 +8,9 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.engine.spark.frames import LOW_BITS
 from voxpop.engine.spark.histogram import _summed
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))

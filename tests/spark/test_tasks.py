@@ -16,10 +16,10 @@ from voxpop.engine.spark import frames, histogram, tasks
 from voxpop.engine.spark.frames import laid_together
 from voxpop.engine.spark.walks import restricted_weighing
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 

@@ -21,13 +21,13 @@ from voxpop.mechanisms.ngrams.plan import CROWDED, NGramsPlan, rest_after, witho
 from voxpop.mechanisms.ngrams.releasing import Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
 from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_within
 from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.individual import noise_for
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import Mechanism, sealed
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.rule import RuleSetting
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401

@@ -26,12 +26,12 @@ from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
-from voxpop.mechanisms.weightings.rule import CalibratedRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.progress import track
 from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release

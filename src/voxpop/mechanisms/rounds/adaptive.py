@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Int64s
-from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice, spare
+from voxpop.mechanisms.rounds.capped import levels, spare
 from voxpop.mechanisms.rounds.plan import (
     ALPHA,
     FIRST_NOVELTY,
@@ -27,8 +27,6 @@ from voxpop.mechanisms.rounds.plan import (
     with_cutoff,
 )
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
@@ -49,6 +47,9 @@ from voxpop.privacy.guarantee import Spend, gaussian_spend
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.progress import track
 
 if TYPE_CHECKING:

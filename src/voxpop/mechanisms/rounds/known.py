@@ -20,11 +20,11 @@ from voxpop.kernels.arrays import DROPPED, RELEASED, Bools
 from voxpop.kernels.threads import in_order
 from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, planned_round, score_step
 from voxpop.mechanisms.rounds.plan import ALPHA, pool_for, schedule_for
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.cumulative import Caps, CumulativeScore, novel_release, whole
 from voxpop.privacy.numerics import falling_to
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.arrow import array_of, text_buffers
 
 CLOSEST = 1.0

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 import numpy as np
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, total_delta
 from voxpop.privacy.numerics import optimal_delta
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.privacy.decisions import Rule
@@ -142,7 +142,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         InternalError: where (sensitivity / sigma)^2 is more than that.
 
     Example:
-        >>> from voxpop.mechanisms.weightings.builtin import Weighted
+        >>> from voxpop.privacy.weightings.builtin import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
     # (S / sigma)^2 <= mu^2 in exact fractions, of the sensitivity on the grid that runs.

@@ -12,8 +12,6 @@ from scipy.special import ndtr, ndtri
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.budget import Budget, Printed, budget_numbers, check_slack, table
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
@@ -22,6 +20,8 @@ from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, In
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to, walk_slack
 from voxpop.privacy.upcrossing import ever_reached
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import RuleSetting
 
 Prices = Literal["growing", "equal"]
 POOL = 1000

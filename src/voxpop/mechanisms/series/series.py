@@ -20,12 +20,12 @@ from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import Pools, Record, Store
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import WHOLE, Charge
 from voxpop.privacy.secret import Secret, Source
 from voxpop.privacy.upcrossing import NightReading, noise_of
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import RuleSetting
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
 from voxpop.reading.users import encode_users, numbered

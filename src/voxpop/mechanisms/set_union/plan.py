@@ -16,14 +16,14 @@ from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, Pla
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-from voxpop.mechanisms.weightings.builtin import Count
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import numerical_slack
 from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, sealed
+from voxpop.privacy.weightings.builtin import Count
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
