@@ -7,7 +7,8 @@ import pytest
 
 import voxpop as vp
 from support.corpora import corpus_of
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds, total_delta
+from support.deltas import total_delta
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.secret import Secret
 

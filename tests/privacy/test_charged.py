@@ -14,11 +14,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
+from support.deltas import round_delta
 from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.ngrams.charges import Charges, Voting, growth
-from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, round_delta
+from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged
 from voxpop.papers.dpne import settled, squares
 from voxpop.privacy import precise
 from voxpop.privacy.cumulative import novel_release

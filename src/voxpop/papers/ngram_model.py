@@ -25,7 +25,8 @@ from voxpop.mechanisms.sequences.releasing import ContextNoise
 from voxpop.papers.gram_tree import Level, Tree, gram_symbols, grow, plant, synthetic_sequences
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import Mechanism, Planned, sealed
+from voxpop.privacy.passes import Claim, PathsProof
+from voxpop.privacy.planned import Mechanism, Planned, certified
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,7 +97,7 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
         """
         check_budget(budget)
         check_epsilon(self.l_max, budget.epsilon)
-        return sealed(GramPlan(self, budget), 0.0)
+        return certified(GramPlan(self, budget))
 
 
 @final
@@ -111,8 +112,13 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
         (100.0, 40.55)
     """
 
-    def _guaranteed(self) -> Guarantee:
-        return Guarantee(self.budget.epsilon, 0.0)
+    def _proof(self) -> PathsProof:
+        limits = self._limits
+        return PathsProof("grams", limits.epsilon, limits.alphabet, limits.max_length, limits.max_gram, None)
+
+    @property
+    def _claim(self) -> Claim:
+        return Claim(self.budget.epsilon, 0.0)
 
     @property
     def scale(self) -> float:
@@ -165,7 +171,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
         plan = self.to_dict()
         return (
             f"CAC12 with l_max {plan['l_max']:,}, n_max {plan['n_max']} and {plan['alphabet_size']:,} symbols\n"
-            f"{self._guaranteed()}; integer Laplace noise\n"
+            f"{Guarantee(self.budget.epsilon, 0.0)}; integer Laplace noise\n"
             f"single symbols: scale {self.scale:.6g}, continued above {self.threshold:.6g}"
         )
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Int64s
 from voxpop.mechanisms.rounds.capped import levels, spare
 from voxpop.mechanisms.rounds.plan import (
@@ -28,6 +27,7 @@ from voxpop.mechanisms.rounds.plan import (
 )
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.certificate import CAPPED, NEGLIGIBLE
 from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
     STEPS,
@@ -40,15 +40,14 @@ from voxpop.privacy.cumulative import (
     whole,
 )
 from voxpop.privacy.decisions import ReleaseDecisions, Rule
-from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.guarantee import Spend, gaussian_spend
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to
+from voxpop.privacy.passes import Bounding, CapLevels, Choice, Round, Rounds, Threshold
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import PolicyGaussian
-from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
+from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.progress import track
 
@@ -91,8 +90,8 @@ class PlannedRounds(Protocol):
     def chosen(self, pools: "PoolWalk", secret: Secret) -> "AdaptiveRounds":
         """Return the rounds that a release runs."""
 
-    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
-        """Return the probability that a novel item is released, and mu of everything."""
+    def stated(self) -> Rounds | Choice:
+        """Return the numbers for a certificate."""
 
     def users_needed(self, probability: float, items: int) -> int | None:
         """Return the number of users who must hold an item."""
@@ -161,29 +160,9 @@ class AdaptiveRounds:
         """Return these rounds: nothing is left to choose."""
         return self
 
-    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
-        """Return the probability that a novel item is released, and mu of all rounds together.
-
-        Args:
-            negligible: probability up to which a crude bound that uses only the pool replaces the exact recursion.
-
-        Raises:
-            InternalError: a round would run with less noise than the cumulative score was charged for.
-        """
-        first, _ = self.first_round.pair()
-        mus = self.mus
-        if any(charged < runs for charged, runs in zip(self.score.mus, mus[1:], strict=True)):
-            raise InternalError("a round would run with less noise than was charged for")
-        if hypot(*(each.cell / each.sigma for each in self.rounds)) / 2 > self.score.margin:
-            raise InternalError("noisy weights would be rounded further than was charged for")
-        caps = self.caps
-        if caps.items[-1] != self.pool or any(each.shares.caps != caps for each in self.rounds):
-            raise InternalError("the rounds of a plan differ in pool or caps")
-        if not all(map(on_lattice, {cap for level in caps.weights for cap in level})):
-            raise InternalError("a cap is not on the lattice that its rounding was charged for")
-        crude = any_release(self.score, self.pool)
-        novel = crude if crude < negligible else novel_release(self.score, caps)
-        return first + novel, hypot(*mus)
+    def stated(self) -> Rounds:
+        """Return the numbers for a certificate."""
+        return stated_rounds(self.pool, self.first_round.stated(), self.rounds, self.score)
 
     def users_needed(self, probability: float, items: int) -> int | None:
         """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
@@ -220,8 +199,6 @@ def round_table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 CELLS_IN_SIGMA = 2**10
-NEGLIGIBLE = 1e-4
-"""Share of the budget up to which a crude bound on novel items suffices."""
 TOLERANCE = 0.004
 """Tolerance of the search for thresholds, in the logarithm of the probability that novel items may spend."""
 
@@ -282,34 +259,36 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
     return AdaptiveRounds(limit, pool, first_round, later, score)
 
 
-def total_delta(planned: PlannedRounds, budget: Budget, data_sets: int = 1, rest: float = 0.0) -> float:
-    """Return the cost of all rounds: the probability that a novel item is released, and delta of the Gaussian rounds.
-
-    Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
-
-    Args:
-        planned: the rounds, or a menu of them.
-        budget: its epsilon is that of delta.
-        data_sets: number of data sets with such rounds.
-        rest: mu^2 of Gaussian releases afterwards, about released items (docs/privacy/adaptive.md, "What follows").
-    """
-    novel, mu = planned.pair(NEGLIGIBLE * budget.delta / data_sets)
-    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
-    known = gaussian_delta(budget.epsilon, hypot(mu * sqrt(data_sets), sqrt(rest)))
-    # d + delta_G(epsilon; mu), from the numbers that run.
-    return min(1.0, (data_sets * novel + known) * ROUNDING)
-
-
-def rounds_spend(planned: PlannedRounds, slack: float, rest: float = 0.0) -> Spend:
-    """Return by which rounds compose with other releases (docs/privacy/composition.md, "Adaptive rounds"), rounded up.
+def stated_rounds(
+    pool: int, first: Threshold | None, rounds: Sequence[AdaptiveRound], score: CumulativeScore
+) -> Rounds:
+    """Return the numbers of rounds for a certificate.
 
     Args:
-        planned: the rounds, or a menu of them, whose caps count and not the rounds that run.
-        slack: delta that finite arithmetic costs.
-        rest: mu^2 of Gaussian releases afterwards.
+        pool: most items of one user in all rounds after the first.
+        first: the first round, if there is one.
+        rounds: the later ones.
+        score: how they are added up.
     """
-    novel, mu = planned.pair()
-    return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
+    caps = rounds[0].shares.caps
+    later = []
+    for number, each in enumerate(rounds):
+        setting, (enough, steps) = each.shares.setting, _usable(rounds, score, number)
+        bounding = Bounding(CAPPED, 2, setting.limit, setting.bits, setting.cutoff, setting.bound)
+        drop = score.drop_thresholds[number] if number < len(score.drop_thresholds) else None
+        levels = score.mus[number], score.parts[number], score.thresholds[number], drop, enough, steps
+        later.append(Round(bounding, each.sigma, round(each.cell * setting.unit), *levels))
+    return Rounds(pool, first, tuple(later), CapLevels(caps.items, caps.weights, caps.chances), score.margin)
+
+
+def _usable(rounds: Sequence[AdaptiveRound], score: CumulativeScore, number: int) -> tuple[float, float]:
+    """Return the score at which an item can use no more weight in the next round, and the steps of a score of 1."""
+    if number + 1 == len(rounds):
+        return 0.0, 0.0
+    after, part = rounds[number + 1], score.parts[number + 1]
+    enough = score.thresholds[number + 1] * float(score.spreads[number + 1]) + spare(score.mus) * part
+    # A weight of sigma raises the score by its part.
+    return enough, STEPS * after.sigma * after.shares.setting.unit / (after.shares.setting.cutoff * part)
 
 
 def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:
@@ -470,12 +449,7 @@ def score_step(
     each = rounds[number]
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
     unit, spread = each.shares.setting.unit, rules.spreads
-    enough = steps = 0.0
-    if number + 1 < len(rounds):
-        after, part = rounds[number + 1], rules.parts[number + 1]
-        enough = rules.thresholds[number + 1] * float(spread[number + 1]) + spare(rules.mus) * part
-        # A weight of sigma raises the score by its part.
-        steps = STEPS * after.sigma * unit / (after.shares.setting.cutoff * part)
+    enough, steps = _usable(rounds, rules, number)
     return ScoreStep(
         sigma=each.sigma,
         unit=unit,

@@ -15,13 +15,15 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.nights import NightlyPools, States, require_memory
-from voxpop.errors import InputError, LedgerError, ReleaseError
+from voxpop.errors import InputError, InternalError, LedgerError, ReleaseError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import Pools, Record, Store
+from voxpop.privacy.certificate import night_charge, night_setting
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import WHOLE, Charge
+from voxpop.privacy.passes import NightsProof
 from voxpop.privacy.secret import Secret, Source
 from voxpop.privacy.upcrossing import NightReading, noise_of
 from voxpop.privacy.weightings.builtin import PolicyGaussian
@@ -217,7 +219,7 @@ def begin_night(plan: SeriesPlan, pools: Pools, secret: Secret, corpus: Any, nig
 
 def weights_of(plan: SeriesPlan, pools: Pools, night: int) -> Any:
     """Return the weight of every item on a night for which users have paid: private."""
-    return pools.weigh(*_tonight(plan, night), partial(_add, plan.setting(night)))
+    return pools.weigh(*_tonight(plan, night), partial(_add, night_setting(_numbers(plan), night)))
 
 
 def _add(setting: RuleSetting, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s) -> None:
@@ -226,7 +228,14 @@ def _add(setting: RuleSetting, histogram: Int64s, items: Int32s, starts: Int64s,
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[Charge, States, int]:
     """Return the charge, the states of items, and the first night whose items get weight although they rest."""
-    return plan.charge(night), partial(states_of, plan, night=night), night - plan.tried + 1
+    return night_charge(_numbers(plan), night), partial(states_of, plan, night=night), night - plan.tried + 1
+
+
+def _numbers(plan: SeriesPlan) -> NightsProof:
+    proof = plan.certificate.proof
+    if not isinstance(proof, NightsProof):
+        raise InternalError("a series has the certificate of another mechanism")
+    return proof
 
 
 def _reading(plan: SeriesPlan, secret: Source, night: int) -> NightReading:
