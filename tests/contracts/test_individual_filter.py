@@ -81,8 +81,8 @@ def passes_of(corpus, secret, path, settings):
 
 def one(weigh, shares, limit, secret, pass_name, charge, *among):
     histogram = weigh(shares, limit, secret, pass_name, charge, *among)
-    weights = histogram.weights / shares.setting.unit
-    return charge, dict(zip(histogram.ids.tolist(), weights.tolist(), strict=True))
+    weights = histogram._weights / shares.setting.unit
+    return charge, dict(zip(histogram._ids.tolist(), weights.tolist(), strict=True))
 
 
 def spent_by_one(rng, sharing):

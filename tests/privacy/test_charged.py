@@ -169,8 +169,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
 def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
     """The shares of one user on the grid of counts, relative to the noise, stay within the charge in eighty digits."""
-    from voxpop.mechanisms.counts.constants import UNIT
-    from voxpop.mechanisms.counts.releasing import share_table
+    from voxpop.privacy.weightings.holders import UNIT, share_table
 
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
     delta = 1e-8 if epsilon < 50 else 1e-1

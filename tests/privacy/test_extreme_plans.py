@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.sequences.path_budget import PathBudget
 from voxpop.mechanisms.sequences.releasing import part_of_lengths, part_of_variety
 from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.privacy import precise
+from voxpop.privacy.path_budget import PathBudget
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.privacy.weightings.rule import WeightingRule
 

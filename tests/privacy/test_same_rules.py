@@ -122,7 +122,7 @@ def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch)
 
 def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
     """The test above fails on a release whose rounds all have the noise of the first."""
-    from voxpop.mechanisms.rounds import adaptive as running
+    from voxpop.privacy.gate import rounds as running
 
     real = running.score_step
     monkeypatch.setattr(running, "score_step", lambda *given: real(*given[:-1], "round 1/length 1"))

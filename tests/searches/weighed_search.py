@@ -91,5 +91,5 @@ def _weights(
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     histogram = LocalCorpus(tokens, starts, keys, names, "items").weigh(shares, limit, secret, "search")
     weights = np.zeros(pairs * ITEMS, np.int64)
-    weights[histogram.ids] = histogram.weights
+    weights[histogram._ids] = histogram._weights
     return weights.reshape(pairs, ITEMS)

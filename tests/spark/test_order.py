@@ -29,7 +29,7 @@ def collected(histogram):
 
 
 def local(histogram):
-    return dict(zip(histogram.words.to_pylist(), histogram.weights.tolist(), strict=True))
+    return dict(zip(histogram._words.to_pylist(), histogram._weights.tolist(), strict=True))
 
 
 def written(folder, parts):

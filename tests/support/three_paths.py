@@ -79,7 +79,7 @@ def l2_shares(limit, cutoff):
 
 
 def weights_of(histogram):
-    return dict(zip(histogram.words.to_pylist(), histogram.weights.tolist(), strict=True))
+    return dict(zip(histogram._words.to_pylist(), histogram._weights.tolist(), strict=True))
 
 
 def distance(one, other):

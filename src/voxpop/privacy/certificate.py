@@ -7,7 +7,7 @@ the formulas of the proofs. It imports no planner. docs/privacy/certificate.md d
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
-from math import fsum, hypot, isqrt, nextafter, sqrt
+from math import hypot, isqrt, nextafter, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,9 +207,13 @@ def mus_of(rounds: Rounds) -> list[float]:
     return shown
 
 
-def square_of(rounds: Rounds) -> float:
-    """Return all of mu^2 of rounds."""
-    return fsum(mu * mu for mu in mus_of(rounds))
+def square_of(rounds: Rounds) -> Fraction:
+    """Return all of mu^2 of rounds, of sensitivities in doubles: exactly."""
+    mus_of(rounds)  # raises where a round has less noise than its score was charged for
+    squares = [(Fraction(capped(rounds, r).sensitivity) / Fraction(e.sigma)) ** 2 for r, e in enumerate(rounds.later)]
+    if rounds.first is not None:
+        squares.append((Fraction(calibrated(rounds.first.bounding).sensitivity) / Fraction(rounds.first.scale)) ** 2)
+    return sum(squares, Fraction(0))
 
 
 def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
@@ -252,13 +256,13 @@ def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
     """Return whether rounds keep the caps of a choice, and whether the slack covers them."""
     return (
         rounds.first is not None
-        and square_of(rounds) <= choice.square
+        and square_of(rounds) <= Fraction(choice.square)
         and novel_of(rounds, NEGLIGIBLE * choice.novel) <= choice.novel
-        and _covers(slack, rounds, chosen=True)
+        and covers(slack, rounds, chosen=True)
     )
 
 
-def _covers(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
+def covers(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
     """Return whether the slack pays for every decision, and for draws from pools that are larger than a limit."""
     limits = {each.bounding.limit for each in rounds.later}
     drawn = rounds.pool > min(limits)
@@ -272,7 +276,7 @@ def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
     _ensure(len(set(proof.data_sets)) == len(proof.data_sets))
     if proof.rounds is not None:
         kept = proof.choice is None or admits(proof.choice, proof.slack, proof.rounds)
-        _ensure(kept and _covers(proof.slack, proof.rounds, chosen=proof.choice is not None))
+        _ensure(kept and covers(proof.slack, proof.rounds, chosen=proof.choice is not None))
     each = slack_delta(proof.slack, claim.epsilon)
     return exact_delta(proof, claim) + max(1, len(proof.data_sets)) * each + _later_slack(proof.later, claim)
 

@@ -14,7 +14,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate, Claim, Proof
 
 if TYPE_CHECKING:
-    from voxpop.privacy.secret import Secret
+    from voxpop.privacy.gate.gate import Gate
 
 Configuration = TypeVar("Configuration")
 Data = TypeVar("Data")
@@ -74,6 +74,7 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
     budget: Budget
     _certificate: str = field(default="", init=False, compare=False)
     _spent: float = field(default=nan, init=False, compare=False)
+    _transcript: str = field(default="", init=False, compare=False)
 
     def release(self, data: Data, *, ledger: "Account | None" = None, seed: int | None = None) -> Result:
         """Run the plan on a data set.
@@ -139,6 +140,15 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         """
         return Certificate.from_dict(json.loads(self._checked()))
 
+    @property
+    def transcript(self) -> list[dict[str, Any]]:
+        """Every pass of the release that recorded this plan, in order; empty before a release.
+
+        It is a function of the certificate and of released results only.
+        """
+        passes: list[dict[str, Any]] = json.loads(self._transcript or "[]")
+        return passes
+
     def _checked(self) -> str:
         if not self._certificate:
             raise InputError(
@@ -156,8 +166,8 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
     def _proof(self) -> Proof:
         """Return every number on which the guarantee rests."""
 
-    def begin(self, seed: int | None) -> tuple["Secret", Guarantee]:
-        """Return the secret of a release, and the guarantee, marked as not private where a seed was given.
+    def begin(self, seed: int | None) -> tuple[Any, Guarantee]:
+        """Return the gate of a release, and the guarantee, marked as not private where a seed was given.
 
         Args:
             seed: See `release`.
@@ -165,10 +175,11 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         Raises:
             InputError: The plan was changed after it was made.
         """
+        from voxpop.privacy.gate.gate import gate_of
         from voxpop.privacy.secret import Secret
 
         secret, guarantee = Secret.of(seed), self.guarantee
-        return secret, replace(guarantee, private=guarantee.private and secret.private)
+        return gate_of(self._checked(), secret), replace(guarantee, private=guarantee.private and secret.private)
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -290,11 +301,12 @@ def certified(plan: AnyPlan) -> AnyPlan:
     return plan
 
 
-def with_record(plan: AnyPlan, **ran: Any) -> AnyPlan:
+def with_record(plan: AnyPlan, gate: "Gate[Any] | None" = None, **ran: Any) -> AnyPlan:
     """Return a plan with the record of a release.
 
     Args:
         plan: The plan that ran.
+        gate: Of the release, whose certificate and transcript are recorded.
         ran: Values of the fields that the class of the plan lists in `_recorded`.
 
     Raises:
@@ -303,8 +315,11 @@ def with_record(plan: AnyPlan, **ran: Any) -> AnyPlan:
     if other := sorted(ran.keys() - type(plan)._recorded):
         raise InternalError(f"a release cannot record {other[0]!r} in its plan")
     noted = replace(plan, **ran)
-    for name in ("_spent", "_certificate"):
+    for name in ("_spent", "_certificate", "_transcript"):
         object.__setattr__(noted, name, getattr(plan, name))
+    if gate is not None:
+        for name, text in zip(("_certificate", "_transcript"), gate.record, strict=True):
+            object.__setattr__(noted, name, text)
     return noted
 
 

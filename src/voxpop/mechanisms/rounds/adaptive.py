@@ -1,9 +1,4 @@
-"""Adaptive rounds: from a share of a budget to the numbers that run. Nothing here reads data.
-
-`released_in_rounds` is the privacy boundary: weigh on an engine, then release or drop items by one draw for each.
-Everything after an `ScoreStep` is a function of noisy weights: of a Gaussian mechanism on the items that other users
-hold, and of noise and a user's own weights on the items that only this user holds.
-"""
+"""Adaptive rounds: from a share of a budget to the numbers that run, which a gate compares with their certificate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.kernels.arrays import ONE_CAP, Int64s
+from voxpop.kernels.arrays import ONE_CAP
 from voxpop.mechanisms.rounds.capped import levels, spare
 from voxpop.mechanisms.rounds.plan import (
     ALPHA,
@@ -26,33 +21,30 @@ from voxpop.mechanisms.rounds.plan import (
     with_cutoff,
 )
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
-from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import CAPPED, NEGLIGIBLE
 from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
     STEPS,
     Caps,
     CumulativeScore,
-    ScoreStep,
     any_release,
     lone_releases,
     novel_release,
     whole,
 )
-from voxpop.privacy.decisions import ReleaseDecisions, Rule
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to
 from voxpop.privacy.passes import Bounding, CapLevels, Choice, Round, Rounds, Threshold
-from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, PoolWalk, Weights
+    from voxpop.engine.contract import Engine
+    from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
 @final
@@ -87,7 +79,7 @@ class PlannedRounds(Protocol):
     def square(self) -> float:
         """The most mu^2 of the rounds."""
 
-    def chosen(self, pools: "PoolWalk", secret: Secret) -> "AdaptiveRounds":
+    def chosen(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
         """Return the rounds that a release runs."""
 
     def stated(self) -> Rounds | Choice:
@@ -156,7 +148,7 @@ class AdaptiveRounds:
         """These rounds, as a menu has them."""
         return self
 
-    def chosen(self, pools: "PoolWalk", secret: Secret) -> "AdaptiveRounds":
+    def chosen(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
         """Return these rounds: nothing is left to choose."""
         return self
 
@@ -394,72 +386,18 @@ def _caps(
     )
 
 
-def run_round(
-    round_plan: RoundPlan, budget: Budget, corpus: "Engine", secret: Secret, pass_name: str
-) -> pa.LargeStringArray:
-    """Return the items that one round releases, in order of bytes; only items of bounded sets are candidates."""
-    histogram = corpus.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, pass_name)
-    return histogram.texts(chosen(round_plan.rule(budget), histogram, secret, pass_name))
-
-
-def chosen(rule: Rule, histogram: "Weights", secret: Secret, pass_name: str) -> Int64s:
-    """Return the ids that a rule releases, rising: one draw per id and pass.
-
-    Args:
-        rule: probability that an item is released, given its weight.
-        histogram: only items of bounded sets are candidates.
-        secret: source of the draws.
-        pass_name: which pass of the release this is.
-    """
-    return histogram.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}"))
-
-
-FIRST_ROUND = "round 0/length 1"
-POOL = "pool/length 1"
-
-
 def released_in_rounds(
-    planned: PlannedRounds, budget: Budget, corpus: "Engine", secret: Secret
+    planned: PlannedRounds, gate: "AdaptiveGate", corpus: "Engine"
 ) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
-    """Return the items that each round releases, in order of bytes, and the rounds that ran.
+    """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
     Args:
         planned: the rounds, or a menu of them.
-        budget: of the plan that they are part of.
+        gate: of the release.
         corpus: the private side.
-        secret: of all draws and noise.
     """
-    pools = corpus.pools(secret)
-    rounds = planned.chosen(pools, secret)
-    first_round = rounds.first_round
-    decisions = ReleaseDecisions(first_round.rule(budget), secret, f"noise/{FIRST_ROUND}")
-    pools.first_round(first_round.shares, rounds.limit, decisions, FIRST_ROUND)
-    # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
-    pools.draw(rounds.pool, POOL)
-    for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
-        pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, score_step(rounds.rounds, rounds.score, number, secret, pass_name), pass_name)
-    return pools.released(), rounds
-
-
-def score_step(
-    rounds: Sequence[AdaptiveRound], rules: CumulativeScore, number: int, secret: Secret, pass_name: str
-) -> ScoreStep:
-    """Return the outcome of a round from weights."""
-    each = rounds[number]
-    # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
-    unit, spread = each.shares.setting.unit, rules.spreads
-    enough, steps = _usable(rounds, rules, number)
-    return ScoreStep(
-        sigma=each.sigma,
-        unit=unit,
-        cell=round(each.cell * unit),
-        part=rules.parts[number],
-        threshold=rules.thresholds[number] * float(spread[number]),
-        # The last round has no drop threshold, because no round follows.
-        floor=rules.drop_thresholds[number] * float(spread[number]) if number < len(rules.drop_thresholds) else -np.inf,
-        enough=enough,
-        steps=steps,
-        secret=secret,
-        purpose=f"noise/{pass_name}",
-    )
+    gate.open(corpus)
+    rounds = planned.chosen(gate)
+    for _ in track(gate.rounds(), "releasing", lambda _: 1, None, "rounds", exact=True):
+        pass
+    return gate.released(), rounds

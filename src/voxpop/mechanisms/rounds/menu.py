@@ -16,12 +16,10 @@ from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, plan_rounds
 from voxpop.mechanisms.rounds.plan import ROUNDS, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import check_promise, ever_released_with_few
 from voxpop.privacy.certificate import admits
-from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
-from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import PoolWalk
+    from voxpop.privacy.gate.rounds import AdaptiveGate
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
 """The menu: 100, 200, 400, ..., 102,400."""
@@ -45,7 +43,6 @@ WORTH: Final = tuple(
     tuple(round(2**20 * min(typical, limit) ** POWER / limit**COST) for typical in TYPICAL) for limit in LIMITS
 )
 """By limit and class: the worth of a user, in whole numbers."""
-PURPOSE: Final = "noise/limit"
 MARGIN: Final = 1 + 1e-9
 """Factor of the caps over the targets of the entries, more than the error of the doubles that they are computed in."""
 
@@ -75,14 +72,11 @@ class Menu:
         """
         return _entry(self, limit)
 
-    def chosen(self, pools: "PoolWalk", secret: Secret) -> AdaptiveRounds:
+    def chosen(self, gate: "AdaptiveGate") -> AdaptiveRounds:
         """Return the rounds of the limit that the noisy histogram selects."""
-        return self.entry(self.limit_for(self.counted(pools, secret)))
-
-    def counted(self, pools: "PoolWalk", secret: Secret) -> Int64s:
-        """Return the noisy number of users in each class, in whole users."""
-        # Noise on every class, with users or without.
-        return pools.sizes(EDGES).measured(CellNoise(self.sigma, 1, 1, secret, PURPOSE), len(TYPICAL))
+        rounds = self.entry(self.limit_for(gate.classes()))
+        gate.choose(rounds.stated())
+        return rounds
 
     def limit_for(self, counts: Int64s) -> int:
         """Return the limit for noisy numbers of users by class."""

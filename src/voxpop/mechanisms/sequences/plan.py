@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
-from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
+from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.privacy.planned import Planned, certified, with_record
 from voxpop.release.registry import configuration
 
@@ -149,12 +149,12 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
         engine = check_engine(data)
         check_ordered(engine)
-        secret, guarantee = self.begin(seed)
+        gate, guarantee = self.begin(seed)
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
-        counting = engine.tree_walk(alphabet, self.mechanism.max_length, secret)
-        tree, profile = split_contexts(self._limits(len(alphabet)), counting, secret)
-        return SequenceModel(alphabet, tree, profile, plan, guarantee)
+        gate.open(engine, alphabet)
+        tree, profile = split_contexts(gate)
+        return SequenceModel(alphabet, tree, profile, with_record(plan, gate), guarantee)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
