@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from voxpop.ledger.allocating import Aim as Aim
     from voxpop.ledger.allocating import allocate as allocate
     from voxpop.ledger.ledger import Ledger as Ledger
-    from voxpop.mechanisms import weightings as weightings
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
     from voxpop.mechanisms.profile.mechanism import Profiling as Profiling
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel as SequenceModel
     from voxpop.mechanisms.set_union.mechanism import SetUnion as SetUnion
+    from voxpop.privacy import weightings as weightings
     from voxpop.privacy.budget import Budget as Budget
     from voxpop.privacy.guarantee import Guarantee as Guarantee
     from voxpop.reading.databases import SQL as SQL
@@ -80,7 +80,7 @@ _HOMES = {
 _PACKAGES = {
     "exports": "voxpop.exports",
     "papers": "voxpop.papers",
-    "weightings": "voxpop.mechanisms.weightings",
+    "weightings": "voxpop.privacy.weightings",
 }
 __all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 

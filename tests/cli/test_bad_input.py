@@ -145,7 +145,7 @@ def test_an_alphabet_that_is_no_file(voxpop, posts):
     "name",
     [
         "voxpop.engine.local.read.build_corpus",
-        "voxpop.mechanisms.rounds.adaptive.score_step",
+        "voxpop.privacy.gate.rounds.score_step",
         "voxpop.release.saving.replace_folder",
     ],
 )

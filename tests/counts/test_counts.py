@@ -7,24 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from naive.counts import holders, no_noise
+from naive.counts import holders
 from support.corpora import corpus_of
+from support.exact import exact_counts
 from support.look import read_engine
 from support.strategies import written_users
-from voxpop.mechanisms.counts.constants import UNIT
 from voxpop.mechanisms.counts.mechanism import Counts
-from voxpop.mechanisms.counts.releasing import share_table, weights_of_holders
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.holders import UNIT, share_table
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
 BUDGET = vp.Budget(1, 1e-8)
 GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(tuple), min_size=1, max_size=25)
-
-
-def all_weights(corpus, release, limits):
-    parts = weights_of_holders(corpus, release, lambda *_: limits, Secret.from_seed(0))
-    return np.concatenate([weights.measured(no_noise, listed.size)[listed.ranks] for listed, weights in parts])
 
 
 @given(users=written_users(), grams=GRAMS, limits=st.lists(st.integers(1, 4), min_size=4, max_size=4))
@@ -33,7 +27,7 @@ def test_weights_are_those_of_sets(release_of, users, grams, limits):
     """Any grams can be counted, with or without their parts, and with or without users."""
     release = release_of(grams)
     lengths = max(map(len, grams))
-    found = all_weights(corpus_of(users), release, limits[:lengths]) / UNIT
+    found = exact_counts(corpus_of(users), release, limits[:lengths]) / UNIT
     expected = holders(users, list(release), limits[:lengths])
     assert np.allclose(found, [expected[gram] for gram in release], rtol=0, atol=len(users) * 2 / UNIT)
 

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from naive.counts import holders, no_noise
+from naive.counts import holders
 from support.corpora import corpus_of
+from support.exact import exact_users
 from support.look import read_engine
 from support.strategies import written_users
 from voxpop.errors import BudgetError, InputError, ReleaseError
-from voxpop.mechanisms.counts.constants import UNIT
 from voxpop.mechanisms.counts.mechanism import Top
-from voxpop.mechanisms.counts.releasing import measured_holders, sizes_of
 from voxpop.privacy.decisions import GumbelNoise
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.holders import UNIT
 from voxpop.release.saving import checksum
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -27,24 +27,9 @@ BUDGET = vp.Budget(1, 1e-8)
 GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(tuple), min_size=1, max_size=25)
 
 
-class Unseen:
-    """No noise, for tests that may read exact numbers."""
-
-    def __call__(self, weights, names):
-        """Return the weights without noise."""
-        return no_noise(weights, names)
-
-    def restricted(self):
-        """Return the same object."""
-        return self
-
-
 def counted(users, release):
     """Return the exact numbers of users to which a ranking adds noise."""
-    found = measured_holders(
-        corpus_of(users), release, lambda *_: sizes_of(release), Secret.from_seed(0), lambda _: Unseen()
-    )
-    return found / UNIT
+    return exact_users(corpus_of(users), release) / UNIT
 
 
 @given(users=written_users(), grams=GRAMS)
@@ -71,7 +56,7 @@ def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users
 
 def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
     """A planted fault: a word that a user writes five times counts five times."""
-    from voxpop.mechanisms.counts import releasing as holders_module
+    from voxpop.privacy.gate import counts as holders_module
 
     class Occurrences(holders_module.HolderShares):
         """A share of one for each occurrence of a word."""

@@ -16,7 +16,7 @@ from voxpop.privacy.gaussian import delta as exact_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.guarantee import Guarantee, Spend
 from voxpop.privacy.numerics import MOST_PASSES, walk_slack
-from voxpop.privacy.peeling import spend_of
+from voxpop.privacy.peeling import picks_spend
 
 INTERVAL = 1e-2
 
@@ -231,7 +231,7 @@ def test_the_mark_of_a_spend_is_kept():
 def test_loose_spends_count_by_their_pair():
     """A ranking, whose spend is looser than its epsilon and delta, costs no more than they do."""
     union = vp.SetUnion(limit=10).plan(vp.Budget(2, 1e-7)).guarantee
-    ranking = Guarantee(1, 1e-8, spend=spend_of(1.0, 10, 1000, 0.117))
+    ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))
     pair = composed_delta(2.5, [union, Guarantee(1, 1e-8)])
     assert composed_delta(2.5, [union, ranking]) <= pair * (1 + 1e-12)
     assert composed_delta(2.5, [union, ranking], plain=False) > 0

@@ -22,10 +22,10 @@ from support.look import read_engine
 from voxpop.mechanisms.ngrams import describe as about_ngrams
 from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.mechanisms.set_union import describe as about_union
-from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy import guarantee as in_words
 from voxpop.privacy.composition import compose
 from voxpop.privacy.planned import with_record
+from voxpop.privacy.weightings.builtin import share_of
 from voxpop.release.cutting import SCHEMA
 from voxpop.release.release import report_of
 from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance

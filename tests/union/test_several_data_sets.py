@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import binom
 
 import voxpop as vp
+from support.deltas import total_delta
 from support.look import read_engine
 from voxpop.errors import InputError
-from voxpop.mechanisms.rounds.adaptive import total_delta
 from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 

@@ -52,7 +52,7 @@ def alphabet_of(text: str | None) -> Any:
 
 def _weighting(name: str) -> Any:
     """Return the weighting of a name; "adaptive" is itself."""
-    from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+    from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
     return WEIGHTINGS.get(name, name)
 

@@ -11,13 +11,16 @@ docs/privacy/top.md has the proof, and the allowance for finite arithmetic.
 """
 
 from math import exp, log, log1p, sqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget, check_slack
 from voxpop.privacy.guarantee import Spend, dominating_mu
 from voxpop.privacy.numerics import lowest
 from voxpop.privacy.sampling import LEAST_RATE, LOST, log_error
+
+if TYPE_CHECKING:
+    from voxpop.privacy.passes import Claim
 
 ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles that bounds are computed in."""
@@ -63,7 +66,7 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
     return min(1.0, exp(min(log_at(best), 0.0)) * ROUNDING)
 
 
-def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
+def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) -> float:
     """Return the delta spent at the budget's epsilon by picks as they run, in cells and doubles.
 
     Args:
@@ -84,7 +87,7 @@ def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
     return peeling_delta(epsilon, picks, rate) * exp(shift) * ROUNDING + _lost(budget.epsilon, candidates)
 
 
-def spend_of(epsilon: float, picks: int, candidates: int, rate: float) -> Spend:
+def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Spend:
     """Return the numbers by which picks compose with Gaussian releases (docs/privacy/top.md, "Other releases").
 
     Args:

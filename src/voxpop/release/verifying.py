@@ -119,7 +119,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "nights" in numbers:
         return [{"limit": numbers["limit"]}]
     if "weighting" in found and found["weighting"] != "adaptive":
-        rules = imported("voxpop.mechanisms.weightings.builtin:WEIGHTINGS").values()
+        rules = imported("voxpop.privacy.weightings.builtin:WEIGHTINGS").values()
         rule = next(each for each in rules if (each.name, each.noise) == (numbers["weighting"], numbers["noise"]))
         found["weighting"] = replace(rule, alpha=numbers["alpha"]) if "alpha" in numbers else rule
     if "alphabet_size" in numbers:

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
-from voxpop.privacy.planned import Mechanism, sealed
+from voxpop.privacy.planned import Mechanism, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
@@ -98,7 +98,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         check_budget(budget)
         check_delta(budget)
         best = best_sampling(budget, self.rounds)
-        return sealed(HittersPlan(self, budget, self.rules(best.ballot), delta=best.delta), best.delta)
+        return certified(HittersPlan(self, budget, self.rules(best.ballot)))
 
     def rules(self, ballot: "Ballot") -> "Rules":
         """Return the public rules of a run with this ballot."""
