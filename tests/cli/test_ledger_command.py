@@ -44,7 +44,7 @@ def test_spent_left_and_what_fits(voxpop, shop):
     wanted = 'Not enough budget left in "shop": Gaussian noise: 0.3687 of 1 spent, 0.6313 left, '
     assert wanted in complaint
     assert voxpop("ledger", "show", "team.ledger", "--for", "sequences").out.endswith("at most epsilon 1 fits\n")
-    assert "nothing fits" in voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "9e-7").out
+    assert "at most epsilon 3.2" in voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "9e-7").out
     assert "--delta is missing" in voxpop("ledger", "show", "team.ledger", "--for", "items").complaint
 
 
@@ -55,7 +55,7 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
     (tmp_path / "posts.parquet").unlink()
     again = voxpop(*call)
     assert (again.code, again.out) == (0, first.out)
-    assert 'Ledger: entry 1 of "shop", run "monday".' in again.out
+    assert 'Ledger: entry 1 of "shop", budget (7, 1e-06), run "monday".' in again.out
     other = voxpop(*call[:-4], "-o", "elsewhere", "--run-id", "monday").complaint
     assert 'Run "monday" of "shop" is finished' in other
     assert len(voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]["entries"]) == 1

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as losses
+from dp_accounting.pld.common import DifferentialPrivacyParameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
@@ -16,6 +18,7 @@ from voxpop.ledger import caps as caps_module
 from voxpop.ledger.caps import CHANCES, NOISE, TRADE, Caps, Corner, apart, may_run
 from voxpop.privacy.composition import composed_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.guarantee import Guarantee, Spend, dominating_mu
 
 BUDGET = vp.Budget(4, 1e-6)
@@ -166,6 +169,39 @@ def test_default_releases_fit_as_often_as_documented(epsilon, delta, fit, reserv
     assert may_run(budget, [], each, reserved)
     assert not may_run(budget, [], each, reserved + 1)
     assert not may_run(budget, [each], each, reserved - 1)
+
+
+@pytest.mark.slow
+def test_random_ledgers_compose_within_their_budget(record_property):
+    """200 random ledgers, filled until nothing fits, cost at most their delta by the accountant of dp-accounting."""
+    random = np.random.default_rng(54)
+    budget, interval, worst = vp.Budget(3, 1e-6), 1e-3, 0.0
+    for _ in range(200):
+        requests = [_random_release(random) for _ in range(random.integers(5, 60))]
+        accepted, whole = run(requests, budget), losses.identity(interval)
+        for each in accepted:
+            pair = (each.epsilon, each.delta) if each.spend is None else (0.0, each.spend.hit)
+            whole = whole.compose(losses.from_privacy_parameters(DifferentialPrivacyParameters(*pair), interval))
+            if each.spend is not None:
+                gaussian = losses.from_gaussian_mechanism(1 / each.spend.mu, value_discretization_interval=interval)
+                whole = whole.compose(gaussian)
+        worst = max(worst, whole.get_delta_for_epsilon(budget.epsilon) / budget.delta)
+    assert 0.3 < worst <= 1
+    record_property("figure", f"at most {worst:.3f} of delta")
+
+
+def _random_release(random):
+    kind, delta = random.integers(4), float(10.0 ** random.uniform(-9, -7))
+    epsilon = float(random.choice([0.05, 0.1, 0.25, 0.5, 1.0]))
+    if kind == 0:
+        return Guarantee(epsilon, random.choice([0.0, delta]))
+    mu = mu_for(epsilon, delta / 2)
+    return Guarantee(epsilon, delta, spend=Spend(0.0 if kind == 1 else 0.4 * delta, mu, two_sided=kind == 3))
+
+
+def mu_for(epsilon, delta):
+    """Return the mu whose noise costs delta at epsilon."""
+    return 1 / gaussian_sigma(epsilon, delta)
 
 
 def test_plain_releases_add_up():

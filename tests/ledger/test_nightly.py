@@ -101,7 +101,7 @@ def test_cron(nightly, tmp_path):
         call = [str(EXAMPLES / "nightly.sh"), DAY]
         done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
-        assert f'Ledger: entry 1 of "posts", run "{DAY}".' in done.stdout
+        assert f'Ledger: entry 1 of "posts", budget (3, 1e-06), run "{DAY}".' in done.stdout
         assert_charged_once(nightly, 2)
 
 

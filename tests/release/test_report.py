@@ -471,7 +471,7 @@ def test_a_ledger_names_its_entry(tmp_path):
     account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)
     vp.SetUnion().release(corpus, vp.Budget(2, 1e-8), ledger=account).save(tmp_path / "words")
     assert "entry 1 of &#34;drinks&#34;" in (tmp_path / "words" / "report.html").read_text()
-    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "drinks"'
+    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "drinks", budget (8, 1e-06)'
 
 
 def test_a_hundred_thousand_phrases_stay_small():
