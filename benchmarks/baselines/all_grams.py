@@ -16,12 +16,12 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Pairs
 from voxpop.mechanisms.rounds.adaptive import chosen
-from voxpop.mechanisms.weightings.builtin import Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import ThresholdRule
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.arrow import array_of
 from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release

@@ -7,9 +7,9 @@ from numba import njit
 
 import voxpop as vp
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.decisions import ThresholdRule, decide
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 
 @njit(nogil=True)

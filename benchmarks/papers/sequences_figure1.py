@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.support.benchmark import SEQUENCES, Benchmark
-from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.papers.gram_tree import Level, Tree, grow, plant
 from voxpop.papers.ngram_model import predicted_heights
 

@@ -18,7 +18,7 @@ from statistics import median
 import voxpop as vp
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import BUDGET, DATA, posts
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 BENCHMARK = Benchmark(__file__, ("speed_union",), (*SET_UNION, "reading", "release"), minutes=1.5)
 

@@ -20,7 +20,7 @@ PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "duckdb", "scikit-le
 LOCAL = ("engine/local", "kernels", "privacy", "reading/tokenizers", "reading/words")
 OF_SEQUENCES = ("engine/local/tree_walk", "kernels/sequences")
 """Parts of these folders that only sequences use; they decide no result of the others."""
-SET_UNION = (*LOCAL, "mechanisms/set_union", "mechanisms/rounds", "mechanisms/weightings")
+SET_UNION = (*LOCAL, "mechanisms/set_union", "mechanisms/rounds", "privacy/weightings")
 NGRAMS = (*SET_UNION, "mechanisms/ngrams")
 SEQUENCES = (*LOCAL, "mechanisms/sequences")
 HITTERS = ("kernels/tries", "mechanisms/heavy_hitters", "privacy")

@@ -14,7 +14,7 @@ def release_words(day: str) -> str:
     """
     folder = Path(os.environ["NIGHTLY"])
     words = folder / "words" / day
-    run = vp.Ledger(folder / "team.json").account("posts").run(day, save_to=words)
+    run = vp.Ledger(folder / "team.ledger").account("posts").run(day, save_to=words)
     if not run.finished:
         posts = vp.read(folder / "posts" / f"{day}.parquet", user="author", text="body")
         vp.SetUnion().release(posts, vp.Budget(epsilon=0.1, delta=1e-8), ledger=run)

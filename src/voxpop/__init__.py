@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus as Corpus
     from voxpop.engine.local.corpus import load_corpus as load_corpus
     from voxpop.engine.read import read as read
+    from voxpop.ledger.allocating import Aim as Aim
+    from voxpop.ledger.allocating import allocate as allocate
     from voxpop.ledger.ledger import Ledger as Ledger
-    from voxpop.mechanisms import weightings as weightings
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
     from voxpop.mechanisms.profile.mechanism import Profiling as Profiling
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel as SequenceModel
     from voxpop.mechanisms.set_union.mechanism import SetUnion as SetUnion
-    from voxpop.privacy.allocating import Aim as Aim
-    from voxpop.privacy.allocating import allocate as allocate
+    from voxpop.privacy import weightings as weightings
     from voxpop.privacy.budget import Budget as Budget
     from voxpop.privacy.guarantee import Guarantee as Guarantee
     from voxpop.reading.databases import SQL as SQL
@@ -54,7 +54,7 @@ _HOMES = {
     "SQL": "voxpop.reading.databases",
     "ReadOptions": "voxpop.reading.wanted",
     "Tokenizer": "voxpop.reading.wanted",
-    "Aim": "voxpop.privacy.allocating",
+    "Aim": "voxpop.ledger.allocating",
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.engine.data",
     "Guarantee": "voxpop.privacy.guarantee",
@@ -71,7 +71,7 @@ _HOMES = {
     "Sequences": "voxpop.mechanisms.sequences.mechanism",
     "SetUnion": "voxpop.mechanisms.set_union.mechanism",
     "Tally": "voxpop.release.tally",
-    "allocate": "voxpop.privacy.allocating",
+    "allocate": "voxpop.ledger.allocating",
     "load": "voxpop.release.result",
     "load_corpus": "voxpop.engine.local.corpus",
     "profile": "voxpop.mechanisms.profile.mechanism",
@@ -80,7 +80,7 @@ _HOMES = {
 _PACKAGES = {
     "exports": "voxpop.exports",
     "papers": "voxpop.papers",
-    "weightings": "voxpop.mechanisms.weightings",
+    "weightings": "voxpop.privacy.weightings",
 }
 __all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 

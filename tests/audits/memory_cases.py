@@ -13,7 +13,7 @@ from audits.union_cases import BUDGET, EXCESS, LIMIT, alone, classic_of, near
 from audits.walk_cases import walk_cases
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import AdaptivePlan
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.testing.auditing import Case
 from voxpop.testing.cases import ngrams
 

@@ -19,8 +19,8 @@ from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import AdaptivePlan, UnionPlan, plan_adaptive, plan_classic
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
 from voxpop.testing.auditing import Case
 
 USERS: Final = 6

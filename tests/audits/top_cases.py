@@ -24,10 +24,10 @@ from voxpop.mechanisms.counts.mechanism import Top
 from voxpop.mechanisms.counts.plan import TopPlan
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import sealed
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.cases import unchecked
 from voxpop.testing.sensitivity import copied_items, numbered_words
 
 PLACES: Final = (1, 3)
@@ -81,7 +81,7 @@ class Lists:
         plan, copies = self.plan(budget), GRAMS // self.width
         # This plan is not a public configuration: it applies the noise of one list to all lists of a release.
         changed = replace(plan, grams=public_list(copies * self.width), picks=copies * self.width)
-        every = sealed(changed, plan.delta)
+        every = unchecked(changed)
         joined, without = (
             partial(self.run, every, copied_items(users, self.width, copies))
             for users in ([tuple(range(self.held)) * self.times], [])

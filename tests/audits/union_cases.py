@@ -23,9 +23,9 @@ from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import AdaptivePlan, ClassicPlan, UnionPlan
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count
 from voxpop.papers.dpsu import PolicyGaussian, WeightedGaussian
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
 from voxpop.testing.sensitivity import copied_items, released_numbers
 

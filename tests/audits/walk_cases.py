@@ -193,7 +193,7 @@ class Shown:
         # mu^2 = c / 2^40 M for the charge c of the canary, and the amount by which that moves the pair.
         square = self.paid(one, mine) / WHOLE * later
         moved = np.sqrt(square) * one.charge.sigma
-        weights, ids = one.weights.weights[inside], one.weights.ids[inside]
+        weights, ids = one.weights._weights[inside], one.weights._ids[inside]
         for each in np.unique(moved):
             alike = np.flatnonzero(moved == each)
             noisy = graded(one, weights[alike], ids[alike], others * each)
@@ -221,7 +221,7 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     copies, shown = pairs.words**2, {each.name: each for each in watched.passes}
     if ran.second_chance is None or "prevote 2" not in shown or len(ran.ran) < LENGTHS or len(watched.deferred) < 1:
         return None
-    if shown["measurement 1"].weights.ids.size < OFTEN + SELDOM + FURTHER:
+    if shown["measurement 1"].weights._ids.size < OFTEN + SELDOM + FURTHER:
         return None
     found = Shown(np.full(copies, WHOLE), np.zeros(copies), np.zeros(copies))
     # All users hold words. Copies share the noise of words, so users pay for this pass and the case does not read it.
@@ -229,7 +229,7 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     # Deferred pairs of length 2 come first in the list of the second-chance pass, by rising name; -1 is no pair.
     listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:
-        ids = shown[name].weights.ids
+        ids = shown[name].weights._ids
         found.add(shown[name], *pairs.copies(listed[ids] if name == "sweep" else ids), pairs.others, plan.later)
     return found
 

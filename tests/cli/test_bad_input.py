@@ -145,7 +145,7 @@ def test_an_alphabet_that_is_no_file(voxpop, posts):
     "name",
     [
         "voxpop.engine.local.read.build_corpus",
-        "voxpop.mechanisms.rounds.adaptive.score_step",
+        "voxpop.privacy.gate.rounds.score_step",
         "voxpop.release.saving.replace_folder",
     ],
 )
@@ -188,18 +188,18 @@ def words(posts, saved_words):
         (["count", "words", "posts.parquet", *COLUMNS], "--epsilon is missing"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--limit", "x"], "--limit"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--limit", "0"], "`limit`"),
-        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.json"], "--dataset"),
+        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.ledger"], "--dataset"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
         (["top", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
         (["count", "words"], "SOURCE requires an argument"),
-        (["ledger", "show", "team.json"], "does not exist"),
-        (["ledger", "init", "team.json", *BUDGET], "--dataset is missing"),
-        (["ledger", "init", "team.json", "--dataset", "posts"], "--epsilon is missing"),
-        (["ledger", "init", "no/team.json", "--dataset", "posts", *BUDGET], "not a folder"),
+        (["ledger", "show", "team.ledger"], "does not exist"),
+        (["ledger", "init", "team.ledger", *BUDGET], "--dataset is missing"),
+        (["ledger", "init", "team.ledger", "--dataset", "posts"], "--epsilon is missing"),
+        (["ledger", "init", "no/team.ledger", "--dataset", "posts", *BUDGET], "not a folder"),
         (["ledger", "show"], "FILE"),
         (["ledger", "sow"], "sow"),
         (
-            ["items", "posts.parquet", *COLUMNS, *BUDGET, "-o", "x", "--ledger", "team.json", "--dataset", "p"],
+            ["items", "posts.parquet", *COLUMNS, *BUDGET, "-o", "x", "--ledger", "team.ledger", "--dataset", "p"],
             "does not exist",
         ),
         (
@@ -217,23 +217,23 @@ def test_counts_ledgers_and_saved_releases(voxpop, words, arguments, expected):
 
 def test_counting_from_the_shell(voxpop, words):
     """Counts are printed with their error, saved in the folder of the release, and charged to the ledger."""
-    assert voxpop("ledger", "init", "team.json", "--dataset", "posts", "--epsilon", 3, "--delta", "1e-6").code == 0
-    paid = ["--ledger", "team.json", "--dataset", "posts"]
+    assert voxpop("ledger", "init", "team.ledger", "--dataset", "posts", "--epsilon", 3, "--delta", "1e-6").code == 0
+    paid = ["--ledger", "team.ledger", "--dataset", "posts"]
     content = voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--json").json
     assert content["counted"] == 2
     assert {tuple(row["gram"]) for row in content["first"]} == {("tea",), ("milk",)}
     assert vp.load(words, vp.Tally).error == content["error"]
     assert "standard error" in voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--no-save").out
-    (dataset,) = voxpop("ledger", "show", "team.json", "--json").json["datasets"]
+    (dataset,) = voxpop("ledger", "show", "team.ledger", "--json").json["datasets"]
     assert [entry["mechanism"] for entry in dataset["entries"]] == ["counts", "counts"]
-    assert "as Gaussian noise" in voxpop("ledger", "show", "team.json").out
+    assert "as Gaussian noise" in voxpop("ledger", "show", "team.ledger").out
 
 
 def test_a_full_ledger_refuses_before_reading(voxpop, posts):
     """The ledger is checked before the source is opened."""
-    voxpop("ledger", "init", "team.json", "--dataset", "posts", "--epsilon", 0.5, "--delta", "1e-6")
+    voxpop("ledger", "init", "team.ledger", "--dataset", "posts", "--epsilon", 0.5, "--delta", "1e-6")
     for command in RELEASING:
-        paid = ["--ledger", "team.json", "--dataset", "posts"]
+        paid = ["--ledger", "team.ledger", "--dataset", "posts"]
         assert "Not enough budget left" in voxpop(*call(command, "nowhere.parquet"), *paid).complaint
 
 

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.privacy.planned import with_record
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -203,10 +203,10 @@ def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
 
 def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
     """The output and the report name the entry."""
-    voxpop("ledger", "init", "team.json", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
-    out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.json", "--dataset", "Posts").out
-    assert 'Ledger: entry 1 of "Posts".' in out
-    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "Posts"'
+    voxpop("ledger", "init", "team.ledger", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
+    out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.ledger", "--dataset", "Posts").out
+    assert 'Ledger: entry 1 of "Posts", budget (8, 1e-05).' in out
+    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "Posts", budget (8, 1e-05)'
 
 
 def test_large_numbers_are_called_large(voxpop, posts):

@@ -1,5 +1,6 @@
 """Ledgers from the shell: remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
 
+import re
 from typing import get_args
 
 import polars as pl
@@ -20,28 +21,31 @@ def shop(voxpop, tmp_path):
     """Create a ledger for epsilon 7, and a table of posts, and return the start of a call."""
     table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
     table.write_parquet(tmp_path / "posts.parquet")
-    assert voxpop("ledger", "init", "team.json", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-6").code == 0
-    return ["items", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.json", "--dataset", "shop"]
+    assert voxpop("ledger", "init", "team.ledger", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-6").code == 0
+    return ["items", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.ledger", "--dataset", "shop"]
 
 
 def test_spent_left_and_what_fits(voxpop, shop):
-    """After 3 + 3 of 7 is spent, epsilon 1 fits; epsilon 2 is refused, and the message states the numbers."""
+    """After 3 + 3 of 7 is spent, 5.87 fits, since Gaussian noise adds up by squares; 5.9 is refused with numbers."""
     for name in ("one", "two"):
         assert voxpop(*shop, "--epsilon", 3, "-o", name, "--run-id", name).code == 0
-    out = voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "1e-8").out
-    assert "epsilon: 6 of 7 spent, 1 left" in out
-    assert "next release of items at delta 1e-08: at most epsilon 1 fits" in out
-    (shown,) = voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "1e-8", "--json").json["datasets"]
-    assert (shown["spent"]["epsilon"], shown["left"]["epsilon"], shown["fits"]["epsilon"]) == (6, 1, 1)
+    out = voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "1e-8").out
+    assert "  total: (7, 1e-06), the budget, even if each release was chosen after earlier results" in out
+    assert re.search(r"  if all budgets were fixed in advance: \(4\.\d+, 2e-08\)", out)
+    assert "room used, by the three ways to add up: plain 85.7 %, gaussian " in out
+    assert "next release of items at delta 1e-08: at most epsilon 5.87 fits" in out
+    (shown,) = voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "1e-8", "--json").json["datasets"]
+    assert (shown["total"]["adaptive"]["epsilon"], shown["fits"]["epsilon"]) == (7, 5.87)
+    assert shown["used"]["plain"]["epsilon"] == 6 / 7
     entries = [(each["label"], each["mechanism"], each["state"]) for each in shown["entries"]]
     assert entries == [("one", "set union", "finished"), ("two", "set union", "finished")]
     assert [each["release"] for each in shown["entries"]] == [vp.load(name, vp.Release).id for name in ("one", "two")]
-    complaint = voxpop(*shop, "--epsilon", 2, "-o", "three").complaint
-    wanted = 'Not enough budget left in "shop": epsilon: 6 of 7 spent, 1 left, 2 requested. Nothing ran and nothing was'
+    complaint = voxpop(*shop, "--epsilon", 5.9, "-o", "three").complaint
+    wanted = 'Not enough budget left in "shop": Gaussian noise: 0.3687 of 1 spent, 0.6313 left, '
     assert wanted in complaint
-    assert voxpop("ledger", "show", "team.json", "--for", "sequences").out.endswith("at most epsilon 1 fits\n")
-    assert "nothing fits" in voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "9e-7").out
-    assert "--delta is missing" in voxpop("ledger", "show", "team.json", "--for", "items").complaint
+    assert voxpop("ledger", "show", "team.ledger", "--for", "sequences").out.endswith("at most epsilon 1 fits\n")
+    assert "at most epsilon 3.2" in voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "9e-7").out
+    assert "--delta is missing" in voxpop("ledger", "show", "team.ledger", "--for", "items").complaint
 
 
 def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
@@ -51,10 +55,10 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
     (tmp_path / "posts.parquet").unlink()
     again = voxpop(*call)
     assert (again.code, again.out) == (0, first.out)
-    assert 'Ledger: entry 1 of "shop", run "monday".' in again.out
+    assert 'Ledger: entry 1 of "shop", budget (7, 1e-06), run "monday".' in again.out
     other = voxpop(*call[:-4], "-o", "elsewhere", "--run-id", "monday").complaint
     assert 'Run "monday" of "shop" is finished' in other
-    assert len(voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]) == 1
+    assert len(voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]["entries"]) == 1
 
 
 def test_an_empty_release_is_repeated_too(voxpop, shop, tmp_path):
@@ -76,7 +80,7 @@ def test_counts_are_repeated_too(voxpop, shop):
         first, again = voxpop(*call), voxpop(*call)
         assert (first.code, again.code) == (0, 0)
         assert first.out == again.out
-    assert len(voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]) == 3
+    assert len(voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]["entries"]) == 3
 
 
 def test_a_run_needs_a_ledger(voxpop, shop):

@@ -9,7 +9,7 @@ import pytest
 import voxpop as vp
 from voxpop.cli.app import CHOICES, app
 from voxpop.cli.options import options_of
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
 

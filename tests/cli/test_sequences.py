@@ -67,15 +67,15 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
 def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     """One budget is charged once; plan, saved model and report state the cost of each step and the total."""
     find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]
-    assert voxpop("ledger", "init", "team.json", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
-    call = ["--ledger", "team.json", "--dataset", "visits", "-o", "model", "--json"]
+    assert voxpop("ledger", "init", "team.ledger", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
+    call = ["--ledger", "team.ledger", "--dataset", "visits", "-o", "model", "--json"]
     content = voxpop("sequences", *CALL, *find, *call).json
     assert content["statement"] == "(8, 1e-06)-DP, one user added or removed"
     assert content["with_alphabet"] is None
     assert (content["plan"]["epsilon_to_find"], content["plan"]["epsilon_to_count"]) == (2, 6)
     assert (content["plan"]["epsilon"], content["plan"]["delta"]) == (8, 1e-6)
     assert content["plan"]["alphabet_size"] == 3
-    account = voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]
+    account = voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]
     assert account["used"]["gaussian"]["epsilon"] is None
     (entry,) = account["entries"]
     assert (entry["guarantee"]["epsilon"], entry["guarantee"]["delta"], entry["state"]) == (8, 1e-6, "finished")

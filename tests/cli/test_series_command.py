@@ -15,10 +15,10 @@ def night(path, *words, first=0):
 
 def test_a_series_from_the_shell(voxpop, tmp_path):
     """The series is charged once, every command opens the same state, and the release is saved and verified."""
-    assert voxpop("ledger", "init", "team.json", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-5").code == 0
+    assert voxpop("ledger", "init", "team.ledger", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-5").code == 0
     (tmp_path / "key").write_bytes(bytes(range(32)))
     key = ["--key-file", "key"]
-    budget = ["--epsilon", 3, "--delta", "1e-6", "--ledger", "team.json", "--dataset", "shop"]
+    budget = ["--epsilon", 3, "--delta", "1e-6", "--ledger", "team.ledger", "--dataset", "shop"]
     started = voxpop("series", "init", "state", "--nights", 4, *budget, *key)
     assert "Set union over 4 nights under one budget" in started.out
     assert "holds a series already" in voxpop("series", "init", "state", "--nights", 4, *budget, *key).complaint
@@ -38,7 +38,7 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     assert "Deleted 3 items from 2 nights." in voxpop("series", "delete", "state", 17, *key).out
     for nobody in (17, "nobody", "017", "+18", " 18"):
         assert "nothing was deleted" in voxpop("series", "delete", "state", nobody, *key).complaint
-    (entry,) = voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]
+    (entry,) = voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]["entries"]
     assert entry["label"] == "series state"
     assert "encrypted" in voxpop("series", "show", "state").complaint
     assert "--run-id does not apply" in voxpop("series", "init", "s", "--nights", 4, *budget, "--run-id", "x").complaint

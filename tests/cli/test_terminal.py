@@ -110,7 +110,7 @@ def test_names_of_files_print_no_escapes(voxpop, folder, name):
 @pytest.mark.parametrize("place", ["dataset", "label", "mechanism", "charged", "release", "state"])
 def test_forged_ledgers_print_no_escapes(voxpop, tmp_path, place):
     """Names, labels and all other text of a ledger are shown as escapes on one line."""
-    path = tmp_path / "team.json"
+    path = tmp_path / "team.ledger"
     account = vp.Ledger(path).open("posts", vp.Budget(7, 1e-4), create=True)
     account.charge(vp.Guarantee(1, 1e-6), "set union", "first")
     datasets = storage.read_ledger(path)
@@ -121,7 +121,7 @@ def test_forged_ledgers_print_no_escapes(voxpop, tmp_path, place):
     with storage.held(path):
         storage.write_ledger(path, datasets)
     for more in ([], ["--dataset", "none"], ["--dataset", EVIL], ["--for", "items", "--delta", "1e-8"]):
-        ran = voxpop("ledger", "show", "team.json", *more)
+        ran = voxpop("ledger", "show", "team.ledger", *more)
         assert is_safe(ran.out + ran.err), more
         assert ran.code in (0, 2)
         assert "owned" not in ran.out or len([line for line in ran.out.split("\n") if "owned" in line]) == 1

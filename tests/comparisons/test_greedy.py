@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from naive import weighing as naive
 from searches.broad_search import search_broadly
 from support.strategies import as_arrays, bounded_users
-from voxpop.mechanisms.weightings.rule import WeightingRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import WeightingRule
 
 UNIT = 1 << 40
 

@@ -13,7 +13,7 @@ from audits.promise_cases import promising_plans
 from audits.several_cases import DATA_SETS, several_cases
 from audits.union_cases import UNIONS
 from support.lengths import at_length
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.testing.auditing import AUDITED, Counts, audit, epsilon_shown, examine
 from voxpop.testing.cases import COMMON, ngrams
 

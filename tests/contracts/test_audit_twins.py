@@ -10,6 +10,7 @@ from math import exp
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -40,15 +41,15 @@ from voxpop.engine.local import weigh
 from voxpop.engine.local import weigh as bound
 from voxpop.mechanisms.heavy_hitters import protocol as simulation
 from voxpop.mechanisms.heavy_hitters import releasing as hitters_releasing
-from voxpop.mechanisms.ngrams import votes as selecting
-from voxpop.mechanisms.rounds import adaptive as running
-from voxpop.mechanisms.sequences import releasing
-from voxpop.mechanisms.sequences.path_budget import PathBudget
-from voxpop.mechanisms.set_union import plan as plan_module
-from voxpop.mechanisms.weightings import rule as rules_module
+from voxpop.privacy import path_budget as paths
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decisions import SelectionRule, ThresholdRule
+from voxpop.privacy.gate import rounds as running
+from voxpop.privacy.gate import simulating as selecting
+from voxpop.privacy.gate import walks as voting
+from voxpop.privacy.path_budget import PathBudget
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
+from voxpop.privacy.weightings import rule as rules_module
 from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
 from voxpop.testing.cases import bound_of_pair, ngrams
 
@@ -78,13 +79,13 @@ def test_noise_halved(monkeypatch):
     chances = [float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others)]
     case = Event(plan, 1, 1).case("near", [(0,)] * (others + 1), [(0,)] * others, chances)
     assert examine(case, TRIALS).passed
-    real = plan_module.RoundPlan.rule
+    real = running.threshold_rule
 
-    def quiet(self, budget):
-        rule = real(self, budget)
+    def quiet(first):
+        rule = real(first)
         return ThresholdRule(rule.noise, rule.scale / 2, rule.threshold_units, rule.unit)
 
-    monkeypatch.setattr(plan_module.RoundPlan, "rule", quiet)
+    monkeypatch.setattr(running, "threshold_rule", quiet)
     assert_refuted(case, *(float(ndtr((k - plan.threshold) / plan.scale * 2)) for k in (others + 1, others)))
 
 
@@ -108,7 +109,7 @@ def test_candidates_unbounded(monkeypatch):
         histogram = real(holdings, *others)
         ids = np.unique(holdings.ids[holdings.ids >= 0]).astype(np.int64)
         weights = np.zeros(ids.size, np.int64)
-        weights[np.searchsorted(ids, histogram.ids)] = histogram.weights
+        weights[np.searchsorted(ids, histogram._ids)] = histogram._weights
         return type(histogram)(ids, weights, holdings.words.take(pa.array(ids)))
 
     monkeypatch.setattr(corpus_module, "weigh", asking_all)
@@ -119,13 +120,13 @@ def test_candidates_unbounded(monkeypatch):
 def test_noise_redrawn(monkeypatch):
     """A retry draws noise again and releases the items of both draws."""
     plan = UNION.plan(BUDGET)
-    real = running.chosen
+    real = running._chosen
 
-    def twice(rule, histogram, secret, pass_name):
-        both = [real(rule, histogram, secret, f"{pass_name}/{turn}") for turn in (1, 2)]
-        return np.union1d(*both)
+    def twice(weights, rule, secret, pass_name):
+        both = [real(weights, rule, secret, f"{pass_name}/{turn}") for turn in (1, 2)]
+        return pc.unique(pa.concat_arrays(both)).sort()
 
-    monkeypatch.setattr(running, "chosen", twice)
+    monkeypatch.setattr(running, "_chosen", twice)
     once = any_of(LIMIT, LIMIT**-0.5, plan)
     assert_refuted(alone(plan, LIMIT, "alone"), 1 - (1 - once) ** 2, 0.0)
 
@@ -162,13 +163,13 @@ def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
     assert plan.threshold * 8 == round(plan.threshold * 8)
     case, trials = alone(plan, LIMIT, "alone"), 400_000
     assert examine(case, trials).passed
-    real = plan_module.RoundPlan.rule
+    real = running.threshold_rule
 
-    def low(self, budget):
-        rule = real(self, budget)
+    def low(first):
+        rule = real(first)
         return replace(rule, threshold_units=rule.threshold_units - 1)
 
-    monkeypatch.setattr(plan_module.RoundPlan, "rule", low)
+    monkeypatch.setattr(running, "threshold_rule", low)
     lower = passed_off(plan, round=replace(plan.round, threshold=plan.threshold - 1 / 8))
     assert_refuted_or_off_plan(case, any_of(LIMIT, LIMIT**-0.5, lower), 0.0, trials)
 
@@ -188,9 +189,9 @@ def test_a_vote_less_is_enough(monkeypatch):
     case = hitters_near(plan)
     real = hitters_releasing.grown_tries
 
-    def content(spelling, electorate, rules, secret):
-        fewer = replace(rules.ballot, theta=rules.ballot.theta - 1)
-        return real(spelling, electorate, replace(rules, ballot=fewer), secret)
+    def content(spelling, electorate, rules, gate):
+        gate.proof = replace(gate.proof, theta=gate.proof.theta - 1)
+        return real(spelling, electorate, rules, gate)
 
     monkeypatch.setattr(hitters_releasing, "grown_tries", content)
     others = int(case.name.split()[1])
@@ -216,13 +217,14 @@ def test_votes_with_half_the_noise(monkeypatch):
     """Default n-grams grade votes with half the noise that was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
-    real, ran = selecting.NoisyLevels, case.joined.args[3].args[0]
+    real, ran = voting.NoisyLevels, case.joined.args[3].args[0]
 
     def quiet(rules, *others):
         halved = [replace(rule, scale=rule.scale / 2) if hasattr(rule, "scale") else rule for rule in rules]
         return real(tuple(halved), *others)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
+    monkeypatch.setattr(voting, "NoisyLevels", quiet)
     bound = bound_of_pair(plan)
     twin = [float(ndtr(2 * (holders * bound - ran.threshold) / ran.sigma)) for holders in (others + 1, others)]
     assert_refuted(case, *twin, trials=80_000)
@@ -246,8 +248,8 @@ def test_work_files_read_twice(monkeypatch):
 def test_noise_of_half_the_scale_in_grams(monkeypatch):
     """The noise of the grams of the paper (CAC12) is calibrated to half the sensitivity."""
     case = one_level(vp.Budget(1.0))
-    real = releasing.laplace_noise
-    monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
+    real = paths.laplace_noise
+    monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
     tail = [exp(-2 * m / 3) / (1 + exp(-2 / 3)) for m in (1, 3)]
     assert_refuted(case, 1 - tail[0], tail[1], trials=50_000)
 
@@ -255,8 +257,8 @@ def test_noise_of_half_the_scale_in_grams(monkeypatch):
 def test_noise_of_half_the_scale_in_contexts(monkeypatch):
     """The noise of the counts behind contexts is calibrated to half the sensitivity."""
     case = one_level_of_contexts(vp.Budget(1.0))
-    real = releasing.laplace_noise
-    monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
+    real = paths.laplace_noise
+    monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
     scale = 1.5 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
     assert_refuted(case, users_bound(0, scale), users_bound(3, scale), trials=50_000)
 

@@ -18,16 +18,15 @@ from audits.union_cases import BUDGET, EXCESS, LIMIT, Event
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off, with_rounds
 from voxpop.mechanisms.counts import plan as top_plan
-from voxpop.mechanisms.counts import releasing as holders_module
-from voxpop.mechanisms.counts import releasing as ranking
-from voxpop.mechanisms.counts.constants import UNIT
-from voxpop.mechanisms.counts.releasing import HolderShares
-from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.privacy import cumulative
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.gate import counts as holders_module
+from voxpop.privacy.gate import counts as ranking
+from voxpop.privacy.gate import rounds as running
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.holders import UNIT, HolderShares
 from voxpop.testing.auditing import examine
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
@@ -101,7 +100,7 @@ def test_rounds_that_forget_the_promise(monkeypatch):
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.planned, score=plain.score)
     real = running.score_step
-    monkeypatch.setattr(running, "score_step", lambda _, __, *rest: real(twin.rounds, twin.score, *rest))
+    monkeypatch.setattr(running, "score_step", lambda _, *rest: real(twin.stated(), *rest))
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
 
 

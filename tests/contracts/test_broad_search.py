@@ -13,8 +13,8 @@ from searches.crowds import piled_crowds, wild_crowds
 from searches.weighed_search import search_weighing
 from voxpop.engine.local import weigh as bound
 from voxpop.kernels._jit import jit
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted, share_table
-from voxpop.mechanisms.weightings.rule import WeightingRule
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted, share_table
+from voxpop.privacy.weightings.rule import WeightingRule
 
 pytestmark = pytest.mark.jit
 

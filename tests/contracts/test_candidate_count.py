@@ -12,8 +12,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
-from voxpop.mechanisms.ngrams.votes import spurious_hits
 from voxpop.privacy import precise
+from voxpop.privacy.gate.simulating import spurious_hits
 from voxpop.privacy.gaussian import delta
 from voxpop.privacy.secret import Secret
 

@@ -5,14 +5,13 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from naive.counts import no_noise
 from support.corpora import corpus_of
-from voxpop.mechanisms.counts import releasing as holders_module
-from voxpop.mechanisms.counts.constants import UNIT
+from support.exact import exact_counts
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.counts.plan import root_above
-from voxpop.mechanisms.counts.releasing import HolderShares, sizes_of, weights_of_holders
-from voxpop.privacy.secret import Secret
+from voxpop.mechanisms.counts.releasing import sizes_of
+from voxpop.privacy.gate import counts as holders_module
+from voxpop.privacy.weightings.holders import UNIT, HolderShares
 from voxpop.release.cutting import SCHEMA
 from voxpop.release.result import StoredPlan
 
@@ -38,17 +37,7 @@ def farthest(rng):
     base = [[list(words)]]
     extra = int(rng.integers(len(users)))
     fewer = base + [user for place, user in enumerate(users) if place != extra]
-    both = [
-        np.concatenate(
-            [
-                weights.measured(no_noise, listed.size)[listed.ranks]
-                for listed, weights in weights_of_holders(
-                    corpus_of(each), release, lambda *_: limits, Secret.from_seed(1)
-                )
-            ]
-        )
-        for each in (base + users, fewer)
-    ]
+    both = [exact_counts(corpus_of(each), release, limits) for each in (base + users, fewer)]
     return np.linalg.norm(both[0] - both[1]) / UNIT / root_above(max(1, sum(limits)))
 
 
@@ -85,7 +74,7 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     def repeated(holdings, *others):
         histogram = real(holdings, *others)
         uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
-        return type(histogram)(histogram.ids, histogram.weights * np.maximum(uses[histogram.ids], 1))
+        return type(histogram)(histogram._ids, histogram._weights * np.maximum(uses[histogram._ids], 1))
 
     monkeypatch.setattr(levels_module, "weigh", repeated)
     assert search() > 1.1

@@ -16,10 +16,10 @@ from voxpop.engine.data import Subset
 from voxpop.engine.local import deferred as payments
 from voxpop.engine.local import length_walk as walk_module
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, IndividualFilter
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 BITS, LENGTHS, CAP, PAIRS = 40, 4, 0.5, 120
@@ -81,8 +81,8 @@ def passes_of(corpus, secret, path, settings):
 
 def one(weigh, shares, limit, secret, pass_name, charge, *among):
     histogram = weigh(shares, limit, secret, pass_name, charge, *among)
-    weights = histogram.weights / shares.setting.unit
-    return charge, dict(zip(histogram.ids.tolist(), weights.tolist(), strict=True))
+    weights = histogram._weights / shares.setting.unit
+    return charge, dict(zip(histogram._ids.tolist(), weights.tolist(), strict=True))
 
 
 def spent_by_one(rng, sharing):

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from voxpop.mechanisms.counts import releasing as ranking
 from voxpop.mechanisms.heavy_hitters import releasing as hitters_releasing
-from voxpop.mechanisms.ngrams import votes as threshold_vote
-from voxpop.mechanisms.sequences import releasing
 from voxpop.privacy import cumulative
+from voxpop.privacy import path_budget as paths
+from voxpop.privacy.gate import counts as ranking
+from voxpop.privacy.gate import simulating as threshold_vote
+from voxpop.privacy.gate import walks as voting
 from voxpop.release.registry import MECHANISMS, load
 from voxpop.testing import audit
 from voxpop.testing.auditing import AUDITED, examine
@@ -37,23 +38,24 @@ def quiet_ngrams(monkeypatch):
         return real(tuple(less), *others)
 
     monkeypatch.setattr(threshold_vote, "NoisyLevels", quiet)
+    monkeypatch.setattr(voting, "NoisyLevels", quiet)
 
 
 def quiet_hitters(monkeypatch):
     """Reduce the votes that a prefix needs, which replace noise."""
     real = hitters_releasing.grown_tries
 
-    def content(spelling, electorate, rules, secret):
-        fewer = replace(rules.ballot, theta=int(CUT * rules.ballot.theta))
-        return real(spelling, electorate, replace(rules, ballot=fewer), secret)
+    def content(spelling, electorate, rules, gate):
+        gate.proof = replace(gate.proof, theta=int(CUT * gate.proof.theta))
+        return real(spelling, electorate, rules, gate)
 
     monkeypatch.setattr(hitters_releasing, "grown_tries", content)
 
 
 def quiet_sequences(monkeypatch):
     """Reduce the noise of counts behind contexts."""
-    real = releasing.laplace_noise
-    monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(rate / CUT, *others))
+    real = paths.laplace_noise
+    monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(rate / CUT, *others))
 
 
 def quiet_top(monkeypatch):

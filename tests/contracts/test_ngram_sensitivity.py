@@ -10,9 +10,9 @@ import pytest
 from support.corpora import corpus_of
 from voxpop.engine.local import length_walk as levels_module
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 PAIRS = 150
@@ -38,7 +38,7 @@ def weights_of(corpus, shares, limit, kept, candidates, secret):
     for length, (names, rule) in enumerate(zip(kept, candidates, strict=True), start=1):
         for weighting in (shares, shares_of(Weighted(), limit)):
             histogram = levels.weigh(weighting, limit, secret, f"{length}/{weighting.weighting_rule.name}/{len(found)}")
-            found.append(dict(zip(histogram.ids.tolist(), histogram.weights.tolist(), strict=True)))
+            found.append(dict(zip(histogram._ids.tolist(), histogram._weights.tolist(), strict=True)))
             if len(found) % 2:
                 levels.keep(names)
         levels.extend(rule)
@@ -128,10 +128,10 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     def repeated(holdings, *others):
         histogram = real(holdings, *others)
         uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
-        ids = histogram.ids if holdings.names is None else np.searchsorted(np.sort(holdings.names), histogram.ids)
+        ids = histogram._ids if holdings.names is None else np.searchsorted(np.sort(holdings.names), histogram._ids)
         if holdings.names is not None:
             ids = np.argsort(holdings.names)[ids]
-        return type(histogram)(histogram.ids, histogram.weights * np.maximum(uses[ids], 1))
+        return type(histogram)(histogram._ids, histogram._weights * np.maximum(uses[ids], 1))
 
     monkeypatch.setattr(levels_module, "weigh", repeated)
     assert search() > 1.1

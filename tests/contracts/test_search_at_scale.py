@@ -3,7 +3,7 @@
 import pytest
 
 from support.lengths import at_length
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.testing import search_sensitivity
 
 CELLS = [(name, each.norm) for name, each in WEIGHTINGS.items()]

@@ -14,10 +14,10 @@ from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels.arrays import DROPPED
 from voxpop.mechanisms.ngrams.mechanism import NGrams
-from voxpop.mechanisms.ngrams.releasing import Runner
-from voxpop.mechanisms.rounds.capped import CappedDescent
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.gate.walks import LaterPasses
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
+from voxpop.privacy.weightings.capped import CappedDescent
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TOLERANCE = 1e-9
@@ -157,7 +157,7 @@ def private_counts(self):
 
 def test_cutpoints_of_the_second_chance_chosen_by_a_private_count(monkeypatch):
     """Two neighbours with the same noisy weights then get different levels."""
-    real = Runner.execute
+    real = LaterPasses.run
 
     def counted(self, step):
         if step.kind == "second chance":
@@ -165,5 +165,5 @@ def test_cutpoints_of_the_second_chance_chosen_by_a_private_count(monkeypatch):
             step = replace(step, vote=replace(step.vote, rules=rules))
         return real(self, step)
 
-    monkeypatch.setattr(Runner, "execute", counted)
+    monkeypatch.setattr(LaterPasses, "run", counted)
     assert any(each.strayed for each in search_walks(PAIRS))

@@ -8,9 +8,9 @@ import pytest
 
 import voxpop as vp
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, PolicyGaussian
-from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian
+from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 from voxpop.testing import search_sensitivity
 
 NAMES = [(name, each.norm) for name, each in WEIGHTINGS.items()]

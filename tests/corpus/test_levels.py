@@ -17,9 +17,9 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import weighing_order
 from voxpop.errors import InputError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 WORDS = "abcd"
@@ -79,7 +79,7 @@ def walk_and_compare(users, data, weighting, limit, single):
         drawn_by = {gram: naive.word_name(secret, gram[0]) for gram in candidates} if length == 1 else name_of
         expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, pass_name, drawn_by)
         gram_of = {name: gram for gram, name in name_of.items()}
-        found = {gram_of[int(i)]: w / 2**BITS for i, w in zip(histogram.ids, histogram.weights, strict=True)}
+        found = {gram_of[int(i)]: w / 2**BITS for i, w in zip(histogram._ids, histogram._weights, strict=True)}
         assert found.keys() == {gram for gram, weight in expected.items() if weight > 0}
         assert all(found[gram] == pytest.approx(expected[gram], abs=1e-6) for gram in found)
         released = sorted(data.draw(st.sets(st.sampled_from(sorted(candidates))), label="kept") if candidates else [])
@@ -106,7 +106,7 @@ def compare_kept(levels, users, length, kept, limit, released):
     keys = list(range(len(users)))
     histogram = levels.weigh(shares_of("weighted", limit), limit, secret, "again")
     expected = naive_weights(users, length, kept, "weighted", limit, keys, secret, "again", name_of)
-    found = {released[int(i)]: w / 2**BITS for i, w in zip(histogram.ids, histogram.weights, strict=True)}
+    found = {released[int(i)]: w / 2**BITS for i, w in zip(histogram._ids, histogram._weights, strict=True)}
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -139,7 +139,7 @@ def walk_two(corpus):
     levels.keep(np.array([0, 1]))
     levels.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
     second = levels.weigh(shares_of("weighted", 5), 5, Secret.from_seed(1), "y")
-    return [(each.ids.tolist(), each.weights.tolist()) for each in (first, second)]
+    return [(each._ids.tolist(), each._weights.tolist()) for each in (first, second)]
 
 
 def test_a_mapped_corpus_gives_the_same_weights(tmp_path):

@@ -12,10 +12,10 @@ from support.three_paths import tiny, weigh_on_spark, weights_of
 from voxpop.engine.local import weigh as bound
 from voxpop.engine.local.weigh import Histogram
 from voxpop.engine.spark import histogram
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, PolicyLaplace
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyLaplace
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 """The tests cover every weighting that all three paths support, each with a norm in which it is valid."""
 

@@ -14,10 +14,10 @@ from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets, runs_o
 from voxpop.engine.local.weigh import Holdings, weigh
 from voxpop.errors import InternalError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
-from voxpop.mechanisms.weightings.builtin import Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 SECRET = Secret.from_seed(1)
 SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))

@@ -12,9 +12,9 @@ from voxpop.engine.local import length_walk as levels
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.ngrams import candidates
 from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTHING, Candidates, Grams, Pairs
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading import arrow as widths
 from voxpop.reading.limited import memory
 from voxpop.reading.limited.memory import MemoryLimit

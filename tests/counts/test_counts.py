@@ -7,24 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from naive.counts import holders, no_noise
+from naive.counts import holders
 from support.corpora import corpus_of
+from support.exact import exact_counts
 from support.look import read_engine
 from support.strategies import written_users
-from voxpop.mechanisms.counts.constants import UNIT
 from voxpop.mechanisms.counts.mechanism import Counts
-from voxpop.mechanisms.counts.releasing import share_table, weights_of_holders
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.holders import UNIT, share_table
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
 BUDGET = vp.Budget(1, 1e-8)
 GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(tuple), min_size=1, max_size=25)
-
-
-def all_weights(corpus, release, limits):
-    parts = weights_of_holders(corpus, release, lambda *_: limits, Secret.from_seed(0))
-    return np.concatenate([weights.measured(no_noise, listed.size)[listed.ranks] for listed, weights in parts])
 
 
 @given(users=written_users(), grams=GRAMS, limits=st.lists(st.integers(1, 4), min_size=4, max_size=4))
@@ -33,7 +27,7 @@ def test_weights_are_those_of_sets(release_of, users, grams, limits):
     """Any grams can be counted, with or without their parts, and with or without users."""
     release = release_of(grams)
     lengths = max(map(len, grams))
-    found = all_weights(corpus_of(users), release, limits[:lengths]) / UNIT
+    found = exact_counts(corpus_of(users), release, limits[:lengths]) / UNIT
     expected = holders(users, list(release), limits[:lengths])
     assert np.allclose(found, [expected[gram] for gram in release], rtol=0, atol=len(users) * 2 / UNIT)
 
@@ -66,7 +60,7 @@ def test_two_counts_never_share_noise(release_of):
     assert fresh[0] != fresh[1]
     assert seeded[0].users.tolist() == seeded[1].users.tolist()
     assert not seeded[0].guarantee.private
-    assert not seeded[0].with_release.private
+    assert not seeded[0].total.adaptive.private
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
@@ -101,9 +95,9 @@ def test_together_is_less_than_the_sum():
     corpus = read_engine(table, user="who", items="what")
     words = vp.SetUnion(limit=5, weighting=vp.weightings.PolicyGaussian()).release(corpus, vp.Budget(2, 1e-8))
     tally = words.count(corpus, vp.Budget(2, 1e-8))
-    assert tally.with_release.delta == 2e-8
-    assert 2 < tally.with_release.epsilon < 3.3
-    assert tally.with_release.private
+    assert tally.total.fixed.delta == 2e-8
+    assert 2 < tally.total.fixed.epsilon < 3.3
+    assert tally.total.adaptive.private
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
@@ -154,7 +148,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     again = vp.load(tmp_path / "words", vp.Tally)
     assert vp.load(tmp_path / "words") == release
     assert again.users.tolist() == tally.users.tolist()
-    assert (again.error, again.guarantee, again.with_release) == (tally.error, tally.guarantee, tally.with_release)
+    assert (again.error, again.guarantee, again.total) == (tally.error, tally.guarantee, tally.total)
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
         tally.save(tmp_path / "other")

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from naive.counts import holders, no_noise
+from naive.counts import holders
 from support.corpora import corpus_of
+from support.exact import exact_users
 from support.look import read_engine
 from support.strategies import written_users
 from voxpop.errors import BudgetError, InputError, ReleaseError
-from voxpop.mechanisms.counts.constants import UNIT
 from voxpop.mechanisms.counts.mechanism import Top
-from voxpop.mechanisms.counts.releasing import measured_holders, sizes_of
 from voxpop.privacy.decisions import GumbelNoise
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.holders import UNIT
 from voxpop.release.saving import checksum
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -27,24 +27,9 @@ BUDGET = vp.Budget(1, 1e-8)
 GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(tuple), min_size=1, max_size=25)
 
 
-class Unseen:
-    """No noise, for tests that may read exact numbers."""
-
-    def __call__(self, weights, names):
-        """Return the weights without noise."""
-        return no_noise(weights, names)
-
-    def restricted(self):
-        """Return the same object."""
-        return self
-
-
 def counted(users, release):
     """Return the exact numbers of users to which a ranking adds noise."""
-    found = measured_holders(
-        corpus_of(users), release, lambda *_: sizes_of(release), Secret.from_seed(0), lambda _: Unseen()
-    )
-    return found / UNIT
+    return exact_users(corpus_of(users), release) / UNIT
 
 
 @given(users=written_users(), grams=GRAMS)
@@ -71,7 +56,7 @@ def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users
 
 def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
     """A planted fault: a word that a user writes five times counts five times."""
-    from voxpop.mechanisms.counts import releasing as holders_module
+    from voxpop.privacy.gate import counts as holders_module
 
     class Occurrences(holders_module.HolderShares):
         """A share of one for each occurrence of a word."""
@@ -113,7 +98,7 @@ def test_noise_goes_to_every_gram_and_is_fresh(release_of):
     seeded = [release.top(50, corpus, BUDGET, seed=3) for _ in range(2)]
     assert seeded[0].places.tolist() == seeded[1].places.tolist()
     assert not seeded[0].guarantee.private
-    assert not seeded[0].with_release.private
+    assert not seeded[0].total.adaptive.private
 
 
 def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
@@ -164,7 +149,7 @@ def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
 
 def test_a_ledger_is_charged(release_of, tmp_path):
     """There is one entry, written before anything runs."""
-    account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("words", vp.Budget(3, 1e-6), create=True)
     release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["top"]
 
@@ -180,7 +165,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     again = vp.load(tmp_path / "words", vp.Ranking)
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
-    assert (again.guarantee, again.with_release) == (ranking.guarantee, ranking.with_release)
+    assert (again.guarantee, again.total) == (ranking.guarantee, ranking.total)
     assert again.plan.to_dict() == ranking.plan.to_dict()
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="another release"):

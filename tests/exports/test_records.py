@@ -9,6 +9,8 @@ import yaml
 
 import voxpop as vp
 from support.deployments_schema import SCHEMA
+from voxpop.privacy.composition import total_of
+from voxpop.release.verifying import verify
 
 BUDGET = vp.Budget(4, 1e-7)
 REGISTRY = jsonschema.Draft7Validator(SCHEMA, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
@@ -51,7 +53,7 @@ def test_a_record_conforms_to_the_schema(results, name):
     record = yaml.safe_load(vp.exports.registry_record(result))
     REGISTRY.validate(record)
     assert not any(value in ("", None) for value in values(record))
-    guarantee = getattr(result, "with_release", result.guarantee)
+    guarantee = result.total.adaptive
     loss = record["deployment"]["privacy_loss"]["privacy_parameters"]
     assert (loss["epsilon"], loss.get("delta", 0.0)) == (guarantee.epsilon, guarantee.delta)
     basic = record["deployment"]["basic"]
@@ -94,11 +96,30 @@ def test_the_checklist_states_the_facts(results, name):
     text = vp.exports.checklist(results[name])
     assert text.count("## ") == 10
     assert text.count("- [ ] ") == 14
-    assert f"- {getattr(results[name], 'with_release', results[name].guarantee)}." in text
+    total = results[name].total
+    assert f"- {total.adaptive}, even if budgets were chosen after results." in text
+    assert f"If all budgets were fixed in advance: ({total.fixed.epsilon:g}, {total.fixed.delta:g})." in text
+    assert "Digest of the folder (of `SHA256SUMS`): not saved yet" in text
     assert "- Data set: Forum posts. Purpose: Completions." in text
     assert "Ledger: not stated." in text
     if name == "phrases":
         assert "Written by one user: up to " in text
+
+
+def test_documents_of_a_folder_state_all_of_it(results, tmp_path):
+    """Documents of a loaded result state the total of its folder and its digest, whichever result is loaded."""
+    results["words"].save(tmp_path / "words")
+    results["counts"].save(tmp_path / "words")
+    results["top"].save(tmp_path / "words")
+    digest = verify(tmp_path / "words")["digest"]
+    total = total_of([results[name].guarantee for name in ("words", "counts", "top")])
+    for kind in (vp.Release, vp.Tally, vp.Ranking):
+        loaded = vp.load(tmp_path / "words", kind)
+        assert str(loaded.total) == str(total)
+        assert f"- {total.adaptive}, even if" in vp.exports.checklist(loaded)
+        assert digest in vp.exports.checklist(loaded)
+        assert digest in vp.exports.registry_record(loaded)
+    assert loaded.with_metadata(title="x").total != total
 
 
 def test_a_result_that_is_not_private_is_refused(results):

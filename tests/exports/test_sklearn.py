@@ -3,6 +3,7 @@
 import pickle
 from collections import Counter
 
+import numpy as np
 import pytest
 
 import voxpop as vp
@@ -131,7 +132,46 @@ def test_the_estimator_protects_users_and_not_documents():
 def test_the_estimator_without_results_and_with_a_ledger(tmp_path):
     """An empty vocabulary has no columns; the account is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("posts", vp.Budget(9, 1e-6), create=True)
-    vocabulary = estimator().fit(["alone"], users=["ann"], ledger=account)
+    vocabulary = estimator(ledger=account).fit(["alone"], users=["ann"])
     assert vocabulary.transform(["alone", "tea"]).shape == (2, 0)
     assert vocabulary.get_feature_names_out().tolist() == []
     assert len(account.entries) == 1
+
+
+def test_a_model_selection_warns_with_the_number_of_releases(tmp_path):
+    """Copies of one estimator count their fits together, charge one account, and warn from the second fit on."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    account = vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(40, 1e-5), create=True)
+    search = GridSearchCV(
+        make_pipeline(estimator(ledger=account), LogisticRegression()), {"logisticregression__C": [1, 10]}, cv=2
+    )
+    with pytest.warns(UserWarning, match="vocabularies were released") as warned:
+        search.fit(DOCUMENTS, [0, 1, 1] * 1000, privatevocabulary__users=np.array(AUTHORS))
+    texts = [str(each.message) for each in warned if "vocabularies were released" in str(each.message)]
+    assert [text.split()[0] for text in texts] == ["2", "3", "4", "5"]
+    assert "the total is (20, 5e-07)-DP" in texts[-1]
+    assert len(account.entries) == 5
+
+
+def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):
+    """The recipe of the guide spends once: the vocabulary is fitted first, and its counts go to the selection."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+
+    account = vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(4, 1e-6), create=True)
+    counts = estimator(ledger=account).fit(DOCUMENTS, users=AUTHORS).transform(DOCUMENTS)
+    GridSearchCV(LogisticRegression(), {"C": [1, 10]}, cv=2).fit(counts, [0, 1, 1] * 1000)
+    assert len(account.entries) == 1
+    assert not [each for each in recwarn if "vocabularies were released" in str(each.message)]
+
+
+def test_seeds_and_min_users():
+    """A seed gives the same vocabulary and no guarantee; `min_users` is for words only."""
+    first, second = (estimator(seed=1, min_users=50).fit(DOCUMENTS, users=AUTHORS) for _ in range(2))
+    assert first.release_ == second.release_
+    assert not first.release_.guarantee.private
+    with pytest.raises(vp.errors.InputError, match="max_length=1"):
+        estimator(max_length=2, min_users=50).fit(DOCUMENTS, users=AUTHORS)

@@ -131,7 +131,7 @@ def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
 def test_a_ledger_is_charged(system, tmp_path):
     """The ledger is locked by filelock and replaced by a rename that every system has."""
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
-    account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)
     for _ in range(2):
         vp.SetUnion().release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert [entry.state for entry in account.entries] == ["finished", "finished"]

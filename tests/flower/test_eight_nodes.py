@@ -92,10 +92,10 @@ def ran(tmp_path_factory):
             bounds = f'state="{state}" total-epsilon=2.0 total-delta=1e-5'
             bounds += " max-epsilon=0.5" if number == STRICT else ""
             processes.append(federation.node(f"node{number}", f'source="{path}" user="who" items="what" {bounds}'))
-        ledger = vp.Ledger(server / "team.json")
+        ledger = vp.Ledger(server / "team.ledger")
         ledger.open("words", vp.Budget(3, 1e-5), create=True)
         app = app_with(folder, '\nheard = ""\n', server=SERVER)
-        output = f'output="{server}/found" heard="{server}/heard" ledger="{server}/team.json" dataset="words"'
+        output = f'output="{server}/found" heard="{server}/heard" ledger="{server}/team.ledger" dataset="words"'
         config = f"epsilon=1.0 delta=1e-6 max-length=5 unit=1 nodes={NODES} patience=400.0 {output}"
         log = federation.run("run", app, config)
         federation.wait_for(lambda: "round 1 of" in log.read_text() or "nothing is released" in log.read_text())
@@ -136,7 +136,7 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
     folder, _ = ran
     files = [path for path in (folder / "server").rglob("*") if path.is_file()]
     names = {path.name for path in files}
-    assert {"link.db", "heard", "run.log", "link.log", "release.json", "team.json"} <= names
+    assert {"link.db", "heard", "run.log", "link.log", "release.json", "team.ledger"} <= names
     # A node's own terminal names its log, which is in a folder of the node.
     server = [path for path in files if not path.name.startswith("node")]
     assert [path for path in server if PLANTED.encode() in path.read_bytes()] == []
@@ -169,6 +169,6 @@ def test_every_folder_of_a_run_is_deleted_and_every_ledger_has_one_entry(ran):
             assert [each.label.split()[0] for each in vp.Ledger(state / "ledger.json").account("node").entries] == [
                 "run"
             ]
-    [entry] = vp.Ledger(folder / "server" / "team.json").account("words").entries
+    [entry] = vp.Ledger(folder / "server" / "team.ledger").account("words").entries
     assert entry.state == "finished"
     assert vp.load(folder / "server" / "found").about.ledger == str(entry)

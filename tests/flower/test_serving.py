@@ -97,9 +97,9 @@ def test_public_words_go_to_the_nodes_and_into_the_record(tmp_path, config):
 
 def test_the_server_charges_its_ledger_before_the_first_question(tmp_path, config):
     """The entry is finished with the release; a run beyond the budget asks no node."""
-    ledger = vp.Ledger(tmp_path / "team.json")
+    ledger = vp.Ledger(tmp_path / "team.ledger")
     account = ledger.open("words", vp.Budget(1.5, 1e-4), create=True)
-    given = {"ledger": str(tmp_path / "team.json"), "dataset": "words"}
+    given = {"ledger": str(tmp_path / "team.ledger"), "dataset": "words"}
     Grid(tmp_path, {**config, **given}).serve()
     [entry] = account.entries
     assert (entry.state, entry.label) == ("finished", f"Flower run {RUN}")
@@ -114,8 +114,8 @@ def test_the_server_charges_its_ledger_before_the_first_question(tmp_path, confi
 
 def test_a_run_that_fails_is_charged_and_ends_on_every_node(tmp_path, config):
     """With two of four nodes lost nothing is released; the nodes that remain delete their folders."""
-    account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-4), create=True)
-    grid = Grid(tmp_path, {**config, "ledger": str(tmp_path / "team.json"), "dataset": "words"})
+    account = vp.Ledger(tmp_path / "team.ledger").open("words", vp.Budget(3, 1e-4), create=True)
+    grid = Grid(tmp_path, {**config, "ledger": str(tmp_path / "team.ledger"), "dataset": "words"})
     grid.lost = {1: {"masked", "over"}, 2: {"masked"}}
     with pytest.raises(InputError, match="nothing is released"):
         grid.serve()
@@ -126,7 +126,7 @@ def test_a_run_that_fails_is_charged_and_ends_on_every_node(tmp_path, config):
 
 @pytest.mark.parametrize(
     ("given", "error"),
-    [({"seed": 3, "ledger": "team.json", "dataset": "words"}, InputError), ({"ledger": "missing.json"}, LedgerError)],
+    [({"seed": 3, "ledger": "team.ledger", "dataset": "words"}, InputError), ({"ledger": "missing.json"}, LedgerError)],
 )
 def test_a_ledger_that_cannot_be_charged_ends_the_run_before_it_begins(tmp_path, config, given, error):
     """A seed has no budget, and a ledger is created by hand."""

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.exact import votes_gate
 from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import BudgetError, InputError
@@ -71,7 +72,7 @@ def test_most_frequent_word_and_public_tie_break():
     rules = Rules(Ballot(0.9, 5), 10, words="many")
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    *_, trie = grown_tries(spelling, electorate, rules, Secret.from_seed(1))
+    *_, trie = grown_tries(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(1)))
     assert trie.words == {("a",), ("b",), ("c",), ("d",)}
 
 
@@ -223,7 +224,7 @@ def found_rate(holders: int, theta: int, words: str) -> float:
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    runs = (grown_tries(spelling, electorate, rules, Secret.from_seed(seed)) for seed in range(100))
+    runs = (grown_tries(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(seed))) for seed in range(100))
     return sum(len(trie.words) for (trie,) in runs) / 100_000
 
 

@@ -11,8 +11,8 @@ from searches.bound_search import search_reaches
 from support.strategies import as_arrays, bounded_users
 from voxpop.errors import InternalError
 from voxpop.kernels.weigh import ONE_BOUND, candidate_runs
-from voxpop.mechanisms.weightings.builtin import Count, PolicyGaussian, PolicyLaplace, Weighted
-from voxpop.mechanisms.weightings.rule import RuleSetting
+from voxpop.privacy.weightings.builtin import Count, PolicyGaussian, PolicyLaplace, Weighted
+from voxpop.privacy.weightings.rule import RuleSetting
 
 LIMIT = 6
 REACHES = st.one_of(st.integers(0, 4 * ONE_BOUND), st.sampled_from([0, 1, ONE_BOUND, 4 * ONE_BOUND]))

@@ -12,10 +12,11 @@ from naive.weighing import weigh_capped_descent
 from support.strategies import as_arrays, bounded_users
 from voxpop.kernels.arrays import ONE_CAP
 from voxpop.kernels.weigh import capped_descent
-from voxpop.mechanisms.rounds.capped import CappedDescent, lattice
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import USERS_BOUND, RuleSetting
+from voxpop.mechanisms.rounds.capped import lattice
 from voxpop.privacy.cumulative import Caps
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.capped import CappedDescent
+from voxpop.privacy.weightings.rule import USERS_BOUND, RuleSetting
 
 fifty = MPContext()
 fifty.dps = 50

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mpmath import MPContext
 
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, PolicyLaplace
-from voxpop.mechanisms.weightings.rule import RuleSetting, bits_below
+from voxpop.privacy.weightings.builtin import PolicyGaussian, PolicyLaplace
+from voxpop.privacy.weightings.rule import RuleSetting, bits_below
 
 fifty = MPContext()
 fifty.dps = 50

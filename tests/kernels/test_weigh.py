@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from naive import weighing as naive
 from support.strategies import as_arrays, bounded_users
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.mechanisms.weightings.rule import RuleSetting
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.rule import RuleSetting
 from voxpop.testing import neighbour_distance
 
 LIMIT = 6

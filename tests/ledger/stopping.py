@@ -51,7 +51,7 @@ def repeat_finished(account: ledger.LedgerAccount, earlier: ledger.Entry, *_: ob
 def job(folder: Path, *, saving: bool) -> None:
     """Run the job of the guide, and record the identifier that its caller receives."""
     save_to = folder / "words" if saving else None
-    run = vp.Ledger(folder / "team.json").account("posts").run("monday", save_to=save_to, overwrite=True)
+    run = vp.Ledger(folder / "team.ledger").account("posts").run("monday", save_to=save_to, overwrite=True)
     if not run.finished:
         words = planned(ONCE, release).release(None, ledger=run)
         with open(folder.parent / f"{folder.name}.seen", "a") as seen:
@@ -98,7 +98,7 @@ def resumed(folder: Path) -> set[str]:
 
 def outcome(folder: Path) -> dict[str, object]:
     """Return the charges, the states and the identifiers of all releases that any person can have seen."""
-    account = vp.Ledger(folder / "team.json").account("posts")
+    account = vp.Ledger(folder / "team.ledger").account("posts")
     seen = folder.parent / f"{folder.name}.seen"
     published = set(seen.read_text().split()) if seen.exists() else set()
     saved = folder / "words" / "release.json"
@@ -131,7 +131,7 @@ def main(root: Path, variant: str) -> None:
         step += 4 if variant in BROKEN else 1
         folder = root / f"step{step}"
         folder.mkdir()
-        vp.Ledger(folder / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
+        vp.Ledger(folder / "team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
         killed = forked(stopped, folder, step, saving=saving)
         first = {*outcome(folder)["published"], *resumed(folder)}
         forked(job, folder, saving=saving)

@@ -1,11 +1,12 @@
 """The ledger is charged before a release runs, remains complete, and is shared between processes."""
 
-import json
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 
 import polars as pl
 import pytest
@@ -24,7 +25,7 @@ ONCE = vp.Guarantee(1, 1e-8)
 @pytest.fixture
 def path(tmp_path):
     """Return the path of the ledger."""
-    return tmp_path / "team.json"
+    return tmp_path / "team.ledger"
 
 
 @pytest.fixture
@@ -56,7 +57,8 @@ def test_releases_are_charged(account, corpus):
     assert all(entry.state == "finished" for entry in account.entries)
     assert [entry.number for entry in account.entries] == [1, 2, 3]
     assert account.entries[0].guarantee.spend == words.guarantee.spend
-    assert 1 < account.spent.epsilon <= 2
+    assert 1 < account.spent.fixed.epsilon <= 2
+    assert (account.spent.adaptive.epsilon, account.spent.adaptive.delta) == (3, 1e-6)
 
 
 def test_phrases_and_sequences_are_charged(account):
@@ -122,31 +124,44 @@ def test_a_killed_process_stays_charged(account, path):
 
 
 KILLED_WRITING = """
-import os, signal, sys
+import os, signal, sqlite3, sys
 import voxpop as vp
 from voxpop.ledger import storage
-step = sys.argv[2]
-real = getattr(os, step)
-def stop(*arguments, **options):
-    if step == "replace" and sys.argv[3] == "after":
-        real(*arguments, **options)
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(storage.os, step, stop)
+wanted, when = sys.argv[2:4]
+
+class Killed(sqlite3.Connection):
+    def execute(self, statement, *values):
+        if statement.startswith(wanted) and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        found = super().execute(statement, *values)
+        if statement.startswith(wanted):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+
+real = sqlite3.connect
+storage.sqlite3.connect = lambda *given, **options: real(*given, factory=Killed, **options)
 vp.Ledger(sys.argv[1]).account("posts").charge(vp.Guarantee(1, 1e-8), "killed")
 """
 
 
 @pytest.mark.parametrize(
-    ("step", "when", "charged"), [("fsync", "", 1), ("replace", "before", 1), ("replace", "after", 2)]
+    ("statement", "when", "charged"),
+    [
+        ("BEGIN IMMEDIATE", "after", 1),
+        ("INSERT OR REPLACE", "after", 1),
+        ("INSERT INTO seal", "after", 1),
+        ("COMMIT", "before", 1),
+        ("COMMIT", "after", 2),
+    ],
 )
-def test_killed_while_writing(account, path, step, when, charged):
-    """After a kill at any step of writing, the ledger is the old or new one, and the next charge removes leftovers."""
+def test_killed_while_writing(account, path, statement, when, charged):
+    """After a kill at any step of a transaction, the ledger is the old or new one, and nothing is left beside it."""
     account.charge(ONCE, "first")
-    assert python(KILLED_WRITING, path, step, when).returncode == -signal.SIGKILL
+    assert python(KILLED_WRITING, path, statement, when).returncode == -signal.SIGKILL
     assert len(account.entries) == charged
     account.charge(ONCE, "next")
     assert len(account.entries) == charged + 1
-    assert sorted(each.name for each in path.parent.iterdir()) == [".team.json.exists", ".team.json.lock", "team.json"]
+    assert sorted(each.name for each in path.parent.iterdir()) == [".team.ledger.exists", "team.ledger"]
 
 
 CHARGING = """
@@ -164,34 +179,38 @@ print(done)
 """
 
 
-def test_two_processes_never_spend_the_same(path):
-    """Two processes request epsilon 0.1 thirty times each from a budget of 4: 40 charges succeed, numbered 1 to 40."""
+@pytest.mark.parametrize("processes", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_processes_never_spend_the_same(path, processes):
+    """Processes request epsilon 0.1 thirty times each from a budget of 4: 40 charges succeed, numbered 1 to 40."""
     account = vp.Ledger(path).open("busy", vp.Budget(4, 0), create=True)
     call = [sys.executable, "-c", CHARGING, str(path), "30"]
-    both = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    both = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     done = [int(each.communicate(timeout=120)[0]) for each in both]
     assert sum(done) == 40 == len(account.entries)
     assert [entry.number for entry in account.entries] == list(range(1, 41))
 
 
-def test_the_test_of_two_processes_finds_a_ledger_without_a_lock(path, monkeypatch):
-    """Without the lock, another charge during a charge is lost (deliberately broken variant)."""
-    from contextlib import nullcontext
+def test_the_test_of_processes_finds_a_ledger_without_a_transaction(path, monkeypatch):
+    """If the file is read before the transaction begins, another charge is lost (deliberately broken variant)."""
+    from contextlib import contextmanager
 
     from voxpop.ledger import ledger as ledger_module
 
     account = vp.Ledger(path).open("busy", vp.Budget(4, 0), create=True)
-    real, busy = ledger_module.read_ledger, []
+    real, busy = storage.changing, []
 
+    @contextmanager
     def interrupted(where):
-        content = real(where)
+        stale = storage.read_ledger(where)
         if not busy:
             busy.append(True)
             account.charge(ONCE_PURE, "in between")
-        return content
+        with real(where) as datasets:
+            datasets.clear()
+            datasets.update(stale)
+            yield datasets
 
-    monkeypatch.setattr(ledger_module, "held", lambda _: nullcontext())
-    monkeypatch.setattr(ledger_module, "read_ledger", interrupted)
+    monkeypatch.setattr(ledger_module, "changing", interrupted)
     account.charge(ONCE_PURE, "slow")
     monkeypatch.undo()
     assert [entry.mechanism for entry in account.entries] == ["slow"]
@@ -207,23 +226,92 @@ def test_only_the_owner_may_read(account, path):
         assert stat.S_IMODE(os.stat(each).st_mode) == 0o600
 
 
-@pytest.mark.parametrize("damage", ["edited", "cut", "emptied", "other", "version"])
-def test_a_damaged_file_is_found(account, path, damage):
-    """A damaged ledger raises an error and is not charged."""
+def sql(path, *statements):
+    """Change a ledger as another program would."""
+    with closing(sqlite3.connect(path)) as database:
+        for each in statements:
+            database.execute(each)
+        database.commit()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE entries SET epsilon = 0.1", "no readable tables"),
+        ("UPDATE entries SET state = 'failed'", "checksum differs"),
+        ("UPDATE entries SET guarantee = '{}'", "no readable tables"),
+        ("UPDATE datasets SET epsilon = 30", "checksum differs"),
+        ("DELETE FROM entries", "checksum differs"),
+        ("DELETE FROM seal", "no readable tables"),
+        ("DROP TABLE entries", "no readable tables"),
+        ("PRAGMA application_id = 1", "not a ledger that voxpop wrote"),
+        ("PRAGMA user_version = 2", "another rule.*Create a new ledger, and charge it once"),
+    ],
+)
+def test_an_edited_ledger_is_found(account, path, statement, message):
+    """A ledger that another program changed raises an error and is not charged."""
     account.charge(ONCE, "x")
-    content = path.read_text(encoding="utf-8")
-    path.write_text(
-        {
-            "edited": content.replace('"epsilon": 1', '"epsilon": 0.1'),
-            "cut": content[: len(content) // 2],
-            "emptied": "",
-            "other": "{}",
-            "version": content.replace('"format_version": 2', '"format_version": 3'),
-        }[damage],
-        encoding="utf-8",
-    )
-    with pytest.raises(LedgerError, match=r"team\.json"):
-        account.charge(ONCE, "y")
+    sql(path, "PRAGMA foreign_keys = OFF", statement)
+    for call in (lambda: account.charge(ONCE, "y"), lambda: account.entries):
+        with pytest.raises(LedgerError, match=rf"team\.ledger.*{message}"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"is empty|has no tables"),
+        (b"{}", "not a ledger"),
+        (b'{"format": "voxpop ledger", "format_version": 2}', "add up by another rule"),
+        (b"SQLite format 3\0" + bytes(84), "not a ledger"),
+    ],
+)
+def test_a_file_that_is_no_ledger_is_found(account, path, content, message):
+    """A file that was emptied, cut or replaced raises an error and is not charged."""
+    path.write_bytes(content)
+    for call in (lambda: account.charge(ONCE, "y"), lambda: account.entries):
+        with pytest.raises(LedgerError, match=message):
+            call()
+
+
+def test_a_file_that_was_cut_is_found(account, path):
+    """A ledger that lost its end raises an error and is not charged."""
+    account.charge(ONCE, "x")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    for call in (lambda: account.charge(ONCE, "y"), lambda: account.entries):
+        with pytest.raises(LedgerError):
+            call()
+
+
+def test_a_shared_ledger_keeps_its_mode(account, path):
+    """A charge keeps the mode, the group and the file itself, so that a team can share it."""
+    path.chmod(0o660)
+    before = path.stat()
+    account.charge(ONCE, "x")
+    after = path.stat()
+    assert [getattr(after, each) for each in ("st_mode", "st_gid", "st_uid", "st_ino")] == [
+        getattr(before, each) for each in ("st_mode", "st_gid", "st_uid", "st_ino")
+    ]
+
+
+def test_a_hard_link_is_refused(account, path):
+    """A second name of the file is refused, because an interrupted change could not be undone under both names."""
+    os.link(path, path.with_name("other.ledger"))
+    for call in (lambda: account.charge(ONCE, "x"), lambda: account.entries):
+        with pytest.raises(LedgerError, match=r"hard link.*Remove the other name"):
+            call()
+    path.with_name("other.ledger").unlink()
+    path.with_name("symbolic.ledger").symlink_to(path)
+    vp.Ledger(path.with_name("symbolic.ledger")).account("posts").charge(ONCE, "x")
+    assert len(account.entries) == 1
+
+
+def test_a_ledger_is_readable_by_other_programs(account, path):
+    """Entries can be selected by any program that reads SQLite."""
+    account.charge(ONCE, "by hand", "monday")
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute("SELECT dataset, number, mechanism, label, epsilon, delta FROM entries").fetchall()
+    assert rows == [("posts", 1, "by hand", "monday", 1.0, 1e-8)]
 
 
 def test_a_lost_file_is_not_made_anew(account, path):
@@ -246,9 +334,10 @@ def test_a_lost_file_is_not_made_anew(account, path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("left", [".team.json.lock", ".team.json.exists"])
+@pytest.mark.parametrize("left", ["team.ledger-journal", ".team.ledger.exists"])
 def test_one_trace_of_a_lost_file_is_enough(account, path, left):
-    """The marker, or the lock of a ledger that an earlier version wrote, is enough to detect the lost file."""
+    """The marker, or an unfinished transaction, is enough to detect the lost file."""
+    path.with_name("team.ledger-journal").touch()
     path.unlink()
     for each in path.parent.iterdir():
         if each.name != left:
@@ -260,9 +349,9 @@ def test_one_trace_of_a_lost_file_is_enough(account, path, left):
     assert vp.Ledger(path).open("posts", BUDGET, create=True).entries == []
 
 
-def test_a_ledger_of_an_earlier_version_is_marked_at_its_next_charge(account, path):
-    """A ledger of an earlier version has no marker until its next charge."""
-    marker = path.with_name(".team.json.exists")
+def test_a_missing_marker_is_written_at_the_next_charge(account, path):
+    """A ledger whose creation was interrupted before the marker was written has one after its next charge."""
+    marker = path.with_name(".team.ledger.exists")
     marker.unlink()
     account.charge(ONCE, "x")
     assert marker.exists()
@@ -272,10 +361,10 @@ def test_a_script_in_another_folder_starts_no_budget(account, path, tmp_path, mo
     """A relative path in another working directory names another file, which must be created explicitly."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    for call in (vp.Ledger("team.json").open, lambda name, _: vp.Ledger("team.json").account(name)):
+    for call in (vp.Ledger("team.ledger").open, lambda name, _: vp.Ledger("team.ledger").account(name)):
         with pytest.raises(LedgerError, match=r"does not exist\. Check the path and the working directory") as found:
             call("posts", BUDGET)
-        assert str(tmp_path / "elsewhere" / "team.json") in str(found.value)
+        assert str(tmp_path / "elsewhere" / "team.ledger") in str(found.value)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -317,11 +406,10 @@ def test_names_that_look_alike_are_one_account(path, name, other):
     assert len(ledger.names) == 1
 
 
-def test_names_of_an_earlier_version_that_look_alike_are_told_apart_exactly(account, path):
-    """Both accounts of an earlier version remain unchanged; a name that matches both raises an error."""
-    with storage.held(path):
-        datasets = storage.read_ledger(path)
-        storage.write_ledger(path, {**datasets, "posts ": datasets["posts"]})
+def test_names_that_look_alike_are_told_apart_exactly(account, path):
+    """Of two accounts with names that look alike, an exact name is found; a name that matches both raises an error."""
+    with storage.changing(path) as datasets:
+        datasets["posts "] = datasets["posts"]
     ledger = vp.Ledger(path)
     assert [ledger.account(name).name for name in ("posts", "posts ")] == ["posts", "posts "]
     with pytest.raises(LedgerError, match="several data sets of that name"):
@@ -330,7 +418,7 @@ def test_names_of_an_earlier_version_that_look_alike_are_told_apart_exactly(acco
 
 def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
     """A spend below its stated pair is refused: otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
-    for spend in (Spend(0.0, 0.0), Spend(1e-9, 0.1), Spend(1e-9, 0.0, apart=True)):
+    for spend in (Spend(0.0, 0.0), Spend(1e-9, 0.1), Spend(1e-9, 0.0, two_sided=True)):
         forged = vp.Guarantee(2.9, 9e-7, spend=spend)
         for call in (lambda forged=forged: account.charge(forged, "x"), lambda forged=forged: account.fits(forged)):
             with pytest.raises(InputError, match="does not fit"):
@@ -377,15 +465,13 @@ def test_names_and_budgets_are_checked(path):
         with pytest.raises(InputError):
             vp.Ledger(path).open(name, budget, create=True)
     with pytest.raises(LedgerError, match="not a folder"):
-        vp.Ledger(path / "deeper" / "team.json").open("x", BUDGET, create=True)
+        vp.Ledger(path / "deeper" / "team.ledger").open("x", BUDGET, create=True)
     assert not path.exists()
 
 
 def test_nothing_private_is_kept(account, corpus, path):
     """The file contains budgets, labels, times and guarantees, and no data."""
     vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    assert set(content) == {"format", "format_version", "checksum", "datasets"}
-    (entry,) = content["datasets"]["posts"]["entries"]
-    assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {"dataset"}
-    assert "tea" not in path.read_text(encoding="utf-8")
+    (entry,) = storage.read_ledger(path)["posts"]["entries"]
+    assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {"dataset", "budget"}
+    assert b"tea" not in path.read_bytes().replace(b"team", b"")

@@ -44,7 +44,7 @@ def nightly(tmp_path):
     (tmp_path / "posts").mkdir()
     table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
     table.write_parquet(tmp_path / "posts" / f"{DAY}.parquet")
-    vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
+    vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
     return tmp_path
 
 
@@ -67,7 +67,7 @@ def interpreter_with(library):
 
 def assert_charged_once(nightly, attempts):
     """Check that there is one charge and one release, which is the saved one."""
-    (entry,) = vp.Ledger(nightly / "team.json").account("posts").entries
+    (entry,) = vp.Ledger(nightly / "team.ledger").account("posts").entries
     assert (entry.label, entry.state, entry.attempt) == (DAY, "finished", attempts)
     assert vp.load(nightly / "words" / DAY).id == entry.release
 
@@ -76,7 +76,7 @@ def test_the_job(nightly):
     """The job is killed in the middle, started again, and started once more."""
     call = f"import job; print(job.release_words('{DAY}'))"
     assert python(nightly, KILLED + call).returncode < 0
-    assert vp.Ledger(nightly / "team.json").account("posts").entries[0].state == "charged"
+    assert vp.Ledger(nightly / "team.ledger").account("posts").entries[0].state == "charged"
     for _ in range(2):
         done = python(nightly, call)
         assert done.stdout == f"{nightly / 'words' / DAY}\n", done.stderr
@@ -101,7 +101,7 @@ def test_cron(nightly, tmp_path):
         call = [str(EXAMPLES / "nightly.sh"), DAY]
         done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
-        assert f'Ledger: entry 1 of "posts", run "{DAY}".' in done.stdout
+        assert f'Ledger: entry 1 of "posts", budget (3, 1e-06), run "{DAY}".' in done.stdout
         assert_charged_once(nightly, 2)
 
 

@@ -22,7 +22,7 @@ ONCE = stopping.ONCE
 @pytest.fixture
 def account(tmp_path):
     """Return an account of which no budget is spent."""
-    return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
+    return vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_an_interrupted_run_is_charged_once(account, tmp_path):
     words = planned(ONCE, stopping.release).release("other data", ledger=run)
     assert run.finished
     assert vp.load(tmp_path / "words").id == words.id == account.entries[0].release
-    assert words.about.ledger == str(account.entries[0]) == 'entry 1 of "posts", run "monday"'
+    assert words.about.ledger == str(account.entries[0]) == 'entry 1 of "posts", budget (3, 1e-06), run "monday"'
     assert len(account.entries) == 1
     assert account.entry("monday") == account.entries[0]
     assert account.entry("tuesday") is None
@@ -169,8 +169,8 @@ def test_two_at_once_without_the_check_publish_two(account, monkeypatch):
     """Without the check, an attempt finishes although another was started (deliberately broken variant)."""
 
     def end(self, entry, **ended):
-        with storage.held(self.path):
-            self._write(storage.read_ledger(self.path), replace(entry, **ended))
+        with storage.changing(self.path) as datasets:
+            self._put(datasets, replace(entry, **ended))
 
     def start_another(_):
         inner.append(plan.release(None, ledger=account.run("monday")))

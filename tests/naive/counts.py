@@ -22,8 +22,3 @@ def holders(users: Sequence[Documents], grams: Sequence[Gram], limits: Sequence[
             for gram in mine:
                 weights[gram] += min(1.0, sqrt(limit / len(mine)))
     return weights
-
-
-def no_noise(weights, names):
-    """Return weights unchanged, for tests that may read private weights."""
-    return weights

@@ -48,7 +48,9 @@ class Nights:
 
     def weights(self, night):
         """Return the weight of each word, users in the order of their keyed hash."""
-        plan, charge = self.plan, self.plan.charge(night)
+        from voxpop.privacy.certificate import night_charge
+
+        plan, charge = self.plan, night_charge(self.plan.certificate.proof, night)
         unit, sets = 1.0, []
         order = sorted(self.pools, key=lambda user: (self.draw("order/series", user, 0), user))
         rests = {word for word, score in self.scores.items() if night > 1 and score < plan.rests[night - 2]}

@@ -7,7 +7,9 @@ import pytest
 
 import voxpop as vp
 from support.corpora import corpus_of
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds, total_delta
+from support.deltas import total_delta
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds
+from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.secret import Secret
 
@@ -45,7 +47,7 @@ def test_words_are_those_of_the_planned_rounds():
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
     plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-6))
     release = plan.release(corpus, seed=3)
-    found, ran = released_in_rounds(plan.first, plan.budget, corpus, Secret.of(3))
+    found, ran = released_in_rounds(plan.first, AdaptiveGate(plan.certificate.to_json(), Secret.of(3)), corpus)
     words = found.to_pylist()
     assert ran is plan.first
     assert [gram[0] for gram in release.each_gram() if len(gram) == 1] == words == ["barn", "old", "red"]

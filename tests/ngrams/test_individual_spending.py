@@ -10,13 +10,13 @@ import voxpop as vp
 from searches.walk_search import Watched
 from support.look import read_engine
 from voxpop.errors import InternalError
-from voxpop.mechanisms.ngrams import releasing
 from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Deferred, DeferredList, Grams, Joined, Pairs
 from voxpop.mechanisms.ngrams.charges import Charges, usual_charges, worths_of
 from voxpop.mechanisms.ngrams.constants import FEWEST_IN_PIECE, LEAST_SHARE, SCREENING_CHARGES
 from voxpop.mechanisms.ngrams.plan import SIDE_VOTES
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, deferred_by
 from voxpop.privacy.decisions import ThresholdRule
+from voxpop.privacy.gate.walks import LaterPasses
 from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.numerics import MOST_PASSES
 
@@ -62,14 +62,14 @@ def test_nothing_public_depends_on_what_users_spent():
 
 def with_leak(monkeypatch, leak):
     """Let the second-chance pass depend on the remaining budgets."""
-    real = releasing.Runner.execute
+    real = LaterPasses.run
 
     def execute(self, step):
         if step.kind == "second chance":
             step = leak(step, self._walk._engine._budgets._left)
         return real(self, step)
 
-    monkeypatch.setattr(releasing.Runner, "execute", execute)
+    monkeypatch.setattr(LaterPasses, "run", execute)
 
 
 def priced_by_leftovers(step, left):

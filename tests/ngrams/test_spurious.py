@@ -16,10 +16,10 @@ from scipy.stats import gamma
 
 import voxpop as vp
 from support.corpora import corpus_of
-from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.ngrams import votes as thresholds
 from voxpop.mechanisms.ngrams.candidates import DeferredList
 from voxpop.privacy.decisions import FixedRule
+from voxpop.privacy.gate import simulating as selecting
 
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
 pytestmark = pytest.mark.jit

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from support.exact import By
 from voxpop.engine.local.weigh import Histogram
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.ngrams import votes as unsupported
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
-from voxpop.mechanisms.ngrams.votes import hits_below, spurious_hits
 from voxpop.privacy import precise
+from voxpop.privacy.gate.simulating import hits_below, spurious_hits
 from voxpop.privacy.sampling import BAND
 from voxpop.privacy.secret import Secret
 
@@ -64,7 +65,9 @@ def test_supported_candidates_are_left_to_their_own_noise():
     )
     assert rest.tolist() == everything[1::2].tolist()
     assert (levels == 2).all()
-    one, levels = histogram.noisy_levels(lambda weights, names, texts: 3 * (names == everything[4]), everything, theirs)
+    one, levels = histogram.noisy_levels(
+        By(lambda weights, names, texts: 3 * (names == everything[4])), everything, theirs
+    )
     assert one.tolist() == sorted([*everything[1::2].tolist(), everything[4]])
     assert levels[one == everything[4]].tolist() == [3]
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from voxpop.engine.local.weigh import Histogram
-from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
 from voxpop.mechanisms.ngrams.constants import ALIKE, FINE_CUTPOINTS, MANY
 from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, bands_of, calibrated, worthless
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, Votes, cutpoints_above, cutpoints_below
 from voxpop.privacy.decisions import FixedRule, NoisyLevels, ReleaseDecisions, ThresholdRule
+from voxpop.privacy.gate import simulating as selecting
 from voxpop.privacy.secret import Secret
 
 UNIT = 64
@@ -28,13 +28,19 @@ def pairs_of(words):
     return Candidates.all_valid(Grams.of_tokens(words), words, single=False)
 
 
+def graded(vote, histogram, secret):
+    """Return the levels of a vote, as the gate grades it."""
+    hits = selecting.simulated(vote.candidates, vote.rules, secret, "length 2")
+    return histogram.noisy_levels(NoisyLevels(vote.rules, secret, "noise/length 2"), *hits)
+
+
 def levels_of(vote, weights, runs):
     """Return the level of every candidate in each run, or 0 if it reaches no cutpoint."""
     everything = vote.candidates.names(np.arange(vote.candidates.count))
     held = np.flatnonzero(weights)
     found = np.zeros((runs, everything.size), np.int64)
     for run in range(runs):
-        names, levels = vote.levels(Histogram(everything[held], weights[held]), Secret.from_seed(run), "length 2")
+        names, levels = graded(vote, Histogram(everything[held], weights[held]), Secret.from_seed(run))
         assert (np.diff(names) > 0).all()
         assert (levels > 0).all()
         found[run, np.searchsorted(everything, names)] = levels

@@ -14,17 +14,18 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
+from support.deltas import round_delta
 from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.ngrams.charges import Charges, Voting, growth
-from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, round_delta
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged
 from voxpop.papers.dpne import settled, squares
 from voxpop.privacy import precise
 from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import release_probability
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]
@@ -168,8 +169,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
 def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
     """The shares of one user on the grid of counts, relative to the noise, stay within the charge in eighty digits."""
-    from voxpop.mechanisms.counts.constants import UNIT
-    from voxpop.mechanisms.counts.releasing import share_table
+    from voxpop.privacy.weightings.holders import UNIT, share_table
 
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
     delta = 1e-8 if epsilon < 50 else 1e-1

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.sequences.path_budget import PathBudget
 from voxpop.mechanisms.sequences.releasing import part_of_lengths, part_of_variety
 from voxpop.mechanisms.set_union.plan import plan_classic
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.mechanisms.weightings.rule import WeightingRule
 from voxpop.privacy import precise
+from voxpop.privacy.path_budget import PathBudget
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.rule import WeightingRule
 
 mp = precise.context
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)

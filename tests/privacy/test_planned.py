@@ -14,7 +14,9 @@ import voxpop as vp
 from support.corpora import corpus_of
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
-from voxpop.privacy.planned import Planned, sealed, with_record
+from voxpop.privacy.gaussian import sigma
+from voxpop.privacy.passes import Counted, CountsProof
+from voxpop.privacy.planned import Planned, certified, with_record
 from voxpop.release.registry import MECHANISMS, load
 
 BUDGET = vp.Budget(2, 1e-6)
@@ -46,7 +48,7 @@ def changed(plan):
     yield replace(plan)
     yield replace(plan, budget=vp.Budget(0.01, plan.budget.delta))
     for each in fields(plan):
-        if isinstance(value := getattr(plan, each.name), float):
+        if each.init and isinstance(value := getattr(plan, each.name), float):
             yield replace(plan, **{each.name: value / 2})
 
 
@@ -193,8 +195,8 @@ def test_a_release_records_only_the_fields_that_its_plan_declares(name):
 class Spending(Planned[str, object, object]):
     """A plan without numbers."""
 
-    def _guaranteed(self):
-        return vp.Guarantee(self.budget.epsilon, self.budget.delta)
+    def _proof(self):
+        return CountsProof((Counted((1,), self.mechanism),), 0.0)
 
     def _run(self, data, seed):
         return data
@@ -207,15 +209,19 @@ class Spending(Planned[str, object, object]):
 
 
 def test_planning_ends_with_a_check():
-    """A plan that spends more than the budget, or whose delta cannot be compared, raises an error."""
-    for delta in (1.1e-6, 1.0, float("nan")):
-        with pytest.raises(InternalError, match="exceed the budget"):
-            sealed(Spending("mechanism", BUDGET), delta)
-    plan = Spending("mechanism", BUDGET)
-    with pytest.raises(InputError, match="changed"):
-        plan.guarantee  # noqa: B018
-    assert sealed(plan, 1e-6).guarantee == vp.Guarantee(2, 1e-6)
-    assert Spending("mechanism", BUDGET) == plan, "two plans of the same numbers are equal, checked or not"
+    """A plan that spends more than the budget, or whose numbers are no numbers of its proof, raises an error."""
+    enough = sigma(BUDGET.epsilon, BUDGET.delta * (1 - 1e-9))
+    for scale, words in ((0.999 * enough, "exceed the budget"), (-1.0, "does not apply")):
+        with pytest.raises(InternalError, match=words):
+            certified(Spending(scale, BUDGET))
+    with pytest.raises(ValueError, match="Out of range float"):
+        certified(Spending(float("nan"), BUDGET))
+    plan = Spending(enough, BUDGET)
+    for lacking in ("guarantee", "certificate"):
+        with pytest.raises(InputError, match="changed"):
+            getattr(plan, lacking)
+    assert certified(plan).guarantee == vp.Guarantee(2, 1e-6)
+    assert Spending(enough, BUDGET) == plan, "two plans of the same numbers are equal, checked or not"
 
 
 def test_a_loaded_release_says_what_it_was_made_with(tmp_path):

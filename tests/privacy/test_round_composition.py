@@ -24,24 +24,27 @@ def gaussian_rounds(epsilon, novel, mu):
 @pytest.mark.parametrize(
     ("epsilon", "steps", "sigmas"), [(2.0, (1, 3), (4.0, 1.5)), (1.0, (20, 1, 5), (3.0, 5.0, 2.5)), (0.5, (2,), (3.0,))]
 )
-def test_gaussian_rounds_agree_with_the_privacy_loss_distribution(epsilon, steps, sigmas):
-    """Composing "hit" and Gaussian round by round in dp-accounting gives the closed form to 1e-6."""
+def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
+    """Composing "hit" and Gaussian round by round in dp-accounting costs at most the symmetric pair.
+
+    The pair costs at most the probability of a hit more, because it has hits on both sides.
+    """
     interval, hits, whole = 1e-3, [], privacy_loss_distribution.identity(1e-3)
     for step, sigma in zip(steps, sigmas, strict=True):
         hit, loss = oracle.hit_distribution(step, interval)
         hits.append(hit)
         whole = whole.compose(loss).compose(oracle.gaussian_distribution(1 / sigma, interval))
-    found = gaussian_rounds(epsilon, either(hits), math.hypot(*(1 / sigma for sigma in sigmas)))
-    assert found == pytest.approx(whole.get_delta_for_epsilon(epsilon), rel=1e-6)
+    mu = math.hypot(*(1 / sigma for sigma in sigmas))
+    found, exact = gaussian_rounds(epsilon, either(hits), mu), whole.get_delta_for_epsilon(epsilon)
+    assert exact <= found <= exact + Spend(either(hits), mu).hit
 
 
-@given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2))
+@given(st.floats(0.1, 5), st.floats(1e-9, 0.05), st.floats(0.05, 2))
 def test_gaussian_rounds_agree_with_eighty_digits(epsilon, novel, mu):
     """The formula agrees with its evaluation in eighty digits."""
     mp = precise.context
-    none = 1 - mp.mpf(novel)
-    forward = novel + none * oracle.gaussian_delta(mp.mpf(epsilon) - mp.log(none), mu)
-    exact = max(forward, oracle.gaussian_delta(mp.mpf(epsilon) + mp.log(none), mu))
+    hit = mp.mpf(novel) / (2 * mp.ncdf(-mp.mpf(mu) / 2))
+    exact = hit + (1 - hit) * oracle.gaussian_delta(mp.mpf(epsilon), mu)
     assert gaussian_rounds(epsilon, novel, mu) == pytest.approx(float(exact), rel=3e-10)
 
 

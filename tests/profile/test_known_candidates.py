@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from support.corpora import corpus_of
+from support.exact import released_known
 from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds import known
-from voxpop.mechanisms.rounds.known import plan_known, released_candidates
+from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.privacy import cumulative
 from voxpop.privacy.cumulative import DROPPED, RELEASED, ScoreStep
 from voxpop.privacy.sampling import noisy_cells
@@ -28,9 +29,8 @@ def tokens(number):
 
 def released(rounds, corpus, candidates, secret):
     """Return the released candidates, given in two parts."""
-    half = len(candidates) // 2
-    parts = iter([candidates.slice(0, half), candidates.slice(half)])
-    return set(released_candidates(rounds, corpus, parts, secret).to_pylist())
+    square = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds) * (1 + 1e-12)
+    return set(released_known(rounds, square, corpus, candidates, secret).to_pylist())
 
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
@@ -45,8 +45,9 @@ def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
 def test_less_noise_than_charged_is_refused(monkeypatch):
     """Deliberately broken: a tenth less noise."""
     monkeypatch.setattr(known, "sqrt", lambda value: 1.1 * value**0.5)
+    rounds = plan_known(0.4, 100, 1000, 0.5)
     with pytest.raises(InternalError, match="less noise"):
-        plan_known(0.4, 100, 1000, 0.5)
+        released_known(rounds, 0.4, NOBODY, tokens(10), Secret.fresh())
 
 
 def test_candidates_of_nobody_are_released_as_often_as_stated(monkeypatch):

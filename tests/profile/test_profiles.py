@@ -21,6 +21,7 @@ from voxpop.mechanisms.counts import plan as counting
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.profile import plan as planning
 from voxpop.mechanisms.profile.releasing import measured_cover
+from voxpop.privacy.certificate import pair_of
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.secret import Secret
 from voxpop.reading import typed_keys
@@ -224,7 +225,7 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
     """The cost is computed from the numbers that run: rounds, counts and cover; over 97 percent of delta is used."""
     for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
         plan = vp.Profiling({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(BUDGET)
-        novel, mu = plan.planned.pair()
+        novel, mu = pair_of(plan.certificate.proof)
         cover = 3 / plan.cover_sigma**2 if counts else 0.0
         assert (plan.joining > 0) == bool(joint)
         whole = novel + gaussian_delta(2, hypot(mu, (plan.joining + plan.counting + cover) ** 0.5)) + plan.slack

@@ -103,7 +103,7 @@ def shared(rows, released):
     keys = decoded(KEYS, corpus.vocabulary)
     listed = [token for token, key in zip(corpus.vocabulary.to_pylist(), keys, strict=True) if key in released]
     histogram = corpus.row_shares(pa.array(listed, pa.large_string()), len(COLUMNS), UNIT)
-    return histogram.weights.reshape(-1, 2)
+    return histogram._weights.reshape(-1, 2)
 
 
 @given(rows=ROWS, parts=st.integers(1, 5), data=st.data())

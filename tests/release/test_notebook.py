@@ -52,7 +52,7 @@ def test_counts_show_their_plan_and_their_numbers():
     assert repr(tally.plan) == str(tally.plan)
     shown = tally._repr_html_()
     assert f"{tally[('you',)]:,}" in shown
-    assert str(tally.with_release) in text_of(shown)
+    assert str(tally.total) in text_of(shown)
     assert re.search("Epsilon [0-9.]+ is large", shown)
 
 
@@ -64,7 +64,7 @@ def test_a_ranking_shows_its_order():
     assert repr(ranking.plan) == str(ranking.plan)
     said = text_of(ranking._repr_html_())
     assert "1you" in said
-    assert str(ranking.with_release) in said
+    assert str(ranking.total) in said
 
 
 def test_a_corpus_shows_nothing_of_anybody():

@@ -22,10 +22,10 @@ from support.look import read_engine
 from voxpop.mechanisms.ngrams import describe as about_ngrams
 from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.mechanisms.set_union import describe as about_union
-from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy import guarantee as in_words
 from voxpop.privacy.composition import compose
 from voxpop.privacy.planned import with_record
+from voxpop.privacy.weightings.builtin import share_of
 from voxpop.release.cutting import SCHEMA
 from voxpop.release.release import report_of
 from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance
@@ -468,10 +468,10 @@ def test_a_ledger_names_its_entry(tmp_path):
     import polars as pl
 
     corpus = read_engine(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
-    account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)
     vp.SetUnion().release(corpus, vp.Budget(2, 1e-8), ledger=account).save(tmp_path / "words")
     assert "entry 1 of &#34;drinks&#34;" in (tmp_path / "words" / "report.html").read_text()
-    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "drinks"'
+    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "drinks", budget (8, 1e-06)'
 
 
 def test_a_hundred_thousand_phrases_stay_small():

@@ -74,7 +74,7 @@ def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
     """A report is shown in an iframe, is not overwritten, and states the guarantee."""
     result, _ = results[kind]
     report = result.report()
-    stated = result.with_release if isinstance(result, vp.Tally | vp.Ranking) else result.guarantee
+    stated = result.total.adaptive
     assert str(stated) in report.html
     assert report._repr_html_().startswith("<iframe")
     assert "<script" not in report._repr_html_()  # the page is escaped

@@ -115,8 +115,8 @@ def test_the_guarantee_is_the_same_everywhere(case, shown):
     assert content["guarantee"] == main_one.to_dict()
     assert f"Guarantee: {main_one}" in text
     if case.added:
-        assert case.record["statement_with_release"] == str(case.result.with_release) == str(case.loaded.with_release)
-        assert str(case.result.with_release) in case.text
+        assert case.record["total"] == str(case.result.total) == str(case.loaded.total)
+        assert str(case.result.total.adaptive) in case.text
 
 
 def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):

@@ -192,7 +192,7 @@ def test_a_forged_report_is_found(folders, tmp_path, name):
         ("release.json", lambda record: record["guarantee"].update(epsilon=1.0)),
         ("release.json", lambda record: record["guarantee"]["spend"].update(mu=0.1)),
         ("release.json", lambda record: record.update(statement="(1, 1e-07)-DP, one user added or removed")),
-        ("counts.json", lambda record: record.update(statement_with_release="(1, 1e-07)-DP")),
+        ("counts.json", lambda record: record.update(total="(1, 1e-07)-DP")),
         ("release.json", lambda record: record["plan"].update(epsilon=1.0)),
         ("release.json", lambda record: record["plan"].update(threshold=1.0)),
         ("release.json", lambda record: record["plan"].update(limit=200)),

@@ -13,7 +13,7 @@ from searches.bound_search import search_reaches
 from searches.broad_search import TOLERANCE, search_broadly
 from searches.walk_search import search_walks
 from searches.weighed_search import search_weighing
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 LIMITS = (3, 6, 100)
 PAIRS_FOR_A_RELEASE = 50_000

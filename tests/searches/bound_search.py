@@ -11,8 +11,8 @@ import numpy as np
 from searches.crowds import Crowds, Generator, piled_crowds, wild_crowds
 from voxpop.kernels.arrays import Bools, Floats, Int64s
 from voxpop.kernels.weigh import ONE_BOUND
-from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
 from voxpop.privacy.individual import MOST_BOUND
+from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 from voxpop.testing.sensitivity import rule_of
 
 PAIRS_AT_ONCE = 20_000
@@ -37,7 +37,7 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
     """Search neighbouring pairs for one with a larger distance than the bound of the extra user.
 
     Args:
-        weighting: a name, or a rule of `voxpop.mechanisms.weightings`.
+        weighting: a name, or a rule of `voxpop.privacy.weightings`.
         pairs: number of pairs, rounded up to whole batches.
         limit: most items of one user.
         seed: determines the search.

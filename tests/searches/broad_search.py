@@ -8,7 +8,7 @@ import numpy as np
 
 from searches.crowds import Crowds, Generator, piled_crowds, wild_crowds
 from voxpop.kernels.arrays import Floats
-from voxpop.mechanisms.weightings.rule import Weighting, WeightingRule
+from voxpop.privacy.weightings.rule import Weighting, WeightingRule
 from voxpop.testing.sensitivity import rule_of
 
 CELLS_AT_ONCE = 1 << 21

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from voxpop.kernels.arrays import Bools, Floats, Int64s
-from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
+from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 
 Generator = np.random.Generator
 

@@ -13,15 +13,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from support.exact import paths_gate
 from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS
-from voxpop.mechanisms.sequences.path_budget import Limits
-from voxpop.mechanisms.sequences.releasing import ContextNoise, split_contexts
+from voxpop.mechanisms.sequences.releasing import split_contexts
 from voxpop.papers import ngram_model
+from voxpop.privacy.path_budget import ContextNoise, Limits
 from voxpop.privacy.secret import Secret
 
 Words = Sequence[Sequence[int]]
-REAL_CHILDREN, REAL_COUNTS = ngram_model.released_children, ContextNoise.__call__
+REAL_COUNTS = ContextNoise.__call__
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,11 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
 def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", grams: bool) -> None:
     """Run the real code, with the privacy boundary recorded or replayed."""
     sequences = _laid_out(users, limits)
-    if grams:
-        with patch.object(ngram_model, "released_children", recorder.released_children):
-            ngram_model.explore(limits, sequences, secret)
-    else:
-        with patch.object(ContextNoise, "__call__", lambda *given: recorder.released_counts(*given)):
-            split_contexts(limits, MemoryTreeWalk(sequences, limits.alphabet, limits.max_length), secret)
+    with patch.object(ContextNoise, "__call__", lambda *given: recorder.released_counts(*given)):
+        if grams:
+            ngram_model.explore(paths_gate(limits, sequences, secret, "grams"))
+        else:
+            split_contexts(paths_gate(limits, sequences, secret))
 
 
 @dataclass(slots=True)
@@ -120,12 +119,8 @@ class _Recorder:
     histograms: list[dict[int, int]] = field(default_factory=list)
     shares: list[dict[int, Fraction]] = field(default_factory=list)
 
-    def released_children(self, paths, nodes, keys, counts, secret):
-        """Replace the privacy boundary of the tree of grams."""
-        return self._released(paths, nodes, keys, counts, lambda: REAL_CHILDREN(paths, nodes, keys, counts, secret))
-
     def released_counts(self, noise, keys, counts):
-        """Replace the privacy boundary of the tree of contexts."""
+        """Replace the noise of a tree."""
         return self._released(noise.paths, noise, keys, counts, lambda: REAL_COUNTS(noise, keys, counts))
 
     def _released(self, paths, nodes, keys, counts, release):
@@ -134,7 +129,7 @@ class _Recorder:
         width = paths.limits.alphabet + 1
         self.shares.append({node * width + symbol: each for node, each in enumerate(own) for symbol in range(width)})
         self.levels.append(release() if self.replayed is None else self.replayed[len(self.levels)])
-        return self.levels[-1]
+        return self.levels[-1].copy()
 
 
 def _laid_out(users: Words, limits: Limits) -> np.ndarray:

@@ -61,12 +61,12 @@ class Pass:
 
     def apart(self, other: "Pass") -> float:
         """Return the Euclidean distance from the weights of a neighbour."""
-        ids = np.union1d(self.weights.ids, other.weights.ids)
+        ids = np.union1d(self.weights._ids, other.weights._ids)
         return float(np.linalg.norm((self._of(ids) - other._of(ids)) / self.unit))
 
     def _of(self, ids: Int64s) -> Int64s:
         found = np.zeros(ids.size, np.int64)
-        found[ids.searchsorted(self.weights.ids)] = self.weights.weights
+        found[ids.searchsorted(self.weights._ids)] = self.weights._weights
         return found
 
     def texts(self, ids: Int64s) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from support.exact import By, Exact
 from voxpop.kernels.arrays import RELEASED, Bools, Bytes, Floats, Int64s, Texts, Uint64s
 
 
@@ -77,7 +78,7 @@ class WatchedPools:
             shown = _shown(kept, before, _texts(texts), weights, own)
             return np.array([state == RELEASED for _, state in shown], np.bool_)
 
-        self._pools.first_round(shares, limit, decide, pass_name)
+        self._pools.first_round(shares, limit, By(decide), pass_name)
 
     def advance(self, shares: Any, step: Any, pass_name: str) -> None:
         """Weigh a later round, record it, and apply its outcomes."""
@@ -90,7 +91,7 @@ class WatchedPools:
             found, states = (np.array(each) for each in zip(*shown, strict=True)) if shown else ([], [])
             return np.asarray(found, np.float64), np.asarray(states, np.uint8)
 
-        self._pools.advance(shares, advanced, pass_name)
+        self._pools.advance(shares, By(advanced), pass_name)
 
     def _begin(self, pass_name: str, shares: Any, sigma: float) -> tuple[Round, Round | None]:
         self._passes.append(Round(pass_name, shares.setting.unit, sigma))
@@ -113,7 +114,7 @@ class WatchedSizes:
 
     def measured(self, noise: Any, size: int) -> Int64s:
         """Measure the counts, record them, and return the noisy counts."""
-        counts = self.sizes.measured(lambda weights, names: weights, size)
+        counts = self.sizes.measured(Exact(), size)
         own = self.sizes.measured(noise, size).tolist() if self.before is None else self.before.answer
         self.kept.sigma, self.kept.answer = noise.sigma, own
         self.kept.weights.update(enumerate(counts.tolist()))

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.testing.sensitivity import rule_of
 
 PAIRS_AT_ONCE = 20_000
@@ -91,5 +91,5 @@ def _weights(
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     histogram = LocalCorpus(tokens, starts, keys, names, "items").weigh(shares, limit, secret, "search")
     weights = np.zeros(pairs * ITEMS, np.int64)
-    weights[histogram.ids] = histogram.weights
+    weights[histogram._ids] = histogram._weights
     return weights.reshape(pairs, ITEMS)

@@ -11,12 +11,12 @@ from benchmarks.evaluation import as_sequences, private_length_distance, private
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from support.exact import paths_gate
 from voxpop.kernels.shrinking import LEAST_WEIGHT, count_quantiles, fit_ratios
 from voxpop.mechanisms.sequences.constants import NEVER
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, smooth
-from voxpop.mechanisms.sequences.path_budget import Limits
 from voxpop.mechanisms.sequences.releasing import split_contexts
+from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]
@@ -27,8 +27,7 @@ SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_si
 def grown(users, max_length=5, max_gram=4, epsilon=5000, size=3):
     flat = [symbol for user in users for symbol in [*user, size]]
     limits = Limits(Fraction(epsilon), size, max_length, max_gram)
-    walk = MemoryTreeWalk(np.array(flat, np.int32), size, max_length)
-    return split_contexts(limits, walk, Secret.from_seed(1))[0]
+    return split_contexts(paths_gate(limits, flat, Secret.from_seed(1)))[0]
 
 
 def path_of(tree, node):

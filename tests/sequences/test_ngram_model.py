@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive import sequences as naive
+from support.exact import paths_gate
 from support.look import read_engine
-from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.papers.gram_tree import Level, gram_symbols, grow, plant, synthetic_sequences
-from voxpop.papers.ngram_model import Candidates, explore, predicted_heights, released_children
+from voxpop.papers.ngram_model import explore, predicted_heights
+from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
@@ -68,7 +69,7 @@ def test_the_tree_is_the_one_of_the_theory(collection, epsilon, max_length, max_
         return int(laplace_noise(epsilon * share / max_length, secret, "sequences/noise", *pair)[0])
 
     expected = naive.explore(sequences, ALPHABET[:size], max_length, max_gram, epsilon, noise)
-    tree = explore(Limits(epsilon, size, max_length, max_gram), laid_out(sequences, size), secret)
+    tree = explore(paths_gate(Limits(epsilon, size, max_length, max_gram), laid_out(sequences, size), secret, "grams"))
     grams = grams_of(tree)
     entries = {gram: number for number, gram in enumerate(grams)}
     assert set(grams) == {(*node.gram, x) for node in expected.values() for x in node.released}
@@ -87,7 +88,7 @@ def test_counts_are_occurrences():
     counts = naive.count_grams(sequences, 5)
     assert counts["a", "b"] == 6
     assert (naive.END,) not in counts
-    tree = explore(Limits(Fraction(5000), 3, 5, 5), laid_out(sequences, 3), Secret.from_seed(0))
+    tree = explore(paths_gate(Limits(Fraction(5000), 3, 5, 5), laid_out(sequences, 3), Secret.from_seed(0), "grams"))
     found = dict(zip(grams_of(tree), tree.counts[tree.counts >= 0].tolist(), strict=True))
     assert found["a", "b"] == 6
     assert found["b", naive.END] == 4
@@ -165,7 +166,9 @@ def test_no_path_of_a_real_tree_spends_more_than_epsilon(max_gram, epsilon, seed
     """In trees of random data, the sum of sensitivity over scale from the root to each leaf is at most epsilon."""
     rng = np.random.default_rng(seed)
     sequences = ["".join(rng.choice(list("aaabc"), rng.integers(1, 8))) for _ in range(400)]
-    tree = explore(Limits(Fraction(epsilon), 3, 7, max_gram), laid_out(sequences, 3), Secret.from_seed(seed))
+    tree = explore(
+        paths_gate(Limits(Fraction(epsilon), 3, 7, max_gram), laid_out(sequences, 3), Secret.from_seed(seed), "grams")
+    )
     spent = np.zeros(tree.nodes)
     for node in range(tree.nodes):
         above = spent[tree.parents[node] // tree.width] if node else 0.0
@@ -177,11 +180,10 @@ def test_no_path_of_a_real_tree_spends_more_than_epsilon(max_gram, epsilon, seed
 def test_the_root_has_no_end_mark():
     """The end mark is never a child of the root."""
     for seed in range(200):
-        paths = PathBudget(Limits(Fraction(1), alphabet=2, max_length=5, max_gram=1))
-        root = Candidates(np.array([-1]), np.array([paths.spend(0, Fraction(1))]), np.array([1]), first=0)
-        none = np.empty(0, np.int64)
-        level = released_children(paths, root, none, none, Secret.from_seed(seed))
-        assert (level.counts[:, 2] < 0).all()
+        none = np.empty(0, np.int32)
+        gate = paths_gate(Limits(Fraction(1), 2, max_length=5, max_gram=1), none, Secret.from_seed(seed), "grams")
+        tree = explore(gate)
+        assert (tree.counts[:, 2] < 0).all()
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -9,13 +9,15 @@ import pytest
 from scipy.special import betaincinv
 
 from searches.sequence_loss import pair_loss, search_sequence_loss
+from support.exact import paths_gate
 from support.lengths import at_length
 from voxpop.engine.local import tree_walk as counting
-from voxpop.mechanisms.sequences import path_budget, releasing
-from voxpop.mechanisms.sequences.path_budget import Limits
 from voxpop.mechanisms.sequences.releasing import split_contexts
 from voxpop.papers import ngram_model
 from voxpop.papers.ngram_model import explore
+from voxpop.privacy import path_budget
+from voxpop.privacy.gate import trees
+from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
@@ -25,8 +27,9 @@ RUNS = 2500  # a limit below is missed by chance with probability under 1e-8; wi
 
 def count_the_end_at_the_root(monkeypatch):
     """Plant a fault: the end mark becomes a child of the root."""
-    monkeypatch.setattr(ngram_model, "_opened", lambda sequences, end: np.zeros(sequences.size, np.int32))
-    monkeypatch.setattr(ngram_model, "_bins", lambda width, at_root: width)
+    monkeypatch.setattr(counting, "_opened", lambda symbols, end: np.zeros(symbols.size, np.int32))
+    for module in (ngram_model, trees):
+        monkeypatch.setattr(module, "_bins", lambda width, at_root: width)
 
 
 @pytest.mark.jit
@@ -74,7 +77,7 @@ def epsilon_shown(event, epsilon, users, extra, limits):
 
 def released(limits, users):
     flat = [symbol for user in users for symbol in [*user, limits.alphabet]]
-    tree = explore(limits, np.array(flat, np.int32), Secret.fresh())
+    tree = explore(paths_gate(limits, flat, Secret.fresh(), "grams"))
     return {symbol: count for symbol, count in enumerate(tree.counts[0].tolist()) if count >= 0}
 
 
@@ -101,7 +104,7 @@ def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
 @pytest.mark.slow
 def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
     """Noise for half the sensitivity shows more than epsilon: 1.6 times, with a deviation of 0.05."""
-    monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
+    monkeypatch.setattr(path_budget, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
@@ -116,7 +119,7 @@ class Forgetful(path_budget.PathBudget):
 @pytest.mark.jit
 def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
     """If every level took an even share of the whole budget again, long paths would exceed epsilon."""
-    monkeypatch.setattr(ngram_model, "PathBudget", Forgetful)
+    monkeypatch.setattr(trees, "PathBudget", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
@@ -149,7 +152,7 @@ def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
 
 def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
     """If every context took its part of the whole budget again, long contexts would exceed epsilon."""
-    monkeypatch.setattr(releasing, "PathBudget", Forgetful)
+    monkeypatch.setattr(trees, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
 
@@ -199,8 +202,7 @@ def test_the_search_catches_more_symbols_than_the_first(monkeypatch):
 
 def steps_of(limits, users):
     flat = [symbol for user in users for symbol in [*user, limits.alphabet]]
-    walk = counting.MemoryTreeWalk(np.array(flat, np.int32), limits.alphabet, limits.max_length)
-    tree, _ = split_contexts(limits, walk, Secret.fresh())
+    tree, _ = split_contexts(paths_gate(limits, flat, Secret.fresh()))
     return dict(enumerate(tree.counts[0].tolist()))
 
 

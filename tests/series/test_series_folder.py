@@ -110,7 +110,7 @@ def test_opening_a_wrong_folder_changes_nothing(tmp_path):
     shared.mkdir()
     shared.chmod(0o775)
     (shared / "report.csv").write_text("x")
-    vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(7, 1e-4), create=True)
+    vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(7, 1e-4), create=True)
     before = listing(tmp_path)
     for call in (
         lambda: Series(shared),
@@ -120,9 +120,9 @@ def test_opening_a_wrong_folder_changes_nothing(tmp_path):
         lambda: vp.load_corpus(shared),
         lambda: vp.load_corpus(tmp_path / "mistyped"),
         lambda: verify(shared),
-        lambda: vp.Ledger(shared / "team.json").names,
-        lambda: vp.Ledger(tmp_path / "mistyped" / "team.json").account("posts"),
-        lambda: vp.Ledger(tmp_path / "mistyped" / "team.json").open("posts", BUDGET),
+        lambda: vp.Ledger(shared / "team.ledger").names,
+        lambda: vp.Ledger(tmp_path / "mistyped" / "team.ledger").account("posts"),
+        lambda: vp.Ledger(tmp_path / "mistyped" / "team.ledger").open("posts", BUDGET),
         lambda: vp.Ledger(shared / "report.csv").names,
         lambda: vp.Ledger(shared).names,
         lambda: publish(shared, tmp_path / "new"),

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 import voxpop as vp
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.series.plan import CUTOFF, SeriesPlan, states_of
+from voxpop.privacy.certificate import night_charge
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.upcrossing import ever_reached
@@ -33,7 +34,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, prices):
     # A user who is present from the first night pays all charges, up to the rounding of rates.
     left = np.array([WHOLE])
     for night in range(1, nights + 1):
-        charge = plan.charge(night)
+        charge = night_charge(plan.certificate.proof, night)
         assert (charge.sensitivity / charge.sigma) ** 2 <= float(charge.square) * (1 + 1e-12)
         left = left - charge.costs(left, np.array([True]))
     assert left[0] == 0

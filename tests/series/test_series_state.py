@@ -19,6 +19,7 @@ from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series import state
 from voxpop.mechanisms.series.series import Series, begin_night, read_night, weights_of
+from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
 
@@ -34,7 +35,7 @@ def rows(*words, users=3000):
 @pytest.fixture
 def account(tmp_path):
     """Return an account with room for two series."""
-    return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(7, 1e-4), create=True)
+    return vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(7, 1e-4), create=True)
 
 
 @pytest.mark.slow
@@ -216,11 +217,14 @@ def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
     assert state._checksum(content, record) != record.previous
 
 
-def test_a_ledger_charges_a_series_by_epsilon_and_delta(tmp_path, account):
-    """The ledger uses the pair that theorems on interleaved releases cover; the label is refused for other releases."""
-    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account)
+def test_a_ledger_charges_a_series_by_its_spend(tmp_path, account):
+    """The ledger charges all nights as one Gaussian release at the start; the label is refused for other releases."""
+    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account)
     [entry] = account.entries
-    assert (entry.guarantee, entry.guarantee.spend) == (vp.Guarantee(3, 1e-6), None)
+    spend = entry.guarantee.spend
+    assert (entry.guarantee, spend) == (vp.Guarantee(3, 1e-6), series.plan.guarantee.spend)
+    assert spend.two_sided
+    assert spend.novel + gaussian_delta(3, spend.mu) == pytest.approx(series.plan.delta)
     with pytest.raises(InputError, match="was charged for series"):
         account.charge(entry.guarantee, "set union", entry.label)
 

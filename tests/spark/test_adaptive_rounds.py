@@ -22,11 +22,12 @@ from voxpop.engine.spark.frames import spread
 from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, UNDECIDED
-from voxpop.mechanisms.rounds.capped import CappedDescent, lattice
-from voxpop.mechanisms.weightings.builtin import Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.mechanisms.rounds.capped import lattice
 from voxpop.privacy.cumulative import Caps, ScoreStep
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import Weighted
+from voxpop.privacy.weightings.capped import CappedDescent
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 BITS = 30

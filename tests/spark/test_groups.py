@@ -13,8 +13,8 @@ from support.strategies import written_users
 from voxpop.engine.spark.corpus import GROUPS, gather, joined
 from voxpop.engine.spark.frames import laid_together
 from voxpop.engine.spark.tasks import corpus_of as corpus_at
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian
 
 BUDGET = vp.Budget(4, 1e-8)
 

@@ -7,9 +7,9 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.engine.spark.histogram import _summed
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.limited import memory
 from voxpop.reading.limited.memory import MemoryLimit
 
@@ -29,7 +29,7 @@ def collected(histogram):
 
 
 def local(histogram):
-    return dict(zip(histogram.words.to_pylist(), histogram.weights.tolist(), strict=True))
+    return dict(zip(histogram._words.to_pylist(), histogram._weights.tolist(), strict=True))
 
 
 def written(folder, parts):

@@ -9,9 +9,9 @@ from support.languages import SENTENCES, SIGNS
 from support.look import read_engine
 from voxpop.engine.spark.frames import LOW_BITS
 from voxpop.engine.spark.histogram import _summed
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))
@@ -45,8 +45,8 @@ def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
     local, spread = read_both(talk, partitions)
     secret, levels, walk = Secret.from_seed(5), local.length_walk(), spread.length_walk()
     one, other = levels.weigh(SHARES, 3, secret, "length 1"), walk.weigh(SHARES, 3, secret, "length 1")
-    words = local.vocabulary.take(one.ids.tolist()).to_pylist()
-    assert collected(other) == dict(zip(words, one.weights.tolist(), strict=True))
+    words = local.vocabulary.take(one._ids.tolist()).to_pylist()
+    assert collected(other) == dict(zip(words, one._weights.tolist(), strict=True))
 
 
 def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, talk):

@@ -59,7 +59,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
 
     An older state is refused.
     """
-    account = vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(8, 1e-5), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(8, 1e-5), create=True)
     series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
     with monkeypatch.context() as patched:
         patched.setattr(Series, "_complete", lambda *_: 1 / 0)

@@ -17,10 +17,10 @@ from voxpop.engine.spark.frames import laid_together
 from voxpop.engine.spark.walks import restricted_weighing
 from voxpop.errors import InputError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 
@@ -57,7 +57,7 @@ def test_histograms_are_those_of_the_local_engine_bit_by_bit(users, data, weight
     grams, listed = None, []
     for length in range(1, 5):
         found = local.weigh(shares, limit, secret, f"length {length}")
-        expected = dict(zip(found.ids.tolist(), found.weights.tolist(), strict=True))
+        expected = dict(zip(found._ids.tolist(), found._weights.tolist(), strict=True))
         if length == 1:
             expected = {words[number]: weight for number, weight in expected.items()}
         assert spread.weigh(shares, limit, secret, f"length {length}") == expected
@@ -72,7 +72,7 @@ def test_histograms_are_those_of_the_local_engine_bit_by_bit(users, data, weight
         local.keep(names)
         again = local.weigh(shares_of(Weighted(), limit), limit, secret, "again")
         measured = spread.weigh(shares_of(Weighted(), limit), limit, secret, "again")
-        assert measured == dict(zip(again.ids.tolist(), again.weights.tolist(), strict=True))
+        assert measured == dict(zip(again._ids.tolist(), again._weights.tolist(), strict=True))
         candidates = Candidates.all_valid(grams, tokens, single=single)
         listed = candidates.names(np.arange(candidates.count)).tolist()
         local.extend(candidates)

@@ -7,7 +7,7 @@ import polars as pl
 import voxpop as vp
 from naive.engine import NaiveEngine
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.release.cutting import table_of_lists
 from voxpop.release.result import StoredPlan
 

@@ -1,14 +1,17 @@
-"""Plans that run an arbitrary function, for tests of ledgers and seals."""
+"""Plans that run an arbitrary function, for tests of ledgers and certificates."""
+
+from fractions import Fraction
 
 import voxpop as vp
-from voxpop.privacy.planned import Planned, sealed
+from voxpop.privacy.passes import PathsProof
+from voxpop.privacy.planned import Planned, certified
 
 
 class AnyPlan(Planned):
     """A plan whose mechanism is a function of the data and whose guarantee equals its budget."""
 
-    def _guaranteed(self):
-        return vp.Guarantee(self.budget.epsilon, self.budget.delta)
+    def _proof(self):
+        return PathsProof("grams", Fraction(self.budget.epsilon), 1, 1, 1, None)
 
     def _run(self, data, seed):
         return self.mechanism(data)
@@ -21,5 +24,5 @@ class AnyPlan(Planned):
 
 
 def planned(guarantee, run):
-    """Return a sealed plan that runs a function."""
-    return sealed(AnyPlan(run, vp.Budget(guarantee.epsilon, guarantee.delta)), guarantee.delta)
+    """Return a checked plan that runs a function."""
+    return certified(AnyPlan(run, vp.Budget(guarantee.epsilon, guarantee.delta)))

@@ -11,8 +11,8 @@ from voxpop.engine.contract import ALL_LENGTHS
 from voxpop.engine.local.weigh import in_weighing_order, weighing_order
 from voxpop.engine.spark import tasks
 from voxpop.engine.spark.frames import LOW_BITS, laid_together, packed, pieces, word_arrays
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.limited import memory
 from voxpop.reading.limited.memory import MemoryLimit
 
@@ -79,7 +79,7 @@ def l2_shares(limit, cutoff):
 
 
 def weights_of(histogram):
-    return dict(zip(histogram.words.to_pylist(), histogram.weights.tolist(), strict=True))
+    return dict(zip(histogram._words.to_pylist(), histogram._weights.tolist(), strict=True))
 
 
 def distance(one, other):

@@ -8,11 +8,12 @@ import pytest
 from scipy.stats import binom
 
 import voxpop as vp
+from support.deltas import total_delta
 from support.look import read_engine
 from support.twins import with_rounds
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import ONE_CAP
-from voxpop.mechanisms.rounds.adaptive import Terms, plan_rounds, total_delta
+from voxpop.mechanisms.rounds.adaptive import Terms, plan_rounds
 from voxpop.mechanisms.rounds.plan import SHARES, schedule_of
 from voxpop.privacy.cumulative import Caps, novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta

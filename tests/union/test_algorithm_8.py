@@ -4,7 +4,7 @@ import pytest
 
 import voxpop as vp
 from naive import weighing as naive
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
 def two_user_distance(cutoff: float) -> float:

@@ -15,8 +15,8 @@ from voxpop.cli import main
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise
 from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release, whole
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 FALSE_ALARM = 1e-9
 FEW, BETA, ITEMS = 6, 0.02, 3_000

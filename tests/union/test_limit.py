@@ -11,14 +11,16 @@ from hypothesis import given, settings
 
 import voxpop as vp
 from audits.limit_cases import counted, limit_cases
+from support.deltas import pair, total_delta
 from support.engine_contract import naive_of
+from support.exact import Exact
 from support.look import read_engine
 from support.twins import passed_off
 from voxpop.engine.local import pools
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds import menu as menus
-from voxpop.mechanisms.rounds.adaptive import Terms, total_delta
+from voxpop.mechanisms.rounds.adaptive import Terms
 from voxpop.mechanisms.rounds.menu import LIMITS, SHARE, SURE, TYPICAL, Menu, planned_rounds
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.gaussian import delta as gaussian_delta
@@ -47,7 +49,7 @@ def holders(sizes: list[int], memory: str | None = None):
 def classes(engine, edges: tuple[int, ...]) -> list[int]:
     """Return the private histogram."""
     weights = engine.pools(Secret.fresh()).sizes(edges)
-    return weights.measured(lambda counts, names: counts, len(edges) + 1).tolist()
+    return weights.measured(Exact(), len(edges) + 1).tolist()
 
 
 # Charges.
@@ -60,7 +62,7 @@ def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, setting
     """The largest d and the largest mu^2 fit together, computed again from the rounds that would run."""
     menu, sets = menu_of(budget, **settings), settings.get("data_sets", 1)
     entries = [menu.entry(limit) for limit in ENDS]
-    novel, square = max(entry.pair()[0] for entry in entries), max(entry.square for entry in entries)
+    novel, square = max(pair(entry)[0] for entry in entries), max(entry.square for entry in entries)
     assert 0.99 * menu.novel < novel <= menu.novel
     assert (1 - 1e-6) * menu.square < square <= menu.square
     # The rest for later releases, if the rounds have a part only.
@@ -87,7 +89,7 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
 @pytest.mark.usefixtures("fixed_secrets")
 def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
     """The charge follows from the caps, not from the entry that ran; else the account would depend on the data."""
-    account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(9, 1e-3), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
     releases = [vp.SetUnion().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
     assert releases[0].plan.limit < releases[1].plan.limit

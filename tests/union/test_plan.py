@@ -6,7 +6,7 @@ import pytest
 import voxpop as vp
 from voxpop.errors import InputError
 from voxpop.mechanisms.set_union.plan import plan_classic
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
 

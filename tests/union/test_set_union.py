@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 

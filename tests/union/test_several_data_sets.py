@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import binom
 
 import voxpop as vp
+from support.deltas import total_delta
 from support.look import read_engine
 from voxpop.errors import InputError
-from voxpop.mechanisms.rounds.adaptive import total_delta
 from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 
@@ -54,7 +54,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
     """Each has a separate type and reading; one guarantee for all is charged once."""
     rows = {"who": list(range(3000)), "place": [7, 8, 9] * 1000}
     places = read_engine(pl.DataFrame(rows), user="who", items="place")
-    account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(3.5, 1e-4), create=True)
+    account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(3.5, 1e-4), create=True)
     found = union.release_each({"items": crowd, "places": places}, budget, ledger=account)
     assert list(found) == ["items", "places"]
     assert found["places"].to_list() == [7, 8, 9]

@@ -51,7 +51,7 @@ def alphabet_of(text: str | None) -> Any:
 
 def _weighting(name: str) -> Any:
     """Return the weighting of a name; "adaptive" is itself."""
-    from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+    from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
     return WEIGHTINGS.get(name, name)
 
@@ -216,15 +216,15 @@ def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, 
 
 def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
     """Print a summary of a saved model, with its guarantee together with the release that the alphabet came from."""
-    from voxpop.privacy.composition import compose
+    from voxpop.privacy.composition import total_of
     from voxpop.release.release import Release
 
-    both = compose([alphabet.guarantee, model.guarantee]) if isinstance(alphabet, Release) else None
+    both = total_of([alphabet.guarantee, model.guarantee]) if isinstance(alphabet, Release) else None
     if as_json:
         releasing.print_json(
             {
                 **releasing.summary(model, folder),
-                "with_alphabet": None if both is None else releasing.stated(both),
+                "total": (model.total if both is None else both).to_dict(),
                 "synthetic": synthetic,
             }
         )
@@ -239,7 +239,7 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
         releasing.say(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
     releasing.say(releasing.guarantee_text(model.guarantee))
     if both is not None:
-        releasing.say(f"\nWith the release that the alphabet came from, if from the same users: {both}")
+        releasing.say(releasing.total_text(both))
     releasing.say(releasing.saved(folder, model.about))
 
 

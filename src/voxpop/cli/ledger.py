@@ -1,6 +1,5 @@
 """`voxpop ledger`: create data sets with a budget, and show what was spent."""
 
-from fractions import Fraction
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +10,7 @@ from voxpop.cli.options import Json, Spend, SpendOptions
 from voxpop.cli.releasing import print_json, say
 from voxpop.errors import InputError, on_one_line
 from voxpop.privacy.budget import table
+from voxpop.privacy.composition import WHY_SMALLER
 from voxpop.release.registry import MECHANISMS, load
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = App(name="ledger", help="Keep an account of the budget that releases have spent.")
 
-File = Annotated[Path, Parameter(name="FILE", help="The ledger, a JSON file.")]
+File = Annotated[Path, Parameter(name="FILE", help="The file of the ledger.")]
 Planned = Literal["items", "ngrams", "hitters", "sequences", "profile"]
 Dataset = Annotated[str | None, Parameter(help="Name of the data set.")]
 
@@ -29,7 +29,7 @@ def init(file: File, /, *, dataset: Dataset = None, spend: SpendOptions = Spend(
 
     An existing data set is refused. A file that existed and is missing is refused too: restore its newest copy.
 
-    Example: `voxpop ledger init team.json --dataset posts --epsilon 8 --delta 1e-6`
+    Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """
     from voxpop.ledger.ledger import Ledger
 
@@ -58,7 +58,7 @@ def show(
 ) -> None:
     """Show the entries, the spent budget and the budget that is left for each data set.
 
-    Example: `voxpop ledger show team.json --for items --delta 1e-8`
+    Example: `voxpop ledger show team.ledger --for items --delta 1e-8`
     """
     from voxpop.ledger.ledger import Ledger
 
@@ -73,64 +73,97 @@ def show(
     say("\n\n".join(map(_text, described)) or "The ledger contains no data set.")
 
 
-def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
-    """Return an account for JSON. The used share is None if the budget is 0 and something was charged."""
-    from voxpop.ledger.caps import accounts_of, as_written
+@app.command
+def reserve(
+    file: File,
+    /,
+    *,
+    mechanism: Annotated[Planned, Parameter(name="--for", help="Kind of the releases.")],
+    times: Annotated[int, Parameter(help="Number of releases, such as 52 for a weekly job.")],
+    dataset: Dataset = None,
+    label: Annotated[str, Parameter(help="Label of the reserve.")] = "",
+    spend: SpendOptions = Spend(),
+    json: Json = False,
+) -> None:
+    """Charge a number of equal releases in advance, with the default settings of their command.
 
-    budget, entries, composed = account.budget, account.entries, account.spent
-    plain = accounts_of(budget)[0]
-    caps = {"epsilon": plain.epsilon, "delta": plain.chance}
-    sums = {name: sum(as_written(getattr(each.guarantee, name)) for each in entries) for name in caps}
+    Later releases of this kind with the same epsilon and delta are paid from the reserve. As the first entry of a data
+    set, more equal releases fit than one after the other.
+
+    Example: `voxpop ledger reserve team.ledger --dataset posts --for items --times 52 --epsilon 0.5 --delta 1e-8`
+    """
+    from voxpop.ledger.ledger import Ledger
+
+    ledger = Ledger(file)
+    if dataset is None and len(ledger.names) != 1:
+        raise InputError("--dataset is missing: name the data set, such as --dataset posts.")
+    account = ledger.account(dataset or ledger.names[0])
+    entry = account.reserve(_usual(mechanism).plan(spend.budget), times, label)
+    if json:
+        print_json({"dataset": account.name, "entry": entry.to_dict()})
+    else:
+        print(f"{entry} reserves {times:,} releases of {entry.mechanism} with {entry.guarantee}")
+
+
+def _usual(command: str) -> Any:
+    """Return the mechanism of a command with its default settings."""
+    (place,) = (each.config for each in MECHANISMS if each.command == command)
+    # Every alphabet has the same guarantee.
+    return load(place)(**({"alphabet": ["a"]} if command == "sequences" else {}))
+
+
+def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
+    """Return an account for JSON. A used part is None if its cap is 0 and something was charged to it."""
+    budget, total = account.budget, account.spent
     return {
         "dataset": account.name,
         "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
-        "spent": {name: float(each) for name, each in sums.items()},
-        # A first release may take the whole delta; later ones share a part of it.
-        "left": {name: float(max(Fraction(0), caps[name] - sums[name])) for name in caps}
-        if entries
-        else {"epsilon": budget.epsilon, "delta": budget.delta},
-        "composed": None if composed is None else {"epsilon": composed.epsilon, "delta": composed.delta},
+        "total": None if total is None else total.to_dict(),
         "used": {
-            way: {cap: part if isfinite(part) else None for cap, part in parts.items()}
-            for way, parts in account.used().items()
+            corner: {cap: part if isfinite(part) else None for cap, part in parts.items()}
+            for corner, parts in account.used().items()
         },
-        "entries": [entry.to_dict() for entry in entries],
+        "entries": [entry.to_dict() for entry in account.entries],
         **({} if command is None else {"fits": _fitting(account, command, delta)}),
     }
 
 
 def _fitting(account: "LedgerAccount", command: str, delta: float) -> dict[str, Any]:
-    (place,) = (each.config for each in MECHANISMS if each.command == command)
-    # Every alphabet has the same guarantee.
-    mechanism = load(place)(**({"alphabet": ["a"]} if command == "sequences" else {}))
-    return {"mechanism": command, "delta": delta, "epsilon": account.largest_epsilon(mechanism, delta)}
+    return {"mechanism": command, "delta": delta, "epsilon": account.largest_epsilon(_usual(command), delta)}
 
 
 def _text(account: dict[str, Any]) -> str:
-    budget, spent, left = account["budget"], account["spent"], account["left"]
-    number = len(account["entries"])
+    budget, entries = account["budget"], account["entries"]
     title = f'"{on_one_line(account["dataset"])}": budget ({budget["epsilon"]:g}, {budget["delta"]:g})'
     rows = [["entry", "charged", "label", "mechanism", "epsilon", "delta", "release", "state"]]
-    for entry in account["entries"]:
-        stated = entry["guarantee"]
-        numbers = (f"{stated['epsilon']:g}", f"{stated['delta']:g}")
+    for entry in entries:
+        stated, reserve = entry["guarantee"], entry["reserve"]
         state = "not finished, charged" if entry["state"] == "charged" else entry["state"]
+        if entry["state"] == "reserved":
+            used = sum(each["reserve"] == entry["number"] for each in entries)
+            state = f"reserve: {used} of {entry['times']} used"
         texts = (
             entry["label"] or "-",
             entry["mechanism"],
-            *numbers,
+            f"{stated['epsilon']:g}",
+            f"{stated['delta']:g}",
             entry["release"].removeprefix("sha256:")[:8] or "-",
-            state,
+            f"{state}, paid by entry {reserve}" if reserve else state,
         )
         rows.append([on_one_line(str(text)) for text in (entry["number"], entry["charged"], *texts)])
-    lines = [f"{title}, {'1 entry' if number == 1 else f'{number} entries'}", *(table(rows) if number else [])]
-    for name in ("epsilon", "delta"):
-        most = spent[name] + left[name]
-        part = f" (a third of {budget[name]:g})" if name == "delta" and most < budget[name] else ""
-        lines.append(f"  {name}: {spent[name]:.4g} of {most:.4g}{part} spent, {left[name]:.4g} left")
-    gaussian = max(inf if part is None else part for part in account["used"].get("gaussian", {"": inf}).values())
-    if number and gaussian < spent["epsilon"] / budget["epsilon"]:
-        lines.append(f"  as Gaussian noise, which adds up more slowly: {100 * gaussian:.3g} % spent")
+    number = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
+    lines = [f"{title}, {number}", *(table(rows) if entries else [])]
+    if total := account["total"]:
+        adaptive, fixed = (f"({total[name]['epsilon']:g}, {total[name]['delta']:g})" for name in ("adaptive", "fixed"))
+        lines.append(f"  total: {adaptive}, the budget, even if each release was chosen after earlier results")
+        lines.append(f"  if all budgets were fixed in advance: {fixed}")
+        lines += [f"    {WHY_SMALLER}"] if len(entries) > 1 else []
+        parts = (
+            (name, max(inf if part is None else part for part in used.values()))
+            for name, used in account["used"].items()
+        )
+        used = ", ".join(f"{name} {100 * part:.3g} %" if part <= 1 else f"{name} full" for name, part in parts)
+        lines.append(f"  room used, by the three ways to add up: {used}")
     if fits := account.get("fits"):
         most = f"at most epsilon {fits['epsilon']:g} fits" if fits["epsilon"] else "nothing fits"
         lines.append(f"  next release of {fits['mechanism']} at delta {fits['delta']:g}: {most}")

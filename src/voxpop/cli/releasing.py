@@ -16,6 +16,7 @@ from uuid import uuid4
 from voxpop.cli.options import Call, Charge, Result, Run, Table
 from voxpop.errors import BudgetError, InputError, shown
 from voxpop.privacy.budget import Budget, all_printable, words_first
+from voxpop.privacy.composition import WHY_SMALLER, Total
 from voxpop.privacy.guarantee import Guarantee, cautions, meaning
 from voxpop.reading.hidden import SKIPPED, is_hidden
 from voxpop.reading.progress import rounded, tell
@@ -292,6 +293,17 @@ def _needed_at(plan: Any, times: int) -> str:
     except BudgetError:
         return ""
     return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"
+
+
+def total_text(total: Total) -> str:
+    """Return the totals of several results about the same users."""
+    texts = [
+        f"\nAll results together, if from the same users: {total.adaptive},",
+        "  even if each budget was chosen after earlier results;",
+        f"  {total.if_fixed}.",
+        indented(fill(WHY_SMALLER, WIDTH)),
+    ]
+    return "\n".join(texts)
 
 
 def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:

@@ -1,7 +1,6 @@
 """Commands on a saved release or model: show, complete, export, count, top and ask."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -43,14 +42,12 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
     title, rows, lines = first_of(saved, first)
     added = _additions(folder)
     tally, ranking = added.get(COUNTS), added.get(RANKINGS)
-    whole = _together(saved, added)
     if json:
-        extra: dict[str, Any] = {"together": releasing.stated(whole)} if added else {}
+        extra: dict[str, Any] = {"total": saved.total.to_dict()}
         extra |= {} if tally is None else {"counts": _counted(tally, first)}
         if ranking is not None:
             grams = list(ranking.each_gram())
-            both = {"with_release": releasing.stated(ranking.with_release)}
-            extra["top"] = {**releasing.stated(ranking.guarantee), **both, "grams": grams}
+            extra["top"] = {**releasing.stated(ranking.guarantee), "grams": grams}
         releasing.print_json({**releasing.summary(saved, folder), "first": rows, **extra})
         return
     releasing.say(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee))
@@ -61,19 +58,13 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
         releasing.say(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
         releasing.say(*islice(releasing.numbered(ranking.each_gram()), first))
     if added:
-        releasing.say(f"\nAll results of this folder together: {whole}")
+        releasing.say(releasing.total_text(saved.total))
     releasing.say(f"\nPlan\n{releasing.indented(str(saved.plan))}")
 
 
 def _additions(folder: Path) -> dict[Kind, Any]:
     """Return the counts and the ranking that are saved to the folder of a release, by kind."""
     return {kind: kind.load(folder) for kind in BESIDE if kind.is_in(folder)}
-
-
-def _together(result: "Result", added: dict[Kind, Any]) -> Guarantee:
-    from voxpop.privacy.composition import compose
-
-    return compose([result.guarantee, *(each.guarantee for each in added.values())])
 
 
 def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
@@ -142,12 +133,13 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
 
     Example: `voxpop verify words`
     """
-    from voxpop.privacy.composition import compose
+    from voxpop.privacy.composition import total_of
     from voxpop.release.verifying import verify as verified
 
     found = verified(folder)
+    total = total_of([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
     if json:
-        releasing.print_json(found)
+        releasing.print_json({**found, "total": total.to_dict()})
         return
     releasing.say(
         f"{releasing.plural(len(found['files']), 'file')} as saved: {', '.join(map(on_one_line, found['files']))}"
@@ -157,8 +149,7 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
             f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}"
         )
     if len(found["results"]) > 1:
-        whole = compose([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
-        releasing.say(f"All results of this folder together: {whole}")
+        releasing.say(releasing.total_text(total).strip())
     releasing.say("report.html: made again from the result, no difference")
     releasing.say(f"Digest of SHA256SUMS: {found['digest']}")
 
@@ -186,8 +177,6 @@ def export(
     chosen = export_for(output, format)
     general = chosen.general or PROFILE.is_in(folder)
     result: Any = load(folder) if general else (COUNTS if chosen.counted else RELEASE).load(folder)
-    if chosen.general and (added := _additions(folder)):  # a document is about the whole folder
-        result = replace(result, guarantee=_together(result, added))
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
     releasing.say(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")
@@ -341,13 +330,13 @@ def _print_added(
     if as_json:
         content |= {
             **releasing.stated(addition.guarantee),
-            "with_release": releasing.stated(addition.with_release),
+            "total": addition.total.to_dict(),
             "plan": addition.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),
         }
         releasing.print_json(content)
         return
     releasing.say(*lines, releasing.guarantee_text(addition.guarantee))
-    releasing.say(f"\nTogether with the release, if from the same users: {addition.with_release}")
+    releasing.say(releasing.total_text(addition.total))
     if folder is not None:
         releasing.say(f"\nSaved to {folder}")

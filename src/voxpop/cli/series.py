@@ -46,7 +46,7 @@ def init(
 ) -> None:
     """Charge a series once, and write its first state.
 
-    Example: `voxpop series init state --nights 365 --epsilon 3 --delta 1e-6 --ledger team.json --dataset posts`
+    Example: `voxpop series init state --nights 365 --epsilon 3 --delta 1e-6 --ledger team.ledger --dataset posts`
     """
     from voxpop.mechanisms.set_union.mechanism import SetUnion
 

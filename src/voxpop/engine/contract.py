@@ -13,7 +13,9 @@ release.
 | `LengthWalk` | grams, length after length (n-grams, counts) |
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
 | `Weights` | a private histogram, read only with added noise |
-| `RestrictableDraws`, `Decision`, `LevelRule`, `Noise`, `TreeNoise` | randomness that can be sent to the weights |
+| `RestrictableDraws` | randomness that can be sent to the weights |
+
+Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`.
 
 Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
 `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
@@ -27,7 +29,10 @@ import pyarrow as pa
 
 from voxpop.engine.data import Candidates, Corpus, Subset
 from voxpop.errors import InputError
-from voxpop.kernels.arrays import Bools, Bytes, Floats, Int32s, Int64s, Texts, Uint64s
+from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
+from voxpop.privacy.cumulative import ScoreStep
+from voxpop.privacy.opening import Opening
+from voxpop.privacy.path_budget import ContextNoise
 from voxpop.reading.keys import Keys
 from voxpop.reading.typed_keys import TypedKeys
 
@@ -143,36 +148,6 @@ class Charge(Protocol):
         """Return the contribution bound of each user, given its charge."""
 
 
-class Decision(Protocol):
-    """Which items pass, given their weights."""
-
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
-        """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
-
-    def restricted(self) -> "Decision":
-        """Return the same decision, ready to be sent: it can draw for its own purpose only."""
-
-
-class LevelRule(Protocol):
-    """Number of cutpoints that items reach, given their weights."""
-
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Int64s:
-        """Return a level for each: of weights, of names and of the items' bytes, the last two for draws."""
-
-    def restricted(self) -> "LevelRule":
-        """Return the same grading, ready to be sent."""
-
-
-class Noise(Protocol):
-    """Noise on the weight of every name of a public list."""
-
-    def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return noisy weights, in whole cells."""
-
-    def restricted(self) -> "Noise":
-        """Return the same noise, ready to be sent."""
-
-
 class Weights(Protocol):
     """The weight of every item of the bounded sets: private, so it is only read with noise.
 
@@ -180,13 +155,13 @@ class Weights(Protocol):
     weighting is sequential. Where Spark adds up blocks of users, a sequential weighting runs in each block separately.
     """
 
-    def chosen(self, decision: Decision) -> Int64s:
+    def chosen(self, decision: Opening) -> Int64s:
         """Return the items that pass, rising: numbers to be given to `texts` at length 1, else names of grams.
 
         Only items with weight are tested: an item without weight never exists.
         """
 
-    def noisy_levels(self, levels: LevelRule, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+    def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
         """Return the names of a level above 0, rising, and their levels.
 
         Args:
@@ -198,24 +173,8 @@ class Weights(Protocol):
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of numbers that `chosen` or `noisy_levels` gave, at length 1."""
 
-    def measured(self, noise: Noise, size: int) -> Int64s:
+    def measured(self, noise: Opening, size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`, held or not."""
-
-
-class ScoreStep(Protocol):
-    """The step from weights to decisions: noise, added to the score so far, and the state of each item."""
-
-    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
-        """Return the new score, and the state: released, dropped or undecided.
-
-        Args:
-            weights: int64 (items), 0 for undecided items that no user drew this time.
-            names: uint64 (items, 2), the 128 bits of "words" by an item's bytes.
-            score: float64 (items), before the round.
-        """
-
-    def restricted(self) -> "ScoreStep":
-        """Return the same step, ready to be sent: it can draw for its own purpose only."""
 
 
 class PoolWalk(Protocol):
@@ -236,7 +195,7 @@ class PoolWalk(Protocol):
             The number of users by class, from 0 to `len(edges)`.
         """
 
-    def first_round(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
+    def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` distinct items of each user; release the items that pass, and exclude them."""
 
     def draw(self, size: int, pass_name: str) -> None:
@@ -314,27 +273,6 @@ class LengthWalk(Protocol):
         """
 
 
-class TreeNoise(Protocol):
-    """The noise of the counts of some nodes."""
-
-    @property
-    def shares(self) -> Int64s:
-        """The public numbers of the nodes."""
-
-    @property
-    def width(self) -> int:
-        """The number of counts of a node."""
-
-    def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
-        """Return noisy counts (nodes, width): of keys `node * width + symbol` that occur, and their counts."""
-
-    def of_nodes(self, first: int, shares: Int64s) -> "TreeNoise":
-        """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
-
-    def restricted(self) -> "TreeNoise":
-        """Return the same noise without its nodes, ready to be sent."""
-
-
 Counted = Literal["lengths", "variety", "following"]
 
 
@@ -346,7 +284,7 @@ class TreeWalk(Protocol):
     `released` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
-    def released(self, counted: Counted, noise: TreeNoise, *given: Int64s) -> Int64s:
+    def released(self, counted: Counted, noise: ContextNoise, *given: Int64s) -> Int64s:
         """Count, and return the noisy counts (nodes, width).
 
         Args:

@@ -205,7 +205,7 @@ def to_subword_tokenizer(
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
-    The tokenizer depends on nothing else, has the guarantee `tally.with_release` and costs no budget. It folds texts to
+    The tokenizer depends on nothing else, has the guarantee `tally.total` and costs no budget. It folds texts to
     NFC and lower case where the tokenizer of the release did.
 
     Args:

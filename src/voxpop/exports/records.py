@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import printable
-from voxpop.privacy.guarantee import Guarantee, cautions, meaning
+from voxpop.privacy.composition import WHY_SMALLER
+from voxpop.privacy.guarantee import cautions, meaning
 from voxpop.release.release import Release
 from voxpop.release.report.page import story_of
-from voxpop.release.tally import Addition
 
 if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 NOT_STATED = "not stated"
+NOT_SAVED = "not saved yet: save the result, load the folder and make this document again"
 CONFIRM = "  # complete or confirm"
 
 
@@ -36,14 +37,15 @@ def registry_record(result: "Result") -> str:
     Raises:
         InputError: If the result is not private.
     """
-    delta = _spend(result).delta
+    spent = result.total.adaptive
+    delta = spent.delta
     # Strings of JSON are strings of YAML. Numbers of YAML 1.1 need a point.
     number = re.sub(r"^(\d+)e", r"\1.0e", repr(delta))
     texts = {
         name: json.dumps(printable([text]), ensure_ascii=False) + (CONFIRM if text == NOT_STATED else "")
         for name, text in _facts(result).items()
     }
-    numbers = {"epsilon": _spend(result).epsilon, "delta": f"\n      delta: {number}" if delta else ""}
+    numbers = {"epsilon": spent.epsilon, "delta": f"\n      delta: {number}" if delta else ""}
     return _template("registry.yaml").format_map({**texts, **numbers})
 
 
@@ -73,7 +75,8 @@ def markdown(text: str) -> str:
 
 def _facts(result: "Result") -> dict[str, str]:
     """Return the texts of both documents."""
-    guarantee, about, plan = _spend(result), result.about, result.plan.to_dict()
+    total, about, plan = result.total, result.about, result.plan.to_dict()
+    guarantee = total.adaptive
     if not guarantee.private:
         raise InputError(f"{guarantee}. A document for approval must be about a private result: leave out the seed.")
     lengths = result.grams["length"].value_counts().to_pylist() if isinstance(result, Release) else []
@@ -83,16 +86,19 @@ def _facts(result: "Result") -> dict[str, str]:
     cards = [*story.cards, *([("Users needed", *story.about)] if story.about[0] else [])]
     title = about.title or product.rstrip(".")
     stated = {name: getattr(about, name) or NOT_STATED for name in ("operator", "purpose", "dataset", "ledger")}
+    digest = NOT_SAVED if result._saved is None else result._saved.digest or NOT_SAVED
     return {
         **stated,
         "title": title,
         "slug": re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"),
         "date": about.date or datetime.date.today().isoformat(),
-        "product": product,
+        "product": product if digest == NOT_SAVED else f"{product} Digest of the folder: {digest}.",
         "kind": "Dataset" if isinstance(result, Release) else "Summary statistics",
         "variant": "Approximate DP" if guarantee.delta else "Pure DP",
         "neighbours": f"Adjacent data sets differ by {guarantee.neighbours}, with all rows.",
-        "meaning": f"{guarantee}. {meaning(guarantee)}",
+        "meaning": f"{guarantee}, even if budgets were chosen after results. {meaning(guarantee)}",
+        "fixed": f"{total.if_fixed[0].upper()}{total.if_fixed[1:]}. {WHY_SMALLER}",
+        "digest": digest,
         "cautions": " ".join(cautions(guarantee)) or "none.",
         "model": "Federated" if guarantee.seen else "Central",
         "trust": guarantee.seen or "The operator holds the raw data, and readers receive the result only.",
@@ -101,10 +107,6 @@ def _facts(result: "Result") -> dict[str, str]:
         "proof": f"Proof: {story.proof or 'docs/privacy'}, not audited outside the project.",
         "usefulness": " ".join(f"{name}: {number} ({note})." for name, number, note in cards) or "See the report.",
     }
-
-
-def _spend(result: "Result") -> Guarantee:
-    return result.with_release if isinstance(result, Addition) else result.guarantee
 
 
 @cache

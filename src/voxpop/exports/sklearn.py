@@ -1,15 +1,17 @@
 """A scikit-learn transformer with a private vocabulary: `from voxpop.exports.sklearn import PrivateVocabulary`."""
 
+import warnings
 from typing import Any, final
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 import voxpop as vp
 from voxpop.errors import InputError
 from voxpop.exports.libraries import joined, to_count_vectorizer
+from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import Account
 from voxpop.reading.choices import TextTokenizer
 
@@ -26,27 +28,58 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         delta: delta of the release.
         max_length: number of tokens of the longest phrases.
         tokenizer: as for `voxpop.read`.
+        min_users: number of users below which a word is released with a probability of at most 1e-6; only if
+            `max_length` is 1.
+        ledger: the account to charge for every fit; see `voxpop.Ledger`.
+        seed: makes the release reproducible and NOT private; for tests.
+
+    Warns:
+        UserWarning: If copies of one estimator released vocabularies before, as in a model selection. Each fit is a
+            release about the same users, and their budgets add up. Fit one vocabulary first, and select the model on
+            its counts.
 
     Attributes:
         release_: the `voxpop.Release`, with the guarantee.
     """
 
     def __init__(
-        self, epsilon: float = 1.0, delta: float = 1e-8, max_length: int = 1, tokenizer: TextTokenizer = "words"
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-8,
+        max_length: int = 1,
+        tokenizer: TextTokenizer = "words",
+        min_users: int | None = None,
+        ledger: Account | None = None,
+        seed: int | None = None,
     ) -> None:
         self.epsilon, self.delta, self.max_length, self.tokenizer = epsilon, delta, max_length, tokenizer
+        self.min_users, self.ledger, self.seed = min_users, ledger, seed
 
-    def fit(self, X: Any, y: Any = None, users: Any = None, ledger: Account | None = None) -> "PrivateVocabulary":  # noqa: N803
+    def __sklearn_clone__(self) -> "PrivateVocabulary":
+        """Return an unfitted copy that shares the ledger and the number of fits with this estimator."""
+        values = self.get_params(deep=False)
+        ledger = values.pop("ledger")  # a copy of an account is the same account
+        copy = type(self)(**{name: clone(each, safe=False) for name, each in values.items()}, ledger=ledger)
+        copy._fits = self._counter
+        return copy
+
+    @property
+    def _counter(self) -> list[int]:
+        """The number of releases of this estimator and its copies, shared by all of them."""
+        if "_fits" not in self.__dict__:
+            self._fits = [0]
+        return self._fits
+
+    def fit(self, X: Any, y: Any = None, users: Any = None) -> "PrivateVocabulary":  # noqa: N803
         """Release the vocabulary of documents.
 
         Args:
             X: texts.
             y: ignored.
             users: the user of each text, who is protected with all texts.
-            ledger: the account to charge; see `voxpop.Ledger`.
 
         Raises:
-            InputError: If `users` is missing.
+            InputError: If `users` is missing, or `min_users` is given for phrases.
         """
         if users is None:
             raise InputError(
@@ -54,9 +87,27 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "fit(texts, STEP__users=authors). Give range(len(texts)) if no two documents have the same user."
             )
         data = vp.read({"user": users, "text": X}, user="user", text="text", tokenizer=self.tokenizer)
-        mechanism = vp.SetUnion() if self.max_length == 1 else vp.NGrams(max_length=self.max_length)
-        self.release_ = mechanism.release(data, vp.Budget(self.epsilon, self.delta), ledger=ledger)
+        if self.max_length > 1 and self.min_users is not None:
+            raise InputError("`min_users` needs max_length=1, because phrases have no such promise. Leave it out.")
+        mechanism: Any = vp.NGrams(max_length=self.max_length)
+        if self.max_length == 1:
+            mechanism = vp.SetUnion(min_users=self.min_users)
+        self.release_ = mechanism.release(data, vp.Budget(self.epsilon, self.delta), ledger=self.ledger, seed=self.seed)
+        self._count()
         return self
+
+    def _count(self) -> None:
+        self._counter[0] += 1
+        releases = self._counter[0]
+        if releases > 1 and self.seed is None:
+            each = self.release_.guarantee
+            total = total_of([each] * releases)
+            warnings.warn(
+                f"{releases} vocabularies were released by copies of one estimator, such as in a model selection. If "
+                f"they are about the same people, the total is {total}. Fit PrivateVocabulary once, and select the "
+                "model on its counts.",
+                stacklevel=3,
+            )
 
     def transform(self, X: Any) -> Any:  # noqa: N803
         """Return a sparse matrix with a row for each document and the count of each released phrase."""

@@ -1,16 +1,19 @@
 """The caps of a ledger: which further releases the budget of a data set allows.
 
-A further release may run if sums that are capped on every path allow it. Who looks at one release before choosing the
-next makes the numbers of the next depend on the outcome of the last. Composed curves then promise nothing; sums with
-caps fixed beforehand do. Three accounts are kept side by side, each with a third of delta, and a release may run as
-long as one of them holds it with all that came before:
+A further release may run if sums that are capped on every path allow it. Whoever looks at one release before choosing
+the next makes the numbers of the next depend on the outcome of the last. Composed curves are then no bound, but sums
+with caps fixed in advance are.
 
-* plain: epsilons and deltas add up;
-* gaussian: squares of mu add up, and so do the chances of novel items; nothing without a `Spend` goes in;
-* mixed: half of epsilon is set aside for releases without a `Spend`, whose deltas count as chances.
+The probabilities of revealing outcomes add up under one cap. The rest of every release is dominated by randomised
+response or by a Gaussian mechanism, and adds up in each of three corners. A release may run as long as one corner has
+room for it and for all earlier releases:
 
-A first release that fits the budget as a whole may always run: nothing was seen before it was chosen. The proof is
-in docs/privacy/composition.md.
+* plain: epsilons add up, and so do the deltas that Gaussian noise has at the epsilons of its releases;
+* gaussian: squares of mu add up, and a release without a `Spend` has the mu that dominates its epsilon;
+* mixed: half of epsilon is for releases without a `Spend`, and squares of mu add up for the others.
+
+A first release, or a reserve of equal releases, that fits the budget as a whole may always run, because nothing was
+seen before it was chosen. The proof is in docs/privacy/composition.md.
 """
 
 import math
@@ -18,60 +21,111 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.composition import composed_delta
+from voxpop.privacy.guarantee import Guarantee, dominating_mu
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 
-MOST_ENTRIES = 1024
-NOVEL_SHARE = Fraction(9, 10)
-"""Part of an account's delta that pays for novel items; the rest pays for noise, which hardly needs more."""
+MOST_ENTRIES: Final = 1024
+CHANCES, TRADE, NOISE = Fraction(1, 2), Fraction(1, 3), Fraction(1, 12)
+"""Parts of delta: for revealing outcomes, for Gaussian noise in the plain corner, and for noise in each other corner.
+
+Any parts that add up to one are sound if they are fixed. With these parts the corners contain what three accounts with
+a third of delta each would admit."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """One way to add up releases without their revealing outcomes, with fixed caps.
+
+    Attributes:
+        name: "plain", "gaussian" or "mixed".
+        epsilon: The cap on the sum of epsilons.
+        trade: The cap on the sum of deltas of Gaussian noise; 0 outside of the plain corner.
+        square: The cap on the sum of mu^2; 0 in the plain corner.
+    """
+
+    name: str
+    epsilon: Fraction
+    trade: Fraction
+    square: Fraction
+
+    def sums(self, guarantees: Sequence[Guarantee]) -> dict[str, Fraction]:
+        """Return the sums that releases reach, by the names of the caps.
+
+        Args:
+            guarantees: The guarantees of all releases, in any order.
+        """
+        epsilon, trade, square = Fraction(0), Fraction(0), Fraction(0)
+        for each in guarantees:
+            # The representation of a release in a corner follows from the release and the corner alone. A choice
+            # between representations that depends on other releases would not be covered by the proof.
+            if self.name == "plain":
+                epsilon += as_written(each.epsilon)
+                trade += _trade(each)
+            elif each.spend is not None:
+                square += Fraction(each.spend.mu) ** 2
+            elif self.name == "mixed":
+                epsilon += as_written(each.epsilon)
+            else:
+                square += Fraction(dominating_mu(each.epsilon)) ** 2
+        return {"epsilon": epsilon, "trade": trade, "square": square}
+
+    @property
+    def caps(self) -> dict[str, Fraction]:
+        """The caps by name."""
+        return {"epsilon": self.epsilon, "trade": self.trade, "square": self.square}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The limits of one account.
+    """All caps of a data set's budget.
 
     Attributes:
-        name: "plain", "gaussian" or "mixed".
-        epsilon: of releases that go in by epsilon and delta.
-        chance: of their deltas, and of the chances of novel items.
-        square: of mu^2; 0 where nothing goes in by its spend.
+        chance: The cap on the sum of probabilities of revealing outcomes, whichever corner has room.
+        corners: The corners.
     """
 
-    name: str
-    epsilon: Fraction
     chance: Fraction
-    square: Fraction
+    corners: tuple[Corner, ...]
 
-    def used(self, guarantees: Sequence[Guarantee]) -> dict[str, float]:
-        """Return which part of each cap releases use up; more than 1 is too much.
+    @staticmethod
+    def of(budget: Budget) -> "Caps":
+        """Return the caps of a budget; only the plain corner if delta is 0."""
+        epsilon, delta = as_written(budget.epsilon), as_written(budget.delta)
+        if delta == 0:
+            return Caps(delta, (Corner("plain", epsilon, delta, Fraction(0)),))
+        slack = Fraction(MOST_ENTRIES * walk_slack(budget.epsilon, MOST_PASSES) * ROUNDING)
+        corners = [Corner("plain", epsilon, delta * TRADE, Fraction(0))]
+        for name, part in (("gaussian", Fraction(0)), ("mixed", epsilon / 2)):
+            square = _largest_square(float(epsilon - part), float(delta * NOISE - slack))
+            corners.append(Corner(name, part, Fraction(0), square))
+        return Caps(delta * CHANCES, tuple(corners))
+
+    def used(self, guarantees: Sequence[Guarantee]) -> dict[str, dict[str, float]]:
+        """Return the used part of each cap, by corner; a part above 1 exceeds the cap.
 
         Args:
-            guarantees: of all releases, in any order.
+            guarantees: The guarantees of all releases, in any order.
         """
-        epsilon, chance, square = Fraction(0), Fraction(0), Fraction(0)
-        for each in guarantees:
-            # A chance that is added, and no part of a pair, has no place in the proof of these sums.
-            if each.spend is None or each.spend.apart or self.name == "plain":
-                epsilon += as_written(each.epsilon)
-                chance += as_written(each.delta)
-            else:
-                chance += Fraction(each.spend.novel)
-                square += Fraction(each.spend.mu) ** 2
-        pairs = {
-            "epsilon": (epsilon, self.epsilon),
-            "chance": (chance, self.chance),
-            "mu squared": (square, self.square),
-        }
-        return {name: _part(sum_, cap) for name, (sum_, cap) in pairs.items()}
+        chance = _part(_chances(guarantees), self.chance)
+        found = {}
+        for corner in self.corners:
+            sums, caps = corner.sums(guarantees), corner.caps
+            found[corner.name] = {
+                "chance": chance,
+                **{name: _part(sums[name], cap) for name, cap in caps.items() if cap or sums[name]},
+            }
+        return found
 
     def hold(self, guarantees: Sequence[Guarantee]) -> bool:
-        """Return whether releases fit under every cap."""
-        return all(part <= 1 for part in self.used(guarantees).values())
+        """Return whether one corner has room for all releases."""
+        return any(all(part <= 1 for part in parts.values()) for parts in self.used(guarantees).values())
 
 
 def as_written(number: float) -> Fraction:
@@ -79,82 +133,102 @@ def as_written(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
-def accounts_of(budget: Budget) -> tuple[Caps, ...]:
-    """Return the accounts of a data set's budget.
+def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> bool:
+    """Return whether a release, or a number of equal releases, may run after others.
 
     Args:
-        budget: the limit on the total cost of all releases to one user.
-
-    Returns:
-        The three accounts; only the plain one where delta is 0.
+        budget: The limit on the total cost of all releases to one user.
+        before: The guarantees that are already charged.
+        now: The guarantee of the release.
+        times: The number of equal releases that are charged in advance.
     """
-    epsilon, delta = as_written(budget.epsilon), as_written(budget.delta)
-    if delta == 0:
-        return (Caps("plain", epsilon, delta, Fraction(0)),)
-    third = delta / 3
-    novel = third * NOVEL_SHARE
-    return (
-        Caps("plain", epsilon, third, Fraction(0)),
-        Caps("gaussian", Fraction(0), novel, _square(budget.epsilon, float(novel), float(third))),
-        Caps("mixed", epsilon / 2, novel, _square(budget.epsilon / 2, float(novel), float(third))),
-    )
-
-
-def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee) -> bool:
-    """Return whether a release may run after others.
-
-    Args:
-        budget: the limit on the total cost of all releases to one user.
-        before: the guarantees that are already charged.
-        now: the guarantee of the release.
-    """
-    if not before:
+    if len(before) + times > MOST_ENTRIES:
+        return False
+    if before:
+        return Caps.of(budget).hold([*before, *[now] * times])
+    if times == 1:
         return now.epsilon <= budget.epsilon and now.delta <= budget.delta
-    every = [*before, now]
-    return len(every) <= MOST_ENTRIES and any(caps.hold(every) for caps in accounts_of(budget))
+    # Fixed before any result: composed exactly, or within the corners.
+    every = [now] * times
+    return composed_delta(budget.epsilon, every) <= budget.delta or Caps.of(budget).hold(every)
 
 
-def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee) -> str:
+def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> str:
     """Return which sum a release exceeds: spent, left and requested.
 
     Args:
         budget: The budget of the data set.
         before: The releases that were charged, fewer than `MOST_ENTRIES`.
         now: A release for which `may_run` is False.
+        times: The number of equal releases that are requested.
     """
+    every = [now] * times
     if not before:
-        name, cap, asked = ("epsilon", budget.epsilon, now.epsilon)
-        if now.epsilon <= budget.epsilon:
-            name, cap, asked = ("delta", budget.delta, now.delta)
-        return f"{name}: 0 of {cap:g} spent, {cap:g} left, {asked:g} requested"
-    # The account that comes closest to holding the release, and the cap that it exceeds most.
-    closest = min(accounts_of(budget), key=lambda caps: max(caps.used([*before, now]).values()))
-    parts = closest.used([*before, now])
-    name = max(parts, key=parts.__getitem__)
-    spent, asked = closest.used(before)[name], closest.used([now])[name]
-    if name == "mu squared":
-        left = max(0.0, 1 - spent)
-        return f"Gaussian noise: {spent:.3g} of 1 spent, {left:.3g} left, {asked:.3g} requested"
-    cap = float(closest.epsilon if name == "epsilon" else closest.chance)
-    if not cap:
-        return f"delta: 0 of 0 left, {now.delta:g} requested"
-    share = f" (of the ledger's delta, {cap:.3g} counts here)" if name == "chance" else ""
-    said = "epsilon" if name == "epsilon" else "delta"
-    left = max(0.0, cap - spent * cap)
-    return f"{said}: {spent * cap:.4g} of {cap:.4g} spent, {left:.4g} left, {asked * cap:.4g} requested{share}"
+        if times > 1:
+            return (
+                f"{times:,} releases of this guarantee have a delta of {composed_delta(budget.epsilon, every):.3g} "
+                f"at epsilon {budget.epsilon:g}, and the budget has {budget.delta:g}"
+            )
+        first = "epsilon" if now.epsilon > budget.epsilon else "delta"
+        whole, wanted = apart(as_written(getattr(budget, first)), as_written(getattr(now, first)))
+        return f"{first}: 0 of {whole} spent, {whole} left, {wanted} requested"
+    caps = Caps.of(budget)
+    # The corner that comes closest to room for the release, and the cap that it exceeds most.
+    parts = caps.used([*before, *every])
+    corner = min(caps.corners, key=lambda each: max(parts[each.name].values()))
+    name = max(parts[corner.name], key=parts[corner.name].__getitem__)
+    cap = caps.chance if name == "chance" else corner.caps[name]
+    # Noise is shown as parts of its cap, because mu^2 means nothing to most readers.
+    unit = cap if cap and name in ("trade", "square") else Fraction(1)
+
+    def shown(guarantees: Sequence[Guarantee]) -> Fraction:
+        return (_chances(guarantees) if name == "chance" else corner.sums(guarantees)[name]) / unit
+
+    what = {"epsilon": "epsilon", "chance": "delta for revealing outcomes"}.get(name, "Gaussian noise")
+    spent, most = shown(before), cap / unit
+    left, asked = apart(max(Fraction(0), most - spent), shown(every))
+    return f"{what}: {apart(spent, most)[0]} of {float(most):.4g} spent, {left} left, {asked} requested"
+
+
+def apart(one: Fraction, other: Fraction) -> tuple[str, str]:
+    """Return two numbers with as many digits as show that they differ."""
+    for digits in (4, 8, 12, 17):
+        shown = f"{float(one):.{digits}g}", f"{float(other):.{digits}g}"
+        if one == other or shown[0] != shown[1]:
+            return shown
+    return f"just below {shown[1]}" if one < other else f"just above {shown[1]}", shown[1]
+
+
+def _chances(guarantees: Sequence[Guarantee]) -> Fraction:
+    """Return the sum of the probabilities of revealing outcomes."""
+    return sum(
+        (as_written(each.delta) if each.spend is None else Fraction(each.spend.hit) for each in guarantees), Fraction(0)
+    )
+
+
+def _trade(guarantee: Guarantee) -> Fraction:
+    """Return the delta of the Gaussian noise of a release at its epsilon; at most the delta of the release."""
+    if guarantee.spend is None:
+        return Fraction(0)
+    noise = _gaussian_delta(guarantee.epsilon, guarantee.spend.mu) + walk_slack(guarantee.epsilon, MOST_PASSES)
+    return min(as_written(guarantee.delta), Fraction(noise * ROUNDING))
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_delta(epsilon: float, mu: float) -> float:
+    from voxpop.privacy.gaussian import delta
+
+    return delta(epsilon, mu) * ROUNDING
 
 
 @lru_cache(maxsize=64)
-def _square(epsilon: float, novel: float, delta: float) -> Fraction:
-    """Return the largest mu^2 at which a chance of novel items and noise stay within delta, rounded down."""
-    from voxpop.privacy.gaussian import delta as gaussian_delta
-
-    room = delta * (1 - 1e-12) - MOST_ENTRIES * walk_slack(epsilon, MOST_PASSES)
-    low, high = 0.0, 1e3
+def _largest_square(epsilon: float, delta: float) -> Fraction:
+    """Return the largest mu^2 at which noise stays within delta, rounded down."""
+    room = max(0.0, delta * (1 - 1e-12))
+    low, high = 0.0, 1e3 if room else 0.0
     for _ in range(200):
         middle = (low + high) / 2
-        spent = (novel + (1 - novel) * gaussian_delta(epsilon + math.log1p(-novel), middle)) * ROUNDING
-        low, high = (middle, high) if spent <= room else (low, middle)
+        low, high = (middle, high) if _gaussian_delta(epsilon, middle) <= room else (low, middle)
     return Fraction(low) ** 2
 
 

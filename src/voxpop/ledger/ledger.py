@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError, InputError, LedgerError
-from voxpop.ledger.caps import MOST_ENTRIES, accounts_of, may_run, shortage
-from voxpop.ledger.storage import DAMAGED, held, lost, read_ledger, traces_of, write_ledger
+from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
+from voxpop.ledger.storage import DAMAGED, changing, read_ledger
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.composition import compose, composed_delta
+from voxpop.privacy.composition import Total, composed_delta, total_of
 from voxpop.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -41,12 +41,15 @@ class Entry:
         label: The label of the run, or "".
         guarantee: The guarantee that was charged.
         charged: The time, in UTC.
-        state: "charged", "finished" or "failed". A failed release stays charged: its output may have been seen. A run
-            that is only charged may be repeated under its label without a second charge.
+        state: "charged", "finished", "failed" or "reserved". A failed release stays charged: its output may have been
+            seen. A run that is only charged may be repeated under its label without a second charge.
         attempt: How many times the run was started. Only the last attempt can finish.
         release: The identifier of the release, once it is finished; of a saved model the digest of its files, as
             `voxpop verify` prints it.
         kept: The folder in which the result was kept until it was saved, or "".
+        times: The number of equal releases that the entry pays for; more than one only in a reserve.
+        reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
+        budget: The budget of the data set.
     """
 
     dataset: str
@@ -59,20 +62,27 @@ class Entry:
     attempt: int = 1
     release: str = ""
     kept: str = ""
+    times: int = 1
+    reserve: int = 0
+    budget: Budget | None = None
 
     def __str__(self) -> str:
-        return f'entry {self.number} of "{self.dataset}"' + (f', run "{self.label}"' if self.label else "")
+        budget = f", budget ({self.budget.epsilon:g}, {self.budget.delta:g})" if self.budget else ""
+        return f'entry {self.number} of "{self.dataset}"{budget}' + (f', run "{self.label}"' if self.label else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry without the name of the data set, ready for JSON."""
-        values = {name: getattr(self, name) for name in self.__slots__ if name != "dataset"}
+        """Return the entry without the name and the budget of the data set, ready for JSON."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name not in ("dataset", "budget")}
         return {**values, "guarantee": self.guarantee.to_dict()}
 
     @staticmethod
-    def from_dict(dataset: str, values: Mapping[str, Any]) -> "Entry":
+    def from_dict(dataset: str, budget: Budget, values: Mapping[str, Any]) -> "Entry":
         """Return the entry that `to_dict` described."""
-        entry = Entry(dataset, **{**values, "guarantee": Guarantee.from_dict(values["guarantee"])})
-        if entry.state not in ("charged", "finished", "failed") or type(entry.attempt) is not int:
+        guarantee = Guarantee.from_dict(values["guarantee"])
+        entry = Entry(dataset, **{**values, "guarantee": guarantee, "budget": budget})
+        numbers = (entry.number, entry.attempt, entry.times, entry.reserve)
+        known = entry.state in ("charged", "finished", "failed", "reserved")
+        if not known or any(type(each) is not int for each in numbers) or entry.times < 1:
             raise ValueError("not an entry")
         return entry
 
@@ -112,7 +122,7 @@ class LedgerAccount:
             >>> import voxpop as vp
             >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
             >>> with tempfile.TemporaryDirectory() as here:
-            ...     drinks = vp.Ledger(f"{here}/team.json").open("drinks", vp.Budget(3, 1e-6), create=True)
+            ...     drinks = vp.Ledger(f"{here}/team.ledger").open("drinks", vp.Budget(3, 1e-6), create=True)
             ...     for attempt in (1, 2):
             ...         run = drinks.run("2026-11-25", save_to=f"{here}/words")
             ...         if not run.finished:
@@ -146,11 +156,57 @@ class LedgerAccount:
             BudgetError: Not enough budget is left; nothing was charged.
             LedgerError: The ledger cannot be read or written, or the run with this label has ended.
         """
-        with held(self.path):
-            datasets = read_ledger(self.path)
+        with changing(self.path) as datasets:
             entry = self._admitted(datasets, guarantee, mechanism, label)
-            self._write(datasets, entry)
+            self._put(datasets, entry)
         return entry
+
+    def reserve(self, plan: Any, times: int, label: str = "") -> Entry:
+        """Charge a number of equal releases in advance, such as a weekly job for a year.
+
+        Releases whose plan has this mechanism and this guarantee are then paid from the reserve until it is used up.
+        The first entry of an account is composed exactly, because no result can have influenced it. Therefore more
+        equal releases fit as a reserve than one after the other.
+
+        Args:
+            plan: The plan that every release will have, such as `vp.SetUnion().plan(budget)`.
+            times: The number of releases.
+            label: A label for the reserve.
+
+        Returns:
+            The entry of the reserve.
+
+        Raises:
+            BudgetError: Not enough budget is left; nothing was charged.
+            LedgerError: The ledger cannot be read or written, or has an entry with this label.
+
+        Example:
+            >>> import tempfile
+            >>> import voxpop as vp
+            >>> plan = vp.SetUnion().plan(vp.Budget(0.5, 1e-8))
+            >>> with tempfile.TemporaryDirectory() as here:
+            ...     drinks = vp.Ledger(f"{here}/team.ledger").open("drinks", vp.Budget(3, 1e-6), create=True)
+            ...     reserve = drinks.reserve(plan, 40, "every week")
+            ...     drinks.remaining(reserve)
+            40
+        """
+        if type(times) is not int or times < 2:
+            raise InputError("`times` must be a whole number of at least 2: the number of equal releases.")
+        guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
+        with changing(self.path) as datasets:
+            entries = self._parsed(datasets)[1]
+            if _labelled(entries, _checked_label(label)):
+                raise LedgerError(
+                    f'"{self.name}" has an entry with the label "{label}" already. Nothing was charged. Choose another '
+                    "label."
+                )
+            entry = self._admitted(datasets, guarantee, mechanism, label, times=times)
+            self._put(datasets, entry)
+        return entry
+
+    def remaining(self, reserve: Entry) -> int:
+        """Return the number of releases that a reserve still pays for."""
+        return _remaining(self.entries, reserve)
 
     def finish(self, entry: Entry, result: Any = None, *, kept: str = "") -> None:
         """Record that a release is complete, before anyone sees it.
@@ -187,8 +243,7 @@ class LedgerAccount:
         Raises:
             LedgerError: The entry states another night: the state of the series was lost, restored or copied.
         """
-        with held(self.path):
-            datasets = read_ledger(self.path)
+        with changing(self.path) as datasets:
             entries = self._parsed(datasets)[1]
             stored = entries[number - 1] if 0 < number <= len(entries) else None
             if stored is None or stored.release not in (before, after):
@@ -198,13 +253,14 @@ class LedgerAccount:
                     "series, which is charged."
                 )
             if stored.release != after:
-                self._write(datasets, replace(stored, release=after))
+                self._put(datasets, replace(stored, release=after))
 
     def fits(self, guarantee: Guarantee) -> bool:
         """Return whether a release could be charged now. Another process may charge first."""
         _check(guarantee)
         budget, entries = self._parsed(read_ledger(self.path))
-        return may_run(budget, [each.guarantee for each in entries], guarantee)
+        reserved = any(_pays(each, guarantee) and _remaining(entries, each) for each in entries)
+        return reserved or may_run(budget, _paid(entries), guarantee)
 
     def check(self, guarantee: Guarantee, mechanism: str = "", label: str = "") -> None:
         """Refuse what `charge` would refuse now."""
@@ -221,15 +277,18 @@ class LedgerAccount:
         return self._parsed(read_ledger(self.path))[1]
 
     @property
-    def spent(self) -> Guarantee | None:
-        """The composition of all entries, if no budget depended on an earlier result; None without entries."""
-        entries = self.entries
-        return compose([each.guarantee for each in entries]) if entries else None
+    def spent(self) -> Total | None:
+        """The total of all entries: the budget, and the composition if all budgets were fixed in advance.
+
+        None without entries.
+        """
+        budget, entries = self._parsed(read_ledger(self.path))
+        return total_of(_paid(entries), budget) if entries else None
 
     def used(self) -> dict[str, dict[str, float]]:
         """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
         budget, entries = self._parsed(read_ledger(self.path))
-        return {caps.name: caps.used([each.guarantee for each in entries]) for caps in accounts_of(budget)}
+        return Caps.of(budget).used(_paid(entries))
 
     def entry(self, label: str) -> Entry | None:
         """Return the entry of the run with this label, or None."""
@@ -243,7 +302,7 @@ class LedgerAccount:
             delta: The delta of the release.
         """
         budget, entries = self._parsed(read_ledger(self.path))
-        before = [each.guarantee for each in entries]
+        before = _paid(entries)
 
         def fits(steps: int) -> bool | None:
             try:
@@ -268,6 +327,8 @@ class LedgerAccount:
             reason = (
                 "is finished: its result was returned or saved"
                 if earlier.state == "finished"
+                else "is a reserve"
+                if earlier.state == "reserved"
                 else "failed with an error, whose reason can depend on the noise"
             )
             raise LedgerError(
@@ -283,35 +344,40 @@ class LedgerAccount:
         return replace(earlier, attempt=earlier.attempt + 1)
 
     def _end(self, entry: Entry, **ended: Any) -> None:
-        with held(self.path):
-            datasets = read_ledger(self.path)
+        with changing(self.path) as datasets:
             stored = self._parsed(datasets)[1][entry.number - 1]
             if (stored.state, stored.attempt) != ("charged", entry.attempt):
                 raise LedgerError(
                     f"Another process started {entry} again, so this result was discarded. Use the result of "
                     "the other process."
                 )
-            self._write(datasets, replace(entry, **ended))
+            self._put(datasets, replace(entry, **ended))
 
-    def _write(self, datasets: dict[str, Any], entry: Entry) -> None:
+    def _put(self, datasets: dict[str, Any], entry: Entry) -> None:
         datasets[self.name]["entries"][entry.number - 1 : entry.number] = [entry.to_dict()]
-        write_ledger(self.path, datasets)
 
-    def _admitted(self, datasets: dict[str, Any], guarantee: Guarantee, mechanism: str, label: str) -> Entry:
-        """Return the entry of a release that may be charged, or of an unfinished run that may be repeated."""
+    def _admitted(
+        self, datasets: dict[str, Any], guarantee: Guarantee, mechanism: str, label: str, times: int = 1
+    ) -> Entry:
+        """Return the entry of releases that may be charged, or of an unfinished run that may be repeated."""
         _check(guarantee)
         label = _checked_label(label)
         budget, entries = self._parsed(datasets)
         if earlier := _labelled(entries, label):
             return self._repeated(earlier, guarantee, mechanism)
-        before = [each.guarantee for each in entries]
-        if may_run(budget, before, guarantee):
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            return Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now)
-        if len(entries) >= MOST_ENTRIES:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget=budget)
+        if times == 1:
+            for each in entries:
+                if each.mechanism == mechanism and _pays(each, guarantee) and _remaining(entries, each):
+                    return replace(entry, reserve=each.number)
+        before = _paid(entries)
+        if may_run(budget, before, guarantee, times):
+            return entry if times == 1 else replace(entry, times=times, state="reserved")
+        if len(before) + times > MOST_ENTRIES:
             short = f"a data set takes at most {MOST_ENTRIES:,} releases"
         else:
-            short = shortage(budget, before, guarantee)
+            short = shortage(budget, before, guarantee, times)
         raise BudgetError(
             f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '
             f"`voxpop ledger show {self.path} --for items --delta {guarantee.delta:g}` prints the largest epsilon that "
@@ -322,7 +388,7 @@ class LedgerAccount:
         try:
             mine = datasets[self.name]
             budget = Budget(**mine["budget"])
-            entries = [Entry.from_dict(self.name, each) for each in mine["entries"]]
+            entries = [Entry.from_dict(self.name, budget, each) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
             raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
         return budget, entries
@@ -345,7 +411,7 @@ class Ledger:
         >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
         >>> corpus = vp.read(table, user="who", items="what")
         >>> with tempfile.TemporaryDirectory() as here:
-        ...     ledger = vp.Ledger(f"{here}/team.json")
+        ...     ledger = vp.Ledger(f"{here}/team.ledger")
         ...     drinks = ledger.open("drinks", vp.Budget(epsilon=3, delta=1e-6), create=True)
         ...     words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=drinks)
         ...     drinks.fits(vp.Guarantee(2, 1e-8)), [entry.mechanism for entry in drinks.entries]
@@ -385,19 +451,13 @@ class Ledger:
             return account
         if not self._path.parent.is_dir():
             raise LedgerError(f"{self._path.parent} is not a folder. Create it, or keep the ledger elsewhere.")
-        # Before the lock is taken, which leaves a file.
-        existed = bool(traces_of(self._path))
-        with held(self._path):
-            if existed and not self._path.exists():
-                raise lost(self._path)
-            datasets = read_ledger(self._path) if self._path.exists() else {}
+        with changing(self._path, create=True) as datasets:
             if same := _same(datasets, name):
                 raise LedgerError(
                     f'{self._path} has a data set "{same[0]}" already. Open it without `create=True`; another name for '
                     "the same people would be a second budget for them."
                 )
-            wanted = {"epsilon": budget.epsilon, "delta": budget.delta}
-            write_ledger(self._path, {**datasets, name: {"budget": wanted, "entries": []}})
+            datasets[name] = {"budget": {"epsilon": budget.epsilon, "delta": budget.delta}, "entries": []}
         return LedgerAccount(self._path, name)
 
     def account(self, name: str) -> LedgerAccount:
@@ -447,6 +507,20 @@ def _same(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
         return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", each).split()).casefold())
 
     return [each for each in names if key(each) == key(name)]
+
+
+def _paid(entries: Sequence[Entry]) -> list[Guarantee]:
+    """Return the guarantees that count: each of a reserve as often as it pays, none that a reserve paid for."""
+    return [each.guarantee for each in entries for _ in range(0 if each.reserve else each.times)]
+
+
+def _pays(entry: Entry, guarantee: Guarantee) -> bool:
+    """Return whether an entry is a reserve of releases with this guarantee, its spend included."""
+    return entry.state == "reserved" and entry.guarantee.to_dict() == guarantee.to_dict()
+
+
+def _remaining(entries: Sequence[Entry], reserve: Entry) -> int:
+    return reserve.times - sum(each.reserve == reserve.number for each in entries)
 
 
 def _labelled(entries: Sequence[Entry], label: str) -> Entry | None:

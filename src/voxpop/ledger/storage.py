@@ -1,54 +1,123 @@
-"""The file of a ledger: locked during changes, replaced in one step, checked when read, private to its owner."""
+"""The file of a ledger: an SQLite database, changed in transactions, checked when it is read.
+
+SQLite writes in place, so the file keeps its owner, group and mode, and a team can share it. A transaction that was
+interrupted, also by kill -9 or a power cut, is undone by the next process that opens the file.
+"""
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from voxpop.errors import LedgerError
-from voxpop.reading.folder import replace_file, sync
 
-FORMAT, FORMAT_VERSION = "voxpop ledger", 2
-PATIENCE = 60.0
+APPLICATION: Final = int.from_bytes(b"vxpl", "big")
+"""Number in the head of the file by which programs recognise a ledger (`PRAGMA application_id`)."""
+RULE: Final = 3
+"""Version of the rule by which releases add up (`caps.py`), and of the tables (`PRAGMA user_version`).
+
+A ledger must not change to another rule after anybody saw a result, because the union of what both rules admit may
+exceed the budget."""
+PATIENCE: Final = 60.0
 """Seconds to wait for another process; charging takes milliseconds."""
-DAMAGED = (
+TABLES: Final = """
+CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL);
+CREATE TABLE entries (
+    dataset TEXT NOT NULL REFERENCES datasets (name), number INTEGER NOT NULL, mechanism TEXT NOT NULL,
+    label TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, charged TEXT NOT NULL, state TEXT NOT NULL,
+    attempt INTEGER NOT NULL, release TEXT NOT NULL, kept TEXT NOT NULL, times INTEGER NOT NULL,
+    reserve INTEGER NOT NULL, guarantee TEXT NOT NULL, PRIMARY KEY (dataset, number)
+);
+CREATE TABLE seal (checksum TEXT NOT NULL);
+"""
+COLUMNS: Final = (
+    "number",
+    "mechanism",
+    "label",
+    "charged",
+    "state",
+    "attempt",
+    "release",
+    "kept",
+    "times",
+    "reserve",
+)
+"""Columns of an entry that are read as they are; epsilon and delta repeat numbers of the guarantee for readers."""
+DAMAGED: Final = (
     "The file is damaged or was edited, so what was spent is unknown and nothing can be charged. Restore the newest "
     "copy, and make sure that nothing was released since."
 )
-MARK = "A voxpop ledger exists beside this file. Do not delete it: a lost ledger must not start at zero.\n"
+CARRY_OVER: Final = (
+    "was written by another version of voxpop, whose releases add up by another rule. Create a new ledger, and charge "
+    "it once, by `account.charge`, with the budget of each data set of this one as the guarantee."
+)
+MARK: Final = "A voxpop ledger exists beside this file. Do not delete it: a lost ledger must not start at zero.\n"
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Lock a ledger against other processes.
+def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the data sets of a ledger, by name, and write what the caller changed in one transaction.
+
+    Other processes wait meanwhile. Nothing is written if the caller raises an exception.
+
+    Args:
+        path: The file.
+        create: Whether to make the file if there is none.
 
     Raises:
-        LedgerError: Another process holds the lock for a minute, or the folder cannot be written.
+        LedgerError: Another process changes the ledger for a minute; it is missing or damaged; or it cannot be written,
+            and is unchanged.
     """
-    from filelock import FileLock, Timeout
+    new = not path.exists()
+    if new and not create:
+        raise _missing(path)
+    if new and traces_of(path):
+        raise lost(path)
+    try:
+        if new:  # only the owner can read it, unless the owner shares it
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        with _opened(path, writing=True) as database:
+            database.execute("BEGIN IMMEDIATE")
+            empty = _is_new(database, path)
+            datasets = {} if empty else _datasets(database, path)
+            before = json.dumps(datasets)
+            yield datasets
+            if empty or json.dumps(datasets) != before:
+                if empty:
+                    _make_tables(database)
+                _write(database, datasets)
+            database.execute("COMMIT")
+        _mark(path)
+    except (sqlite3.Error, OSError) as error:
+        raise _failed(path, error, "written") from None
 
-    lock = FileLock(_lock_of(path), timeout=PATIENCE, mode=0o600)
+
+def read_ledger(path: Path) -> dict[str, Any]:
+    """Return the data sets of a ledger, by name.
+
+    Raises:
+        LedgerError: There is no ledger, or it is damaged.
+    """
+    if not path.exists():
+        raise _missing(path)
     try:
-        lock.acquire()
-    except Timeout:
-        raise LedgerError(f"{path} is locked by another process. Nothing was charged. Try again.") from None
-    except OSError as error:
-        raise LedgerError(
-            f"{path} cannot be locked: {error.strerror or error}. Nothing was charged. "
-            "Check the permissions of its folder."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+        with _opened(path, writing=os.access(path, os.W_OK)) as database:
+            database.execute("BEGIN")
+            if _is_new(database, path):
+                raise LedgerError(f"{path} is empty. {DAMAGED}")
+            return _datasets(database, path)
+    except (sqlite3.Error, OSError) as error:
+        raise _failed(path, error, "read") from None
 
 
 def traces_of(path: Path) -> list[Path]:
-    """Return the files that show that a ledger exists or existed here: its marker and its lock."""
-    return [each for each in (_marker_of(path), _lock_of(path)) if each.exists()]
+    """Return the files that show that a ledger exists or existed here: its marker and its unfinished transaction."""
+    return [each for each in (_marker_of(path), path.with_name(f"{path.name}-journal")) if each.exists()]
 
 
 def lost(path: Path) -> LedgerError:
@@ -61,58 +130,126 @@ def lost(path: Path) -> LedgerError:
     )
 
 
-def read_ledger(path: Path) -> dict[str, Any]:
-    """Return the data sets of a ledger, by name.
+def _missing(path: Path) -> LedgerError:
+    if traces_of(path):
+        return lost(path)
+    return LedgerError(
+        f"{path} does not exist. Check the path and the working directory. If no ledger was ever kept for this "
+        "data, create it once with `Ledger(path).open(name, budget, create=True)` or `voxpop ledger init`."
+    )
 
-    Raises:
-        LedgerError: There is no ledger, or it is damaged.
-    """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        if traces_of(path):
-            raise lost(path) from None
+
+@contextmanager
+def _opened(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
+    """Connect to a ledger. A transaction that is open at the end is undone."""
+    if path.stat().st_nlink > 1:
         raise LedgerError(
-            f"{path} does not exist. Check the path and the working directory. If no ledger was ever kept for this "
-            "data, create it once with `Ledger(path).open(name, budget, create=True)` or `voxpop ledger init`."
-        ) from None
-    except OSError as error:
-        raise LedgerError(f"{path} cannot be read: {error.strerror or error}.") from None
-    try:
-        parsed = json.loads(content)
-    except ValueError:
-        raise LedgerError(f"{path} is not readable JSON. {DAMAGED}") from None
-    if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
+            f"{path} has a second name (a hard link), and changes under one name may be lost under the other. Nothing "
+            "was charged. Remove the other name; use a symbolic link instead."
+        )
+    address = f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}"
+    with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as database:
+        # Of each change, the file and its folder are on disk before the change counts.
+        database.execute("PRAGMA synchronous = EXTRA")
+        database.execute("PRAGMA foreign_keys = ON")
+        database.execute("PRAGMA trusted_schema = OFF")
+        yield database
+
+
+def _is_new(database: sqlite3.Connection, path: Path) -> bool:
+    """Return whether the file was created and nothing was written to it; a ledger that was emptied is an error."""
+    if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if _marker_of(path).exists() or path.stat().st_size:
+            raise LedgerError(f"{path} has no tables. {DAMAGED}")
+        return True
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (rule,) = database.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION:
         raise LedgerError(f"{path} is not a ledger that voxpop wrote. Give another file.")
-    if parsed.get("format_version") != FORMAT_VERSION:
-        raise LedgerError(f"{path} was written by another version of voxpop; use that one, or a newer one.")
-    datasets = parsed.get("datasets")
-    if not isinstance(datasets, dict) or parsed.get("checksum") != _checksum(datasets):
-        raise LedgerError(f"{path} is not as it was written: its checksum differs. {DAMAGED}")
-    return datasets
+    if rule != RULE:
+        raise LedgerError(f"{path} {CARRY_OVER}")
+    return False
 
 
-def write_ledger(path: Path, datasets: dict[str, Any]) -> None:
-    """Replace a ledger, so that a crash at any moment leaves the old file or the new file. Call it while `held`.
+def _no_ledger(path: Path) -> LedgerError:
+    """Build the error for a file that is no database: ledgers of earlier versions were JSON."""
+    with suppress(OSError, ValueError):
+        if json.loads(path.read_bytes()).get("format") == "voxpop ledger":
+            return LedgerError(f"{path} {CARRY_OVER}")
+    return LedgerError(f"{path} is not a ledger that voxpop wrote, or it is damaged. {DAMAGED}")
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    for statement in TABLES.split(";\n"):
+        if statement.strip():
+            database.execute(statement)
+    database.execute(f"PRAGMA application_id = {APPLICATION}")
+    database.execute(f"PRAGMA user_version = {RULE}")
+
+
+def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
+    """Return all data sets with their entries.
 
     Raises:
-        LedgerError: The file cannot be written; it is unchanged.
+        LedgerError: They are not as they were written.
     """
-    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "checksum": _checksum(datasets)}
-    content = json.dumps({**head, "datasets": datasets}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
-        replace_file(path, content.encode())
-        _mark(path)
-        sync(path.parent)
-    except OSError as error:
-        raise LedgerError(
-            f"{path} cannot be written: {error.strerror or error}. Nothing was charged. "
-            "Check the permissions and the free space."
-        ) from None
+        found: dict[str, Any] = {
+            name: {"budget": {"epsilon": epsilon, "delta": delta}, "entries": []}
+            for name, epsilon, delta in database.execute("SELECT name, epsilon, delta FROM datasets ORDER BY rowid")
+        }
+        rows = database.execute(
+            f"SELECT dataset, epsilon, delta, guarantee, {', '.join(COLUMNS)} FROM entries ORDER BY dataset, number"
+        )
+        for dataset, epsilon, delta, guarantee, *values in rows:
+            stated = json.loads(guarantee)
+            if (stated["epsilon"], stated["delta"]) != (epsilon, delta):
+                raise ValueError
+            found[dataset]["entries"].append({**dict(zip(COLUMNS, values, strict=True)), "guarantee": stated})
+        (checksum,) = database.execute("SELECT checksum FROM seal").fetchone()
+    except (sqlite3.DatabaseError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+            raise
+        raise LedgerError(f"{path} has no readable tables. {DAMAGED}") from None
+    if checksum != _checksum(found):
+        raise LedgerError(f"{path} is not as it was written: its checksum differs. {DAMAGED}")
+    return found
+
+
+def _write(database: sqlite3.Connection, datasets: dict[str, Any]) -> None:
+    """Insert and replace what differs. Data sets and entries are never removed."""
+    for name, content in datasets.items():
+        budget = content["budget"]
+        database.execute(
+            "INSERT INTO datasets VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (name, budget["epsilon"], budget["delta"])
+        )
+        for each in content["entries"]:
+            stated = each["guarantee"]
+            values = {column: each[column] for column in COLUMNS}
+            values |= {"dataset": name, "epsilon": stated["epsilon"], "delta": stated["delta"]}
+            values |= {"guarantee": json.dumps(stated, allow_nan=False)}
+            database.execute(
+                f"INSERT OR REPLACE INTO entries ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
+                tuple(values.values()),
+            )
+    database.execute("DELETE FROM seal")
+    database.execute("INSERT INTO seal VALUES (?)", (_checksum(datasets),))
+
+
+def _failed(path: Path, error: Exception, done: str) -> LedgerError:
+    """Build the error for a file that cannot be written or read."""
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return _no_ledger(path)
+    if "locked" in str(error):
+        return LedgerError(f"{path} is locked by another process. Nothing was charged. Try again.")
+    return LedgerError(
+        f"{path} cannot be {done}: {getattr(error, 'strerror', None) or error}. Nothing was charged. Check the "
+        "permissions of the file and its folder, and the free space."
+    )
 
 
 def _mark(path: Path) -> None:
-    """Write the marker next to a ledger if it is missing: at creation, and for ledgers of earlier versions."""
+    """Write the marker next to a ledger if it is missing."""
     with suppress(FileExistsError):
         descriptor = os.open(_marker_of(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -121,10 +258,6 @@ def _mark(path: Path) -> None:
 
 def _marker_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.exists")
-
-
-def _lock_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}.lock")
 
 
 def _checksum(datasets: dict[str, Any]) -> str:

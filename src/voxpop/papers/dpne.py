@@ -20,14 +20,14 @@ from voxpop.mechanisms.ngrams.mechanism import check_eta, check_lengths, check_l
 from voxpop.mechanisms.ngrams.plan import CROWDED, NGramsPlan, rest_after, without_slack
 from voxpop.mechanisms.ngrams.releasing import Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
-from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.mechanisms.weightings.rule import RuleSetting
+from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_within
 from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.individual import noise_for
 from voxpop.privacy.numerics import walk_slack
-from voxpop.privacy.planned import Mechanism, sealed
+from voxpop.privacy.planned import Mechanism, certified
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.rule import RuleSetting
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
@@ -120,9 +120,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         more = self.max_length > 1
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
         # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
-        delta = round_delta(first, exact.epsilon, later) + slack
-        plan = NGramsPlan(self, budget, first, later, _longer(self, later), slack, delta, schedule)
-        return sealed(plan, delta)
+        return certified(NGramsPlan(self, budget, first, later, _longer(self, later), slack, schedule))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

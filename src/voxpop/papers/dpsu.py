@@ -11,10 +11,10 @@ The paper's "Policy Gaussian l1" (Algorithm 8) is not here: it is not private as
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from voxpop.mechanisms import weightings
-from voxpop.mechanisms.weightings.rule import WeightingRule
+from voxpop.privacy import weightings
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
+from voxpop.privacy.weightings.rule import WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401

@@ -10,28 +10,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
 import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
-from voxpop.kernels.sequences import count_children, enter_children
 from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
 from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM, public_alphabet
-from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.plan import check_epsilon
-from voxpop.mechanisms.sequences.releasing import ContextNoise
 from voxpop.papers.gram_tree import Level, Tree, gram_symbols, grow, plant, synthetic_sequences
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import Mechanism, Planned, sealed
+from voxpop.privacy.passes import Claim, PathsProof
+from voxpop.privacy.path_budget import Limits, PathBudget
+from voxpop.privacy.planned import Mechanism, Planned, certified, with_record
 
 if TYPE_CHECKING:
     import polars as pl
 
     from voxpop.engine.data import Corpus
-    from voxpop.privacy.secret import Source
+    from voxpop.privacy.gate.trees import PathsGate
     from voxpop.release.release import Release
 
 MOST_SYMBOLS = 10_000
@@ -96,7 +95,7 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
         """
         check_budget(budget)
         check_epsilon(self.l_max, budget.epsilon)
-        return sealed(GramPlan(self, budget), 0.0)
+        return certified(GramPlan(self, budget))
 
 
 @final
@@ -111,8 +110,13 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
         (100.0, 40.55)
     """
 
-    def _guaranteed(self) -> Guarantee:
-        return Guarantee(self.budget.epsilon, 0.0)
+    def _proof(self) -> PathsProof:
+        limits = self._limits
+        return PathsProof("grams", limits.epsilon, limits.alphabet, limits.max_length, limits.max_gram, None)
+
+    @property
+    def _claim(self) -> Claim:
+        return Claim(self.budget.epsilon, 0.0)
 
     @property
     def scale(self) -> float:
@@ -131,19 +135,19 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
 
     def _run(self, data: "Corpus", seed: int | None) -> "GramModel":
         from voxpop.engine.contract import check_engine, check_ordered
-        from voxpop.engine.local.tree_walk import MemoryTreeWalk
+        from voxpop.engine.local.corpus import LocalCorpus
 
         engine = check_engine(data)
         check_ordered(engine)
-        secret, guarantee = self.begin(seed)
-        alphabet = self.mechanism.symbols
-        counting = engine.tree_walk(alphabet, self.mechanism.l_max, secret)
-        if not isinstance(counting, MemoryTreeWalk):
+        gate, guarantee = self.begin(seed)
+        if not isinstance(engine, LocalCorpus):
             raise InputError(
                 "VariableLengthNGrams runs in the memory of one machine and the data is on a cluster. "
                 "Use voxpop.Sequences, or read the data locally."
             )
-        return GramModel(alphabet, explore(self._limits, counting.symbols, secret), self, guarantee)
+        alphabet = self.mechanism.symbols
+        gate.open(engine, alphabet)
+        return GramModel(alphabet, explore(gate), with_record(self, gate), guarantee)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
@@ -165,7 +169,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
         plan = self.to_dict()
         return (
             f"CAC12 with l_max {plan['l_max']:,}, n_max {plan['n_max']} and {plan['alphabet_size']:,} symbols\n"
-            f"{self._guaranteed()}; integer Laplace noise\n"
+            f"{Guarantee(self.budget.epsilon, 0.0)}; integer Laplace noise\n"
             f"single symbols: scale {self.scale:.6g}, continued above {self.threshold:.6g}"
         )
 
@@ -245,13 +249,11 @@ class Candidates:
         parents: int64, the entry of the tree that each continues, rising; -1 for the root.
         shares: int64, the number of each one's share among those of paths.
         heights: int64, predicted number of levels of each, this one included; 1 spends the rest of epsilon.
-        first: the number of candidates of all levels above. Candidates are numbered across levels.
     """
 
     parents: Int64s
     shares: Int64s
     heights: Int64s
-    first: int
 
 
 def least(paths: PathBudget, share: int) -> int:
@@ -259,30 +261,24 @@ def least(paths: PathBudget, share: int) -> int:
     return floor(paths.scale(share) * threshold_factor(paths.limits.alphabet)) + 1
 
 
-def released_children(
-    paths: PathBudget, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Source"
-) -> Level:
-    """Add noise to the counts of all possible children, and keep those that the paper keeps.
+def released_children(paths: PathBudget, candidates: Candidates, noisy: Int64s, scales: Floats) -> Level:
+    """Keep those of the noisy counts of all possible children that the paper keeps.
 
     Args:
         paths: the remaining budget of each candidate.
         candidates: the nodes.
-        keys: candidate * width + symbol of the children that occur, distinct: private.
-        counts: number of occurrences of each: private.
-        secret: source of the noise.
+        noisy: int64 (candidates, width).
+        scales: of the noise of each candidate.
 
     Returns:
         The released children: public.
     """
     at_root = bool(candidates.parents[0] < 0)
-    noisy = ContextNoise(paths, candidates.shares, candidates.first, secret)(keys, counts)
-    shares = candidates.shares.tolist()
-    kept = noisy >= np.array([least(paths, share) for share in shares])[:, None]
+    kept = noisy >= np.array([least(paths, share) for share in candidates.shares.tolist()])[:, None]
     # Algorithm 1 keeps all children of the root and of the nodes without a further level.
     kept |= (at_root | (candidates.heights <= 1))[:, None]
-    # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
+    # The root has no bin for the end mark.
     kept[:, _bins(paths.limits.alphabet + 1, at_root) :] = False
-    scales = np.array([paths.scale(share) for share in shares])
     return Level(candidates.parents, scales, np.where(kept, np.maximum(noisy, 0), -1))
 
 
@@ -290,49 +286,57 @@ def _bins(width: int, at_root: bool) -> int:
     return width - 1 if at_root else width
 
 
-def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
-    """Count, add noise, release and continue with grams one symbol longer, level by level (Algorithm 1).
+def explore(gate: "PathsGate") -> Tree:
+    """Count, release and continue with grams one symbol longer, level by level (Algorithm 1).
 
     Args:
-        limits: public numbers.
-        sequences: from `one_sequence_each`: private.
-        secret: source of the noise.
+        gate: of the release, opened.
 
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
     """
-    width = limits.alphabet + 1
-    paths = PathBudget(limits)
+    paths, limits = gate.paths, gate.paths.limits
     # 1 / n_max of epsilon for the root: one of as many levels.
-    root = paths.spend(0, Fraction(1, limits.max_gram))
-    candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
-    places = _opened(sequences, limits.alphabet)
-    tree: Tree | None = None
-    for depth in range(limits.max_gram):
-        keys, counts = count_children(sequences, places, depth, width)
-        # The privacy boundary: counts go in, released children are returned.
-        level = released_children(paths, candidates, keys, counts, secret)
-        tree, nodes = (plant(level), np.zeros(1, np.int32)) if tree is None else grow(tree, level)
+    none, parts = np.empty(0, np.int64), [Fraction(1, limits.max_gram)]
+    noisy, scales = gate.children(none, none, parts)
+    candidates = Candidates(np.array([-1]), gate.numbers, np.array([limits.max_gram]))
+    level = released_children(paths, candidates, noisy, scales)
+    tree, nodes = plant(level), np.zeros(1, np.int32)
+    for depth in range(1, limits.max_gram):
         # Computed only from released counts, so the whole is an adaptive composition.
-        candidates, opened = _open_next(paths, tree, candidates, level, nodes, limits.max_gram - depth - 1)
-        if not opened.size:
+        following = _open_next(paths, tree, candidates, level, nodes, limits.max_gram - depth)
+        if not following.entries.size:
             break
-        # By candidate * width + symbol, as children were counted: the number of the new candidate, or -1.
-        entered = np.full(level.counts.size, -1, np.int32)
-        entered[opened] = np.arange(opened.size)
-        enter_children(places, entered[keys])
-    return cast(Tree, tree)
+        first = gate.numbers.size
+        noisy, scales = gate.children(following.rows, following.symbols, following.parts)
+        candidates = Candidates(following.entries, gate.numbers[first:], following.heights)
+        level = released_children(paths, candidates, noisy, scales)
+        tree, nodes = grow(tree, level)
+    return tree
 
 
-def _opened(sequences: Int32s, end: int) -> Int32s:
-    """Return int32 by position, the node whose gram starts there: the root, and -1 for end marks."""
-    return np.where(sequences == end, -1, 0).astype(np.int32)
+class Following(NamedTuple):
+    """The grams whose children are counted next.
+
+    Attributes:
+        entries: int64, the entry of the tree that each continues, rising.
+        rows: int64, its row in the level.
+        symbols: int64, its symbol.
+        heights: int64, predicted number of levels.
+        parts: of the rest of its path.
+    """
+
+    entries: Int64s
+    rows: Int64s
+    symbols: Int64s
+    heights: Int64s
+    parts: list[Fraction]
 
 
 def _open_next(
     paths: PathBudget, tree: Tree, candidates: Candidates, level: Level, nodes: Int32s, levels_left: int
-) -> tuple[Candidates, Int64s]:
-    """Return the children whose own children are counted next, with their budget, and their places in the level."""
+) -> Following:
+    """Return the children whose own children are counted next."""
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)
     # Where levels are left on the path, and the count is clearly above its noise.
     grows = (candidates.heights > 1)[:, None] & (level.counts > thresholds[:, None])
@@ -342,10 +346,7 @@ def _open_next(
     entries = nodes[rows].astype(np.int64) * tree.width + symbols
     largest = tree.chances[tree.neighbours_of(entries)].max(axis=1)
     heights = predicted_heights(thresholds[rows], level.counts[grows], largest, levels_left)
-    pairs = zip(candidates.shares[rows].tolist(), heights.tolist(), strict=True)
-    shares = np.array([paths.spend(share, Fraction(1, height)) for share, height in pairs], np.int64)
-    first = candidates.first + candidates.parents.size
-    return Candidates(entries, shares, heights, first), np.flatnonzero(grows)
+    return Following(entries, rows, symbols, heights, [Fraction(1, height) for height in heights.tolist()])
 
 
 def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most: int) -> Int64s:

@@ -9,7 +9,7 @@ from voxpop.mechanisms.heavy_hitters.mechanism import LONGEST, WIDEST_UNIT
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan, check_delta
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
-from voxpop.privacy.planned import Mechanism, sealed
+from voxpop.privacy.planned import Mechanism, certified
 from voxpop.privacy.trie.accountant import trie_delta
 from voxpop.privacy.trie.ballot import Ballot
 
@@ -89,7 +89,7 @@ class TrieHH(Mechanism["Corpus", "Release"]):
                 f"The rate and threshold of Theorem 1 for epsilon {budget.epsilon:g} and delta {budget.delta:g} cost a "
                 f"delta of {delta:.3g} by exact accounting. Use voxpop.HeavyHitters."
             )
-        return sealed(HittersPlan(self, budget, rules, delta=delta), delta)
+        return certified(HittersPlan(self, budget, rules))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

@@ -1,31 +1,34 @@
 """The total privacy cost of several releases from one collection.
 
-Each release is dominated by a pair of laws, and dominating pairs compose, also where a later release is chosen in view
-of an earlier one (Zhu, Dong and Wang, 2022). There are two kinds:
+Each release is dominated by one symmetric pair of laws, and dominating pairs compose, also if a later release is chosen
+in view of an earlier one (Zhu, Dong and Wang, 2022). On either side the pair has a revealing outcome of some
+probability, which is impossible on the other side; otherwise it is
 
-* the pair of a `Spend`: hit with probability d, otherwise shifted by mu; where the spend is `apart`, shifted by mu, and
-  d is added to the delta of everything;
-* for anything that is (epsilon_j, delta_j)-private: impossible outcomes of mass delta_j on either side, otherwise
-  randomised response, whose loss is epsilon_j or -epsilon_j (Kairouz, Oh and Viswanath, 2015).
+* a Gaussian mechanism of mu for a release with a `Spend`, whose revealing outcome has the probability `hit`;
+* randomised response, whose loss is epsilon_j or -epsilon_j, for any other (epsilon_j, delta_j)-private release, whose
+  revealing outcome has the probability delta_j (Kairouz, Oh and Viswanath, 2015).
 
-With D_0 = 1 - (1 - d_1)(1 - d_2)..., D_1 = 1 - (1 - delta_1)(1 - delta_2)..., D the same of both, mu^2 the sum of
-squares and L the sum of the losses of randomised responses, delta is at most the larger of
+With D = 1 - (1 - d_1)(1 - d_2)... over all revealing outcomes, mu^2 the sum of squares and L the sum of the losses of
+randomised responses, delta in both directions of neighbours is
 
-    with the user against without:    D + (1 - D) E[delta_G(epsilon - ln(1 - D_0) - L; mu)]
-    without the user against with:    D_1 + (1 - D_1) E[delta_G(epsilon + ln(1 - D_0) - L; mu)]
+    D + (1 - D) E[delta_G(epsilon - L; mu)]
 
 Every release may also be taken as the second kind. The numbers of the releases must not depend on each other's
-outcomes; where they may, an account with caps is needed (`voxpop.ledger`).
+outcomes. If they may, an account with caps is needed (`voxpop.ledger`).
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from typing import Any, Final, final
 
 import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats
+from voxpop.privacy.budget import Budget
 from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.joint import ROUNDING, either
@@ -63,20 +66,97 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The total guarantee of several releases, by two assumptions about their budgets.
+
+    Attributes:
+        adaptive: The guarantee that holds even if each budget was chosen after earlier results: the budget of the
+            ledger, or else the sums of epsilons and deltas.
+        fixed: The guarantee if all budgets were fixed in advance. It is smaller, because the losses of Gaussian noise
+            add up by their squares.
+
+    Example:
+        >>> once = Guarantee(1, 1e-7)
+        >>> print(total_of([once, once]))
+        (2, 2e-07)-DP, one user added or removed; if all budgets were fixed in advance: (2, 2e-07)
+    """
+
+    adaptive: Guarantee
+    fixed: Guarantee
+
+    def __str__(self) -> str:
+        return f"{self.adaptive}; {self.if_fixed}"
+
+    @property
+    def if_fixed(self) -> str:
+        """The second total with its assumption."""
+        return f"if all budgets were fixed in advance: ({self.fixed.epsilon:g}, {self.fixed.delta:g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both guarantees, ready for JSON."""
+        return {"adaptive": self.adaptive.to_dict(), "fixed": self.fixed.to_dict()}
+
+
+WHY_SMALLER: Final = (
+    "The second total is below the sum because independent Gaussian noise adds up by squares, so the losses of several "
+    "releases rarely reach their largest values together."
+)
+"""One sentence for pages and terminals that show two totals."""
+
+
+def total_of(guarantees: Sequence[Guarantee], budget: Budget | None = None) -> Total:
+    """Return the total of releases about the same users.
+
+    Args:
+        guarantees: One or more.
+        budget: The budget of the ledger that admitted all of them, if there is one.
+
+    Raises:
+        InputError: None is given, or they have different neighbours.
+    """
+    fixed = compose(guarantees)
+    if budget is not None:
+        return Total(replace(fixed, epsilon=budget.epsilon, delta=budget.delta), fixed)
+    # As the decimals that are written, like in a ledger: 0.1 + 0.2 is 0.3.
+    epsilon, delta = (
+        float(sum(Fraction(repr(float(getattr(each, name)))) for each in guarantees)) for name in ("epsilon", "delta")
+    )
+    return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed)
+
+
+LOOSE: Final = 4.0
+"""A spend whose delta at the stated epsilon is more than this many times the stated delta is looser than the stated
+pair, such as the spend of a ranking, whose picks are not Gaussian."""
+
+
 def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bool = True) -> float:
     """The delta of all releases at some epsilon.
 
     Args:
         epsilon: Any real number of at least 0.
         guarantees: The guarantees of the releases.
-        plain: Whether to use also the bound that needs only epsilon and delta.
+        plain: Whether to use also the bounds that take releases with a `Spend` by their epsilon and delta.
 
     Returns:
-        The better of two bounds: each release by its `Spend` where it has one, and all only by epsilon and delta.
+        The best of three bounds: every `Spend` is used, only those that are not loose, or none.
     """
-    with_spend = [each for each in guarantees if each.spend is not None]
-    by_spend = _delta(epsilon, [each for each in guarantees if each.spend is None], with_spend)
-    return min(by_spend, _delta(epsilon, guarantees, [])) if plain and with_spend else by_spend
+    tightest = _delta(epsilon, *_split(guarantees, math.inf))
+    for loosest in (LOOSE, 0.0) if plain else ():
+        tightest = min(tightest, _delta(epsilon, *_split(guarantees, loosest)))
+    return tightest
+
+
+def _split(guarantees: Sequence[Guarantee], loosest: float) -> tuple[list[Guarantee], list[Guarantee]]:
+    """Return the releases that count by epsilon and delta, and those that count by their spend."""
+
+    def loose(each: Guarantee) -> bool:
+        if each.spend is None or loosest == math.inf:
+            return each.spend is None
+        return _delta(each.epsilon, [], [each]) > loosest * each.delta
+
+    return [each for each in guarantees if loose(each)], [each for each in guarantees if not loose(each)]
 
 
 def sum_up(values: Sequence[float]) -> float:
@@ -88,8 +168,6 @@ def sum_up(values: Sequence[float]) -> float:
     Returns:
         The sum, rounded up.
     """
-    from fractions import Fraction
-
     exact = sum((Fraction(value) for value in values), Fraction(0))
     total = float(exact)
     return math.nextafter(total, math.inf) if Fraction(total) < exact else total
@@ -112,22 +190,15 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
 
 def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guarantee]) -> float:
     spends = [each.spend for each in spending if each.spend]
-    # D_0 and mu of the spends; D_1 of the deltas; D of both. Chances that are no part of a pair are added.
-    novel = either([each.novel for each in spends if not each.apart])
-    added = sum_up([each.novel for each in spends if each.apart])
-    mu = math.hypot(*(each.mu for each in spends))
-    impossible = either([each.delta for each in plain])
-    hit = either([novel, impossible])
+    hit = either([*(each.hit for each in spends), *(each.delta for each in plain)])
     if hit >= 1:
         return 1.0
+    mu = math.hypot(*(each.mu for each in spends))
     # float64 (losses): the values of L, and the probability of each with the user in the data.
     losses, chances = _losses([each.epsilon for each in plain])
-    log_none = math.log1p(-novel)
-    # The two lines at the top, with -ln(1 - D_0) = -log_none.
-    forward = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - log_none - losses, mu)))
-    backward = impossible + (1 - impossible) * float(chances @ np.exp(log_delta(epsilon + log_none - losses, mu)))
-    slack = walk_slack(epsilon, MOST_PASSES) * len(spending)
-    return min(1.0, (added + max(forward, backward)) * ROUNDING + slack)
+    # The line at the top.
+    exact = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - losses, mu)))
+    return min(1.0, exact * ROUNDING + walk_slack(epsilon, MOST_PASSES) * len(spending))
 
 
 def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:

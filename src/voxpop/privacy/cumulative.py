@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
+from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
@@ -263,7 +264,7 @@ STEPS = UNDECIDED - DROPPED
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreStep:
+class ScoreStep(Opening):
     """One round's noise, and the levels at which score decides.
 
     Attributes:

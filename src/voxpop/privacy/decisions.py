@@ -28,6 +28,7 @@ from voxpop.kernels.arrays import Bools, Floats, Int64s, Texts, Uint64s
 from voxpop.privacy import precise
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.gaussian import Noise
+from voxpop.privacy.opening import Opening
 from voxpop.privacy.precise import context, number
 from voxpop.privacy.sampling import gumbel_cells, noisy_cells
 from voxpop.privacy.secret import TEXT, Source
@@ -288,7 +289,7 @@ def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseDecisions:
+class ReleaseDecisions(Opening):
     """One biased coin per item: is it released?
 
     Attributes:
@@ -317,7 +318,7 @@ class ReleaseDecisions:
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyLevels:
+class NoisyLevels(Opening):
     """The number of coins that an item wins with one draw, where no coin is likelier than the one before.
 
     With rules of rising thresholds and the same noise, the number of thresholds that a noisy weight reaches.
@@ -365,7 +366,7 @@ class NoisyLevels:
 
 
 @dataclass(frozen=True, slots=True)
-class CellNoise:
+class CellNoise(Opening):
     """Weights with Gaussian noise, in whole cells; see `noisy_cells`.
 
     Attributes:
@@ -393,7 +394,7 @@ class CellNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class GumbelNoise:
+class GumbelNoise(Opening):
     """Counts with Gumbel noise, in whole cells; see `gumbel_cells`. Their order may be shown, they themselves never.
 
     Attributes:

@@ -18,37 +18,58 @@ MOST = sys.float_info.max
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """A pair that dominates a release: "an item of only one user is released, otherwise shifted by mu deviations".
+    """The finer numbers of a release with Gaussian noise: at every epsilon, its delta is novel + delta_G(epsilon; mu).
 
-    With the user, an item that no other user holds is released with probability at most `novel`, after any earlier
-    results; otherwise the release is a Gaussian mechanism whose sensitivity is at most `mu` times its sigma. Without
-    the user, no item is novel. `joint.py` and `composition.py` describe the composition of pairs.
-
-    Adaptive rounds are no such pair, because the share of a user's unit for novel items depends on results. Their spend
-    is `apart`: the chance is added to the delta of everything else (docs/privacy/composition.md, "Adaptive rounds").
+    This holds in both directions of neighbours. Therefore the release is dominated by a symmetric pair: a revealing
+    outcome with the probability `hit` on either side, otherwise a Gaussian mechanism of `mu`
+    (docs/privacy/composition.md, "One kind of pair").
 
     Args:
-        novel: Probability, numerical slack included; 0 if every possible item is known beforehand.
+        novel: Probability that an item of only one user is released, numerical slack included; 0 if every possible item
+            is known in advance.
         mu: Sensitivity over sigma; of several releases, the root of the sum of squares.
-        apart: Whether `novel` is added to delta, instead of being part of a pair.
+        two_sided: Whether the release also has revealing outcomes without the user, as adaptive rounds have. No event
+            of dp-accounting has this form.
     """
 
     novel: float
     mu: float
-    apart: bool = False
+    two_sided: bool = False
+
+    @property
+    def hit(self) -> float:
+        """The probability of a revealing outcome of the dominating pair, rounded up: novel / (2 Phi(-mu / 2))."""
+        from scipy.special import log_ndtr
+
+        if self.novel == 0:
+            return 0.0
+        return min(1.0, math.exp(min(0.0, math.log(self.novel) - math.log(2) - float(log_ndtr(-self.mu / 2)))) * UP)
 
     def to_dict(self) -> dict[str, float | bool]:
         """The numbers, ready for JSON."""
-        return {"novel": self.novel, "mu": self.mu, **({"apart": True} if self.apart else {})}
+        return {"novel": self.novel, "mu": self.mu, **({"two_sided": True} if self.two_sided else {})}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
-        """The spend that `to_dict` described; a ValueError where a number is out of range or no number."""
-        novel, mu, apart = values["novel"], values["mu"], values.get("apart", False)
-        # A value that is no boolean must not pass for a pair, which is charged less than a spend that is apart.
-        if type(apart) is not bool or not (is_within(novel, 0, 1) and is_within(mu, 0, MOST)):
+        """The spend that `to_dict` described; a ValueError if a number is out of range, or a name is unknown."""
+        novel, mu, two_sided = values["novel"], values["mu"], values.get("two_sided", False)
+        known = {*values} <= {"novel", "mu", "two_sided"}
+        if not known or type(two_sided) is not bool or not (is_within(novel, 0, 1) and is_within(mu, 0, MOST)):
             raise ValueError("out of range")
-        return cls(float(novel), float(mu), apart)
+        return cls(float(novel), float(mu), two_sided)
+
+
+def dominating_mu(epsilon: float) -> float:
+    """Return the mu of the Gaussian mechanism that dominates every release without delta at an epsilon, rounded up.
+
+    Randomised response of this epsilon gives the true answer with probability p = e^epsilon / (1 + e^epsilon). The
+    trade-off function of a Gaussian mechanism lies below it if it passes through its only vertex, at mu = 2 Phi^-1(p)
+    (Dong, Roth and Su, 2022).
+    """
+    from scipy.special import ndtri_exp
+
+    # Phi^-1(p) = -Phi^-1(1 - p), with ln(1 - p) = -ln(1 + e^epsilon).
+    return -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon))))) * UP
 
 
 def is_within(value: object, least: float, most: float) -> bool:
@@ -320,7 +341,7 @@ def event_of(guarantee: "Guarantee") -> Any:
         raise InputError("events need dp-accounting, which is not installed: pip install voxpop[accounting].") from None
     if not guarantee.private:
         return dp_event.NonPrivateDpEvent()
-    if guarantee.spend is not None and not guarantee.spend.apart:
+    if guarantee.spend is not None and not guarantee.spend.two_sided:
         gaussian = dp_event.GaussianDpEvent(1 / guarantee.spend.mu)
         if guarantee.spend.novel <= 0:
             return gaussian

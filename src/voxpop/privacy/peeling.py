@@ -10,13 +10,17 @@ One user more raises any number of counts by 1 each. So the loss of one pick lie
 docs/privacy/top.md has the proof, and the allowance for finite arithmetic.
 """
 
-from math import exp, log, log1p
-from typing import Final
+from math import exp, log, log1p, sqrt
+from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget, check_slack
+from voxpop.privacy.guarantee import Spend, dominating_mu
 from voxpop.privacy.numerics import lowest
 from voxpop.privacy.sampling import LEAST_RATE, LOST, log_error
+
+if TYPE_CHECKING:
+    from voxpop.privacy.passes import Claim
 
 ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles that bounds are computed in."""
@@ -62,7 +66,7 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
     return min(1.0, exp(min(log_at(best), 0.0)) * ROUNDING)
 
 
-def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
+def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) -> float:
     """Return the delta spent at the budget's epsilon by picks as they run, in cells and doubles.
 
     Args:
@@ -81,6 +85,25 @@ def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
     if epsilon <= 0.0:
         return 1.0
     return peeling_delta(epsilon, picks, rate) * exp(shift) * ROUNDING + _lost(budget.epsilon, candidates)
+
+
+def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Spend:
+    """Return the numbers by which picks compose with Gaussian releases (docs/privacy/top.md, "Other releases").
+
+    Args:
+        epsilon: of the guarantee.
+        picks: number of picks.
+        candidates: number of counts to choose from.
+        rate: of each pick.
+
+    Returns:
+        A spend without revealing outcomes, except for draws that finite arithmetic loses.
+    """
+    # A pick lies above the Gaussian mechanism that dominates randomised response of half its rate; k picks add up by
+    # squares. Cells and doubles change every probability by at most e^shift on either side.
+    shift = picks * (picks + 1) * log_error(rate)
+    mu = sqrt(picks) * dominating_mu(rate / 2) + 2 * dominating_mu(shift)
+    return Spend(min(1.0, _lost(epsilon, candidates) * ROUNDING), mu * ROUNDING)
 
 
 def largest_rate(budget: Budget, picks: int, candidates: int) -> float:

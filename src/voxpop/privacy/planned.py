@@ -1,17 +1,20 @@
 """Common base classes of mechanisms and plans: the budget check, the release, and its ledger entry."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget, Printed, check_probability, check_whole
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.passes import Certificate, Claim, Proof
 
 if TYPE_CHECKING:
-    from voxpop.privacy.secret import Secret
+    from voxpop.privacy.gate.gate import Gate
 
 Configuration = TypeVar("Configuration")
 Data = TypeVar("Data")
@@ -50,6 +53,8 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
     Attributes:
         mechanism: The public configuration that was planned.
         budget: The privacy budget.
+        delta: The delta that the plan's numbers spend at the budget's epsilon, at most the budget's delta.
+        certificate: Everything on which the guarantee rests.
 
     Example:
         >>> import voxpop as vp
@@ -67,7 +72,9 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
 
     mechanism: Configuration
     budget: Budget
-    _checked: bool = field(default=False, init=False, compare=False)
+    _certificate: str = field(default="", init=False, compare=False)
+    _spent: float = field(default=nan, init=False, compare=False)
+    _transcript: str = field(default="", init=False, compare=False)
 
     def release(self, data: Data, *, ledger: "Account | None" = None, seed: int | None = None) -> Result:
         """Run the plan on a data set.
@@ -116,15 +123,51 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         Raises:
             InputError: The plan was changed after it was made.
         """
-        if not self._checked:
+        self._checked()
+        return self._guaranteed()
+
+    @property
+    def delta(self) -> float:
+        """The delta that the numbers spend at the budget's epsilon; not a number where the plan was changed."""
+        return self._spent
+
+    @property
+    def certificate(self) -> Certificate:
+        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it alone.
+
+        Raises:
+            InputError: The plan was changed after it was made.
+        """
+        return Certificate.from_dict(json.loads(self._checked()))
+
+    @property
+    def transcript(self) -> list[dict[str, Any]]:
+        """Every pass of the release that recorded this plan, in order; empty before a release.
+
+        It is a function of the certificate and of released results only.
+        """
+        passes: list[dict[str, Any]] = json.loads(self._transcript or "[]")
+        return passes
+
+    def _checked(self) -> str:
+        if not self._certificate:
             raise InputError(
                 "this plan was changed after it was made, so its privacy cost is unknown and it releases nothing. "
                 "Change the mechanism or the budget instead, and plan again: mechanism.plan(budget)."
             )
-        return self._guaranteed()
+        return self._certificate
 
-    def begin(self, seed: int | None) -> tuple["Secret", Guarantee]:
-        """Return the secret of a release, and the guarantee, marked as not private where a seed was given.
+    @property
+    def _claim(self) -> Claim:
+        """What the certificate claims: the budget."""
+        return Claim(self.budget.epsilon, self.budget.delta)
+
+    @abstractmethod
+    def _proof(self) -> Proof:
+        """Return every number on which the guarantee rests."""
+
+    def begin(self, seed: int | None) -> tuple[Any, Guarantee]:
+        """Return the gate of a release, and the guarantee, marked as not private where a seed was given.
 
         Args:
             seed: See `release`.
@@ -132,10 +175,11 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         Raises:
             InputError: The plan was changed after it was made.
         """
+        from voxpop.privacy.gate.gate import gate_of
         from voxpop.privacy.secret import Secret
 
         secret, guarantee = Secret.of(seed), self.guarantee
-        return secret, replace(guarantee, private=guarantee.private and secret.private)
+        return gate_of(self._checked(), secret), replace(guarantee, private=guarantee.private and secret.private)
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -146,9 +190,13 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         package = type(self).__module__.rpartition(".")[0]
         return str(import_module(f"{package}.describe").describe(self.to_dict(), str(self.guarantee)))
 
-    @abstractmethod
     def _guaranteed(self) -> Guarantee:
-        """Return the guarantee of the numbers of a checked plan."""
+        """Return the guarantee of a checked plan."""
+        from voxpop.privacy.certificate import spend_of
+
+        certificate = self.certificate
+        claim = certificate.claim
+        return Guarantee(claim.epsilon, claim.delta, claim.neighbours, spend=spend_of(certificate))
 
     def _prepared(self, data: Data) -> Any:
         """Return the data as `_run` needs it; errors that do not depend on noise are raised here, before the charge."""
@@ -232,27 +280,33 @@ class Mechanism(ABC, Generic[Data, Result]):
         return self.plan(budget).release(data, ledger=ledger, seed=seed)
 
 
-def sealed(plan: AnyPlan, delta: float) -> AnyPlan:
-    """Mark a plan as checked against its budget: the last step of planning.
+def certified(plan: AnyPlan) -> AnyPlan:
+    """Give a plan its certificate, once it was checked against the budget: the last step of planning.
 
     Args:
         plan: A new plan, which no caller has seen.
-        delta: The delta that the numbers of the plan cost at the budget's epsilon, computed from them.
 
     Raises:
-        InternalError: The numbers cost more than the budget.
+        InternalError: The numbers of the certificate cost more than the budget.
     """
-    if not delta <= plan.budget.delta:
+    from voxpop.privacy.certificate import check
+
+    text = Certificate(plan._claim, plan._proof()).to_json()
+    # What is checked is what was written: the gate and a saved release read the same text.
+    spent = check(Certificate.from_dict(json.loads(text)))
+    if not spent <= plan.budget.delta:
         raise InternalError("the plan's own numbers exceed the budget")
-    object.__setattr__(plan, "_checked", True)
+    object.__setattr__(plan, "_spent", spent)
+    object.__setattr__(plan, "_certificate", text)
     return plan
 
 
-def with_record(plan: AnyPlan, **ran: Any) -> AnyPlan:
+def with_record(plan: AnyPlan, gate: "Gate[Any] | None" = None, **ran: Any) -> AnyPlan:
     """Return a plan with the record of a release.
 
     Args:
         plan: The plan that ran.
+        gate: Of the release, whose certificate and transcript are recorded.
         ran: Values of the fields that the class of the plan lists in `_recorded`.
 
     Raises:
@@ -261,7 +315,11 @@ def with_record(plan: AnyPlan, **ran: Any) -> AnyPlan:
     if other := sorted(ran.keys() - type(plan)._recorded):
         raise InternalError(f"a release cannot record {other[0]!r} in its plan")
     noted = replace(plan, **ran)
-    object.__setattr__(noted, "_checked", plan._checked)
+    for name in ("_spent", "_certificate", "_transcript"):
+        object.__setattr__(noted, name, getattr(plan, name))
+    if gate is not None:
+        for name, text in zip(("_certificate", "_transcript"), gate.record, strict=True):
+            object.__setattr__(noted, name, text)
     return noted
 
 

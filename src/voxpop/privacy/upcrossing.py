@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from voxpop.kernels.arrays import Floats, Int64s, Uint64s
+from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
@@ -64,7 +65,7 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class NightReading:
+class NightReading(Opening):
     """The noisy weights of one night, added to the scores.
 
     Attributes:

@@ -32,4 +32,4 @@ Form = Literal["where", "select"]
 WeightingName = Literal[
     "adaptive", "count", "count-laplace", "weighted", "weighted-laplace", "policy-laplace", "policy-gaussian"
 ]
-"""The weightings of the command line; a test compares them with `voxpop.mechanisms.weightings.builtin.WEIGHTINGS`."""
+"""The weightings of the command line; a test compares them with `voxpop.privacy.weightings.builtin.WEIGHTINGS`."""

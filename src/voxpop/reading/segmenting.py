@@ -180,9 +180,7 @@ def words(text: str) -> list[str]:
     """
     text = normal_form(text)
     kinds = _without_addresses(text, text.translate(_KINDS))
-    spans = ((found.start(), found.end()) for found in _WORD.finditer(kinds))
-    if "c" in kinds:
-        spans = _cut_unspaced(text, kinds)
+    spans = _cut_unspaced(text, kinds) if "c" in kinds else (found.span() for found in _WORD.finditer(kinds))
     return [text[begin:end].translate(_PLAIN) for begin, end in spans]
 
 

@@ -167,7 +167,7 @@ class Release(Result):
         """Count the users who hold each released gram, with noise and a separate budget.
 
         The counts concern the same users as the release, so their budget is added to that of the release;
-        `tally.with_release` states the sum.
+        `tally.total` states the sum.
 
         Args:
             data: the data set, read as for the release.
@@ -192,7 +192,7 @@ class Release(Result):
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
         The ranking concerns the same users as the release, so its budget is added to that of the release;
-        `ranking.with_release` states the sum. If counts were released anyway, `tally.top(k)` costs nothing.
+        `ranking.total` states the sum. If counts were released anyway, `tally.top(k)` costs nothing.
 
         Args:
             k: the number of grams, at most a million. The noise grows with the square root of k.
@@ -283,6 +283,7 @@ def report_of(
     counts: Int64s | None = None,
     *,
     ranked: bool = False,
+    if_fixed: str = "",
 ) -> bytes:
     """Return the page of a release; equal releases give equal bytes.
 
@@ -292,6 +293,7 @@ def report_of(
         grids: tables that precede those of the plan.
         counts: a noisy count of each gram, at least 0, where some are released.
         ranked: whether one of the tables is a ranking.
+        if_fixed: the total of several results if their budgets were fixed in advance, in words.
     """
     from voxpop.release.report.page import page_of, story_of
 
@@ -302,6 +304,7 @@ def report_of(
     story = replace(
         story,
         ranked=ranked,
+        if_fixed=if_fixed,
         grids=[*grids, *story.grids],
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],

@@ -8,15 +8,18 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, final, overload
 
 import pyarrow as pa
 
 from voxpop.errors import InputError, ReleaseError, on_one_line
 from voxpop.privacy.budget import Printed
+from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.reading.folder import folder_to_read
 from voxpop.release import registry
-from voxpop.release.saving import ABOUT, RELEASE, Kind, kind_in
+from voxpop.release.saving import ABOUT, BESIDE, RELEASE, SUMS, Kind, checksum, kind_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,6 +131,20 @@ class Report:
         )
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The folder of a result when it was loaded.
+
+    Attributes:
+        digest: the digest of the list of checksums, which `voxpop verify` prints; "" if the folder has no list.
+        guarantees: of all results in the folder.
+    """
+
+    digest: str
+    guarantees: tuple[Guarantee, ...]
+
+
 class Result(Sized, Iterable[Any], ABC):
     """The base of `Release`, `Tally`, `Ranking`, `SequenceModel` and `Profile`. All of a result is public.
 
@@ -145,6 +162,20 @@ class Result(Sized, Iterable[Any], ABC):
     about: About
     _saved_as: ClassVar[Kind | None] = None
     """The kind of a result that is saved in the folder of a release."""
+    _saved: Saved | None = None
+    """The folder that the result was loaded from; a changed copy has none."""
+
+    @property
+    def total(self) -> Total:
+        """The total of this result, the release that it is about, and all that was in the folder it was loaded from.
+
+        All of them concern the same users.
+        """
+        return total_of(self._together if self._saved is None else self._saved.guarantees)
+
+    @property
+    def _together(self) -> tuple[Guarantee, ...]:
+        return (self.guarantee,)
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
@@ -299,7 +330,16 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
             f"{folder} contains a {type(found).__name__}, not a {kind.__name__}. Load it without a kind, "
             "or give another folder."
         )
+    object.__setattr__(found, "_saved", _saved_in(folder))
     return found
+
+
+def _saved_in(folder: str | PathLike[str]) -> Saved:
+    source = folder_to_read(Path(folder))
+    kinds = [kind_in(folder) or RELEASE, *(each for each in BESIDE if each.is_in(folder))]
+    guarantees = tuple(Guarantee.from_dict(each.read(folder)[0]["guarantee"]) for each in kinds)
+    listed = source / SUMS
+    return Saved(checksum(listed.read_bytes()) if listed.is_file() else "", guarantees)
 
 
 @final

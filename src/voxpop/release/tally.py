@@ -13,7 +13,7 @@ import pyarrow as pa
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, all_printable, card, check_whole
-from voxpop.privacy.composition import compose
+from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.folder import folder_to_read
@@ -36,9 +36,8 @@ class Addition(Result):
     grams: Release
 
     @property
-    def with_release(self) -> Guarantee:
-        """The guarantee of the release and this result together; both concern the same users."""
-        return compose([self.grams.guarantee, self.guarantee])
+    def _together(self) -> tuple[Guarantee, ...]:
+        return (self.grams.guarantee, self.guarantee)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         return _page_of(replace(self.grams, about=self.about), [self], checksums)
@@ -64,10 +63,13 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
 
 
 def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
-    together = replace(release, guarantee=compose([release.guarantee, *(each.guarantee for each in additions)]))
+    total = total_of([release.guarantee, *(each.guarantee for each in additions)])
+    together = replace(release, guarantee=total.adaptive)
     counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Tally)), None)
     ranked = any(isinstance(each, Ranking) for each in additions)
-    return report_of(together, checksums, [each._grid() for each in additions], counts, ranked=ranked)
+    return report_of(
+        together, checksums, [each._grid() for each in additions], counts, ranked=ranked, if_fixed=total.if_fixed
+    )
 
 
 def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool) -> None:
@@ -85,7 +87,7 @@ def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathL
     files[kind.tables[0]] = write_parquet(numbers)
     content = {
         **stated(addition),
-        "statement_with_release": str(addition.with_release),
+        "total": str(total_of(addition._together)),
         "release": identity(json.loads(files[RELEASE.record])),
     }
     files[kind.record] = kind.record_of(content, {name: files[name] for name in kind.tables})
@@ -190,9 +192,9 @@ class Tally(Addition):
         rows = [(text, f"{users:,}") for text, (_, users) in zip(texts, first, strict=True)]
         rows += [("…", "…")] * (len(self) > SHOWN)
         title = f"Noisy numbers of users of {len(self):,} gram{'' if len(self) == 1 else 's'}"
-        stated = f"{self.guarantee}; with the release: {self.with_release}"
+        stated = f"{self.guarantee}; with the release: {self.total}"
         lines = [f"Standard error of each: {self.error:.3g} users.", stated]
-        return card(title, lines, ("gram", "users, about"), rows, cautions(self.with_release))
+        return card(title, lines, ("gram", "users, about"), rows, cautions(self.total.adaptive))
 
     @property
     def _order(self) -> Int64s:
@@ -260,8 +262,8 @@ class Ranking(Addition):
         first = enumerate(all_printable(islice(self.each_gram(), SHOWN)), start=1)
         rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SHOWN)
         title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
-        lines = [f"{self.guarantee}; with the release: {self.with_release}", "In noisy order; no counts."]
-        return card(title, lines, ("place", "gram"), rows, cautions(self.with_release))
+        lines = [f"{self.guarantee}; with the release: {self.total}", "In noisy order; no counts."]
+        return card(title, lines, ("place", "gram"), rows, cautions(self.total.adaptive))
 
 
 def tally_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Tally:

@@ -8,7 +8,7 @@ from typing import Any
 
 from voxpop.errors import ReleaseError
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.composition import compose
+from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.reading.folder import folder_to_read
@@ -101,9 +101,10 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     seen = replace(stated, seen="")  # a federation's statement
     if not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
-    whole = stated if release is None else compose([release.guarantee, stated])
-    texts = {"statement": stated, "statement_with_release": whole}
-    wrong += [name for name, text in texts.items() if record.get(name, str(text)) != str(text)]
+    texts = {"statement": str(stated)}
+    if release is not None:
+        texts["total"] = str(total_of([release.guarantee, stated]))
+    wrong += [name for name, text in texts.items() if record.get(name, text) != text]
     if wrong:
         raise _differs(where, wrong[0], "the settings give", record)
     return {"mechanism": str(numbers["mechanism"]), "statement": str(stated), "guarantee": stated.to_dict()}
@@ -118,7 +119,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "nights" in numbers:
         return [{"limit": numbers["limit"]}]
     if "weighting" in found and found["weighting"] != "adaptive":
-        rules = imported("voxpop.mechanisms.weightings.builtin:WEIGHTINGS").values()
+        rules = imported("voxpop.privacy.weightings.builtin:WEIGHTINGS").values()
         rule = next(each for each in rules if (each.name, each.noise) == (numbers["weighting"], numbers["noise"]))
         found["weighting"] = replace(rule, alpha=numbers["alpha"]) if "alpha" in numbers else rule
     if "alphabet_size" in numbers:

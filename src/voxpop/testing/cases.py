@@ -38,7 +38,7 @@ from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import BOUND_STEPS, WHOLE
-from voxpop.privacy.planned import sealed
+from voxpop.privacy.passes import Certificate
 from voxpop.privacy.trie.ballot import discovery_rate
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
@@ -52,6 +52,17 @@ LIMIT = 4
 MOST_USERS = 60
 TELLING = 10**6
 """Number of trials for which the most informative case is selected."""
+
+
+def unchecked(plan: Any) -> Any:
+    """Return a plan with its certificate, which is not compared with the budget.
+
+    Audits run many copies of one mechanism at once, and tests run deliberately broken variants: both spend more than a
+    plan may.
+    """
+    object.__setattr__(plan, "_certificate", Certificate(plan._claim, plan._proof()).to_json())
+    return plan
+
 
 Chances = tuple[float, float]
 """Probabilities of the event with the additional user and without."""
@@ -235,7 +246,7 @@ def top(budget: Budget = BUDGET) -> Case:
     exact, width = most_telling(map(with_width, (2, 3, 4, 6, 9, 13, 18, 24, 32)), budget.delta)
     copies = 100_000 // width
     plan = Top(1).plan(budget, public_list(width))
-    every = sealed(replace(plan, grams=public_list(copies * width), picks=copies * width), plan.delta)
+    every = unchecked(replace(plan, grams=public_list(copies * width), picks=copies * width))
 
     def first(ranking: Any) -> np.ndarray:
         place = np.empty(copies * width, np.int64)

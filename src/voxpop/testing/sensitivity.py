@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int32s, Int64s
-from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.mechanisms.weightings.rule import CustomRule, RuleSetting, Weighting, WeightingRule
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.rule import CustomRule, RuleSetting, Weighting, WeightingRule
 from voxpop.release.release import Release
 
 Users = list[Int32s]

@@ -16,6 +16,7 @@ from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items, with_active
 from voxpop.kernels.threads import in_order
+from voxpop.privacy.opening import Opening, opened
 from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
 
 ORDER = "series"
@@ -23,7 +24,7 @@ BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
 """Bytes at the peak of a night: for each item of each pool or row, each user and each item."""
 
 Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
-Reading = Callable[[Int64s, Uint64s, Int64s], Int64s]
+Reading = Opening
 States = Callable[[Int64s, Int64s], Bytes]
 """From scores and nights of release to 0 for released items, 1 for resting ones, 2 for active ones."""
 
@@ -139,7 +140,8 @@ class NightlyPools:
         names, scores = item_names(self.words, secret), self.scores
 
         def part(place: Int64s) -> Int64s:
-            return reading(weights[place], names[place], scores[place])
+            after: Int64s = opened(reading, weights[place], names[place], scores[place])
+            return after
 
         self.scores = _in_parts(part, np.arange(len(self.words)))
         # All items are tested, held or not.

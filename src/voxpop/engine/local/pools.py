@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import Decision, Draws, PoolShares, ScoreStep, Shares, part_of
+from voxpop.engine.contract import Draws, PoolShares, Shares, part_of
 from voxpop.engine.local.weigh import (
     BYTES_OF_ID,
     TOKENS_AT_ONCE,
@@ -21,6 +21,8 @@ from voxpop.engine.local.weigh import (
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import keep_undecided
+from voxpop.privacy.cumulative import ScoreStep
+from voxpop.privacy.opening import Opening, opened
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
@@ -275,7 +277,7 @@ class Pools:
         counts = self._users.sizes(edges)
         return Histogram(np.arange(counts.size), counts)
 
-    def first_round(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
+    def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""
         histogram = self._users.weigh(shares, limit, pass_name)
         # Only items with weight: items that no user holds are never tested.
@@ -296,7 +298,8 @@ class Pools:
         ids = np.flatnonzero(self._users.states > DROPPED)
 
         def work(part: Int64s) -> tuple[Floats, Bytes]:
-            return step(histogram[part], self._names[part], self._score[part])
+            outcome: tuple[Floats, Bytes] = opened(step, histogram[part], self._names[part], self._score[part])
+            return outcome
 
         # Parts of one size on any number of threads: draws are by item, so the split changes nothing.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]

@@ -8,13 +8,14 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import WORDS, Decision, Draws, LevelRule, Shares, order_of, sample_of
+from voxpop.engine.contract import WORDS, Draws, Shares, order_of, sample_of
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.pairs import mark_met, table_of
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
+from voxpop.privacy.opening import Opening, opened
 from voxpop.reading.arrow import check_width, int64_array, text_buffers
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
@@ -225,16 +226,16 @@ class Histogram:
     """Weight by item, for the items of the bounded sets and for no others.
 
     Attributes:
-        ids: int64 (support), which items: ids in rising order, or names of grams (see `MemoryLengthWalk`) in any order.
-        weights: int64 (support), positive, in units of the weighting's grid.
-        words: large_string (support), the items themselves where draws name them by their bytes; else None.
+        _ids: int64 (support), which items: ids in rising order, or names of grams in any order (`MemoryLengthWalk`).
+        _weights: int64 (support), positive, in units of the weighting's grid.
+        _words: large_string (support), the items themselves where draws name them by their bytes; else None.
     """
 
-    ids: Int64s
-    weights: Int64s
-    words: pa.LargeStringArray | None = None
+    _ids: Int64s
+    _weights: Int64s
+    _words: pa.LargeStringArray | None = None
 
-    def chosen(self, decision: Decision) -> Int64s:
+    def chosen(self, decision: Opening) -> Int64s:
         """Return the ids that pass, rising.
 
         Args:
@@ -243,9 +244,7 @@ class Histogram:
         nobody = np.empty(0, np.int64)
         return self.noisy_levels(decision, nobody, nobody)[0]
 
-    def noisy_levels(
-        self, levels: LevelRule | Decision, spurious_names: Int64s, theirs: Int64s
-    ) -> tuple[Int64s, Int64s]:
+    def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
         """Return the ids of a level above 0, rising, and their levels.
 
         Args:
@@ -260,11 +259,11 @@ class Histogram:
         def grade(part: tuple[Int64s, Int64s, Texts | None]) -> tuple[Int64s, Int64s]:
             weights, ids, texts = part
             mark_met(ids, table, somebodys)
-            each = levels(weights, ids, texts).astype(np.int64, copy=False)
+            each = opened(levels, weights, ids, texts).astype(np.int64, copy=False)
             return ids[each > 0], each[each > 0]
 
         # Draws are by name, so neither parts nor threads change them; those of bytes need memory, one part at a time.
-        work = in_order(grade, self._parts()) if self.words is None else map(grade, self._parts())
+        work = in_order(grade, self._parts()) if self._words is None else map(grade, self._parts())
         graded = list(work)
         nobodys = somebodys == 0
         ids_of = [spurious_names[nobodys], *(ids for ids, _ in graded)]
@@ -276,25 +275,26 @@ class Histogram:
 
     def _parts(self) -> Iterator[tuple[Int64s, Int64s, Texts | None]]:
         """Yield weights, ids and texts, some at a time."""
-        texts = None if self.words is None else text_buffers(self.words)
-        for start in range(0, self.ids.size, IDS_AT_ONCE):
-            stop = min(start + IDS_AT_ONCE, self.ids.size)
+        texts = None if self._words is None else text_buffers(self._words)
+        for start in range(0, self._ids.size, IDS_AT_ONCE):
+            stop = min(start + IDS_AT_ONCE, self._ids.size)
             some = None if texts is None else (texts[0], texts[1][start : stop + 1])
-            yield self.weights[start:stop], self.ids[start:stop], some
+            yield self._weights[start:stop], self._ids[start:stop], some
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of ids that passed, at length 1."""
-        if self.words is None:
+        if self._words is None:
             raise InternalError("texts were asked of weights whose ids are numbers of grams")
         # At length 1 ids rise, so places are found by bisection.
-        return self.words.take(int64_array(np.searchsorted(self.ids, ids)))
+        return self._words.take(int64_array(np.searchsorted(self._ids, ids)))
 
-    def measured(self, noise: Callable[[Int64s, Int64s], Int64s], size: int) -> Int64s:
+    def measured(self, noise: Opening, size: int) -> Int64s:
         """Return the noisy weight of every id below `size`, also of those without weight."""
         # (names,): including those that no user holds; otherwise their absence would be published.
         weights = np.zeros(size, np.int64)
-        weights[self.ids] = self.weights
-        return noise(weights, np.arange(size))
+        weights[self._ids] = self._weights
+        noisy: Int64s = opened(noise, weights, np.arange(size))
+        return noisy
 
 
 NAMES_AT_ONCE = 1 << 20

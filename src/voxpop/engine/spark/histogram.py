@@ -12,12 +12,11 @@ from voxpop.engine.spark.tasks import MOST_WEIGHT
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.opening import Opening, opened
 from voxpop.reading.arrow import text_buffers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from voxpop.engine.contract import Decision, LevelRule, Noise
 
 
 class SparkHistogram:
@@ -37,11 +36,11 @@ class SparkHistogram:
         self._words = words
         self._texts: pa.LargeStringArray | None = None
 
-    def chosen(self, decision: "Decision") -> Int64s:
+    def chosen(self, decision: Opening) -> Int64s:
         """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
         return self._released(self._weights, decision)[0]
 
-    def noisy_levels(self, levels: "LevelRule", spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+    def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
         """Return the names of a level above 0, rising, and their levels; words are numbered as by `chosen`.
 
         The candidates with votes stay on the executors: the levels of candidates that may have no holder are sent
@@ -58,7 +57,7 @@ class SparkHistogram:
             rows = rows.select("*", nothing).unionByName(some)
         return self._released(rows, levels)
 
-    def _released(self, rows: "DataFrame", levels: "LevelRule | Decision") -> tuple[Int64s, Int64s]:
+    def _released(self, rows: "DataFrame", levels: Opening) -> tuple[Int64s, Int64s]:
         kind = f"name {'binary' if self._words else 'bigint'}, level bigint"
         grading = closure(level, levels=levels.restricted(), words=self._words)
         found = answer(_summed(rows).mapInArrow(grading, kind))
@@ -76,7 +75,7 @@ class SparkHistogram:
             raise InternalError("texts were asked of weights before words were chosen")
         return self._texts.take(pa.array(ids))
 
-    def measured(self, noise: "Noise", size: int) -> Int64s:
+    def measured(self, noise: Opening, size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`: noise is added before anything leaves the executors."""
         from pyspark.sql import functions as sql
 
@@ -104,7 +103,7 @@ def _summed(weights: "DataFrame") -> "DataFrame":
 
 
 @task
-def level(batches: Batches, *, levels: "LevelRule | Decision", words: bool) -> Answer:
+def level(batches: Batches, *, levels: Opening, words: bool) -> Answer:
     """Yield the names of a level above 0: by their own noise where they have weight; without weight, as simulated.
 
     A name that passes a decision has level 1.
@@ -117,17 +116,17 @@ def level(batches: Batches, *, levels: "LevelRule | Decision", words: bool) -> A
         mine = names.filter(pa.array(held))
         texts = text_buffers(words_of(mine)) if words else None
         ids = np.empty(0, np.int64) if words else np.asarray(mine)
-        reached[held] = levels(weights[held], ids, texts)
+        reached[held] = opened(levels, weights[held], ids, texts)
         kept = pa.array(reached > 0)
         yield pa.RecordBatch.from_arrays([names.filter(kept), pa.array(reached).filter(kept)], ["name", "level"])
 
 
 @task
-def add_noise(batches: Batches, *, noise: "Noise") -> Answer:
+def add_noise(batches: Batches, *, noise: Opening) -> Answer:
     """Yield noisy weights in whole cells."""
     for batch in batches:
         names = np.asarray(batch.column("name"))
-        cells = noise(_weights_of(batch), names)
+        cells = opened(noise, _weights_of(batch), names)
         yield pa.RecordBatch.from_arrays([pa.array(names), pa.array(cells)], ["name", "cells"])
 
 

@@ -50,6 +50,7 @@ from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import ReleaseError
 from voxpop.kernels.arrays import Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
+from voxpop.privacy.opening import opened
 from voxpop.privacy.secret import TEXT
 from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.reading.folder import sync
@@ -141,7 +142,7 @@ def read_items(batches: Batches, *, secret: "Draws", reading: "NightReading", th
         score, released, weight = (
             numbers_of(batch.column(name), missing=0).astype(np.int64) for name in ("score", "released", "weight")
         )
-        score = reading(weight, item_names(words_of(batch.column("word")), secret), score)
+        score = opened(reading, weight, item_names(words_of(batch.column("word")), secret), score)
         out = np.where((released == 0) & (score >= threshold), night, released).astype(np.int32)
         yield pa.record_batch([batch.column("word"), score, out], ["word", "score", "released"])
 

@@ -46,14 +46,16 @@ from voxpop.engine.spark.walks import weigh_by
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
+from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import TEXT
 from voxpop.reading.arrow import int64_array
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Decision, Draws, RestrictableDraws, ScoreStep, Shares
+    from voxpop.engine.contract import Draws, RestrictableDraws, Shares
     from voxpop.engine.spark.histogram import SparkHistogram
+    from voxpop.privacy.cumulative import ScoreStep
     from voxpop.privacy.secret import Source
 
 
@@ -197,7 +199,7 @@ def advance_items(items: pa.Table, news: pa.Table, *, step: "ScoreStep", places:
         ids = np.flatnonzero(states > DROPPED)
         for begin in range(0, ids.size, ITEMS_AT_ONCE):
             some = ids[begin : begin + ITEMS_AT_ONCE]
-            score[some], states[some] = step(weights[some], names[some], score[some])
+            score[some], states[some] = opened(step, weights[some], names[some], score[some])
         return as_table(_outcomes(mine, arrays, states, score, places))
 
 
@@ -307,7 +309,7 @@ class SparkPools:
         count = closure(count_sizes, edges=tuple(edges), secret=self._secret.restrict())
         return weigh_by(self._state, count, {}, words=False)
 
-    def first_round(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
+    def first_round(self, shares: "Shares", limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""
         weighing = Weighing(shares, limit, self._restricted(pass_name), pass_name)
         histogram = weigh_by(self._state, closure(weigh_first_round, weighing=weighing), {}, words=True)

@@ -142,7 +142,7 @@ def corpus_of(arrays: Arrays) -> "LocalCorpus":
 def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str) -> Answer:
     """Weigh the items of a partition, or the words at the first length of a walk."""
     histogram = corpus_of(arrays).weigh(*weighing.given, order)
-    yield from word_rows(histogram.words, histogram.weights)
+    yield from word_rows(histogram._words, histogram._weights)
 
 
 @on_state
@@ -155,7 +155,7 @@ def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> Answer:
 def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> Answer:
     """Add up the shares of the keys of a partition's users that are on the list that was sent."""
     histogram = corpus_of(arrays).row_shares(texts_of(sent), columns, unit)
-    yield from weight_rows(histogram.ids, histogram.weights)
+    yield from weight_rows(histogram._ids, histogram._weights)
 
 
 def word_rows(words: Any, weights: Int64s) -> Answer:
@@ -250,11 +250,11 @@ def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Sinc
     charge = None if weighing.paying is None else weighing.paying.charge
     among = _subset(sent, weighing.paying)
     histogram = _walk(arrays, sent, since).weigh(*weighing.given, charge, among)
-    yield from weight_rows(histogram.ids, histogram.weights)
+    yield from weight_rows(histogram._ids, histogram._weights)
 
 
 @on_state
 def weigh_deferred(arrays: Arrays, sent: Arrays, *, weighing: Weighing, charge: "Charge", since: Since) -> Answer:
     """Weigh the candidates that were deferred, by their numbers."""
     histogram = _walk(arrays, sent, since).weigh_deferred(*weighing.given, charge)
-    yield from weight_rows(histogram.ids, histogram.weights)
+    yield from weight_rows(histogram._ids, histogram._weights)

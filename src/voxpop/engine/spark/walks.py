@@ -41,8 +41,9 @@ from voxpop.privacy.secret import TEXT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Charge, Counted, Draws, RestrictableDraws, Shares, TreeNoise
+    from voxpop.engine.contract import Charge, Counted, Draws, RestrictableDraws, Shares
     from voxpop.engine.data import Candidates, Subset
+    from voxpop.privacy.path_budget import ContextNoise
 
 
 def restricted_weighing(
@@ -243,7 +244,7 @@ def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int
         yield from _rows_of(counting)
 
 
-def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise") -> pa.Table:
+def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "ContextNoise") -> pa.Table:
     """Return the noisy counts of one block of nodes: noise is added to the sums of all partitions."""
     with safely("noisy_counts"):
         nodes = nodes.sort_by("row")
@@ -289,7 +290,7 @@ class SparkTreeWalk:
         work = closure(cut_sequences_of, max_length=max_length, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
-    def released(self, counted: "Counted", noise: "TreeNoise", *given: Int64s) -> Int64s:
+    def released(self, counted: "Counted", noise: "ContextNoise", *given: Int64s) -> Int64s:
         """Count, add noise on the executors, and return the noisy counts.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.

@@ -1,16 +1,17 @@
 """Plans of counts and rankings: the noise for a budget and the grams of a release; no private data."""
 
-from dataclasses import dataclass, field
-from math import hypot, isqrt, nextafter, sqrt
+from dataclasses import dataclass
+from math import hypot, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from voxpop.errors import InternalError
 from voxpop.mechanisms.counts.constants import SHARE, USUAL
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
-from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.certificate import counts_square, root_above
 from voxpop.privacy.numerics import walk_slack
-from voxpop.privacy.peeling import behind, largest_rate, spent, spread
-from voxpop.privacy.planned import Configured, Planned, sealed
+from voxpop.privacy.passes import Counted, CountsProof, PicksProof
+from voxpop.privacy.peeling import behind, largest_rate, spread
+from voxpop.privacy.planned import Configured, Planned, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -64,13 +65,9 @@ class CountsPlan(Planned[Configured, "Corpus", "Tally"]):
         # Rounding to whole users is about uniform on a length of 1: variance 1 / 12.
         return hypot(self.sigma, sqrt(1 / 12))
 
-    def _guaranteed(self) -> Guarantee:
-        # The largest of the menu, not the limit that ran: the charge does not depend on the choice.
+    def _proof(self) -> CountsProof:
         pairs = zip(self.menu, self.sigmas, strict=True)
-        mu = max(root_above(max(1, sum(limits))) / sigma for limits, sigma in pairs)
-        square = self.histogram_sigma**-2 if self.histogram_sigma else 0.0
-        spend = gaussian_spend([(0.0, mu)], _slack(self.budget, len(self.limits), self.histogram_sigma), square)
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+        return CountsProof(tuple(Counted(limits, sigma) for limits, sigma in pairs), self.histogram_sigma)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Tally":
         from voxpop.mechanisms.counts.releasing import release_counts
@@ -136,28 +133,16 @@ def plan_counts(
         whole = noise(1.0) * (1 + 2.0**-40)
         sigmas = tuple(each * (whole / sqrt(1 - SHARE)) for each in sensitivities)
         histogram = whole / sqrt(SHARE)
-    # In eighty digits, in which sigma was confirmed; of the limit that costs most.
-    each = [precise.number(most) / precise.number(noise) for most, noise in zip(sensitivities, sigmas, strict=True)]
-    mu = max(each)
-    if histogram:
-        mu = (mu * mu + 1 / precise.number(histogram) ** 2) ** precise.number(0.5)
-    if square is not None and mu * mu > precise.number(square):
-        raise InternalError("counts would run with less noise than was charged for")
     plan = CountsPlan(counts, budget, release, menu, sigmas, histogram)
-    return sealed(plan, float(precise.gaussian_delta(budget.epsilon, mu) + slack))
+    # In eighty digits, in which sigma was confirmed; of the limit that costs most.
+    if square is not None and counts_square(plan._proof()) > precise.number(square):
+        raise InternalError("counts would run with less noise than was charged for")
+    return certified(plan)
 
 
 def _slack(budget: Budget, lengths: int, chosen: float) -> float:
     """Return the cost of finite arithmetic; the choice of a limit counts as one more pass."""
     return walk_slack(budget.epsilon, max(1, lengths) + bool(chosen))
-
-
-def root_above(number: int) -> float:
-    """Return the square root of a whole number, never rounded down."""
-    root = sqrt(number)
-    # Only of squares is a root exact; of others the next larger double is above it.
-    exact = float(isqrt(number)) == root and isqrt(number) ** 2 == number
-    return root if exact else nextafter(root, float("inf"))
 
 
 @final
@@ -169,21 +154,19 @@ class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
         grams: the release whose grams are ranked.
         picks: number of grams that will be named: k, or all.
         rate: of the Gumbel noise on every count, per user.
-        delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
     """
 
     grams: "Release"
     picks: int
     rate: float
-    delta: float = field(kw_only=True)
 
     @property
     def error(self) -> float:
         """Standard deviation of the noise on the number of users that the order follows."""
         return spread(self.rate)
 
-    def _guaranteed(self) -> Guarantee:
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+    def _proof(self) -> PicksProof:
+        return PicksProof(self.picks, len(self.grams), self.rate)
 
     def behind(self, probability: float = USUAL) -> float:
         """Return the error bound of the order of the ranking, in users.
@@ -223,5 +206,4 @@ def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> Top
     picks, candidates = min(k, len(release)), max(1, len(release))
     # Among all released grams, which are public, with or without users.
     rate = largest_rate(budget, max(1, picks), candidates)
-    delta = spent(budget, max(1, picks), candidates, rate)
-    return sealed(TopPlan(top, budget, release, picks, rate, delta=delta), delta)
+    return certified(TopPlan(top, budget, release, picks, rate))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.mechanisms.heavy_hitters.exclude import PublicList
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
-from voxpop.privacy.planned import Mechanism, sealed
+from voxpop.privacy.planned import Mechanism, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
@@ -114,7 +114,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         check_budget(budget)
         check_delta(budget)
         best = best_sampling(budget, self.rounds)
-        return sealed(HittersPlan(self, budget, self.rules(best.ballot), delta=best.delta), best.delta)
+        return certified(HittersPlan(self, budget, self.rules(best.ballot)))
 
     def rules(self, ballot: "Ballot") -> "Rules":
         """Return the public rules of a run with this ballot."""

@@ -8,7 +8,8 @@ from voxpop.mechanisms.heavy_hitters.exclude import NOTHING, PublicList
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.budget import Budget, budget_numbers, check_whole
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
+from voxpop.privacy.passes import VotesProof
+from voxpop.privacy.planned import Configured, DiscoveryPlan, certified
 from voxpop.privacy.trie.accountant import group_delta, trie_delta
 from voxpop.privacy.trie.ballot import users_needed
 
@@ -53,7 +54,6 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     Attributes:
         rules: The public rules of client and server.
-        delta: The delta of the rules at the epsilon of the budget.
         aggregation: How the sums of a federation are added, "open" or "secure". The guarantee then states which sums
             the server sees, and the plan states the assumptions.
 
@@ -67,12 +67,15 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     _recorded: ClassVar = frozenset({"aggregation"})
 
     rules: Rules
-    delta: float = field(kw_only=True)
     aggregation: Aggregation = field(default="", kw_only=True)
 
     def _guaranteed(self) -> Guarantee:
         # The claim excludes the server's view before the threshold, so the plan states that view separately.
         return Guarantee(self.budget.epsilon, self.budget.delta, seen=SEEN[self.aggregation])
+
+    def _proof(self) -> VotesProof:
+        ballot = self.rules.ballot
+        return VotesProof(ballot.rate, ballot.again, ballot.further, ballot.theta, self.rules.rounds, self.rules.words)
 
     def budget_of_users(self, users: int) -> Budget:
         """Return the guarantee of a person who counts as several users, such as one whose words are on several nodes.
@@ -208,4 +211,4 @@ def certified_plan(mechanism: Configured, rules: Rules, budget: Budget) -> Hitte
             f"The votes requested by the server cost a delta of {delta:.3g} at epsilon {budget.epsilon:g}, more than "
             f"{budget.delta:g}, so this node sends no votes. Start a run whose server and nodes have the same budget."
         )
-    return sealed(HittersPlan(mechanism, budget, rules, delta=delta), delta)
+    return certified(HittersPlan(mechanism, budget, rules))

@@ -27,6 +27,7 @@ from voxpop.reading.arrow import int64_array, text_buffers
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
+    from voxpop.privacy.gate.votes import VotesGate
     from voxpop.privacy.secret import Secret
 
 Symbol = Hashable
@@ -461,9 +462,14 @@ def prefix_votes(
     return votes
 
 
-def grown_tries(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Iterator[Trie]:
+def grown_tries(spelling: Spelling, electorate: Electorate, rules: Rules, gate: "VotesGate") -> Iterator[Trie]:
     """Yield the trie after each round, until no prefix can grow or no round is left."""
     trie = Trie()
+
+    def votes(ballot: Ballot, words: Words, secret: "Secret") -> Counter[Prefix]:
+        mine = replace(rules, ballot=ballot, words=words)
+        return prefix_votes(spelling, electorate, trie, mine, secret, ballot.theta)
+
     while not is_over(trie, rules):
-        trie = grow(trie, prefix_votes(spelling, electorate, trie, rules, secret, rules.ballot.theta), rules)
+        trie = trie.grown(gate.round(votes))
         yield trie

@@ -8,6 +8,7 @@ from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import with_record
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.progress import track
 from voxpop.release.cutting import table_of_lists
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
 def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Release:
     """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
     corpus = check_engine(data)
-    secret, guarantee = plan.begin(seed)
+    gate, guarantee = plan.begin(seed)
     held: LocalCorpus = corpus.gathered()
     wide = 8 * plan.rules.longest if plan.rules.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
     spelling = spell(held, plan.rules, plan.exclude)
-    tries = grown_tries(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, secret)
+    tries = grown_tries(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, gate)
     trie = deque(track(tries, "releasing", lambda _: 1, None, "rounds", exact=True), maxlen=1).pop()
     grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
-    return release_of(grams, plan, guarantee, reading=corpus.reading, keys=corpus.keys)
+    return release_of(grams, with_record(plan, gate), guarantee, reading=corpus.reading, keys=corpus.keys)
 
 
 def release_of(

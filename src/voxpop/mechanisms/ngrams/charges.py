@@ -21,8 +21,8 @@ from scipy.special import ndtri
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged, with_cutoff
-from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter, noise_for
+from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 
 LEAST_LEFT = 2.0**-30
 """Charge of the last length if rounding has used up all shares; users pay no more than they have."""

@@ -9,9 +9,9 @@ from scipy.special import ndtr, ndtri
 
 from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
-from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
+from voxpop.privacy.weightings.builtin import share_of
 from voxpop.release.report.numbers import Chance, curve, percent, plain, threshold_chance, users_for, whole
 from voxpop.release.report.page import Grid, Story
 

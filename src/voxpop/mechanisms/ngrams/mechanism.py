@@ -77,8 +77,8 @@ class NGrams(Mechanism["Corpus", "Release"]):
     def voting(self, length: int) -> "Voting":
         """Return how users vote on a length; the same at all of them."""
         from voxpop.mechanisms.ngrams.charges import Voting
-        from voxpop.mechanisms.weightings.builtin import PolicyGaussian
         from voxpop.privacy.individual import MOST_BOUND
+        from voxpop.privacy.weightings.builtin import PolicyGaussian
 
         return Voting(PolicyGaussian(), self.bound, self.eta, tuned.ALPHA, MOST_BOUND)
 

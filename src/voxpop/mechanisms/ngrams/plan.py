@@ -15,14 +15,14 @@ from voxpop.mechanisms.ngrams.charges import (
     allowance,
     first_share,
 )
-from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
-from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.menu import Menu, adaptive_proof, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
-from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import walk_slack
-from voxpop.privacy.planned import DiscoveryPlan, sealed
+from voxpop.privacy.passes import Later, Proof, ThresholdProof
+from voxpop.privacy.planned import DiscoveryPlan, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -73,7 +73,6 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         later: total mu^2 of everything after length 1.
         longer: one `LengthPlan` for each length from 2 on.
         slack: the part of delta that finite arithmetic costs.
-        delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
         schedule: the pure function that returns the next pass of a release; None at the end.
         worths: the worth of the budget of each length; empty if the schedule does not use it.
         words: in the plan of a release whose words come in adaptive rounds, the rounds that ran.
@@ -94,20 +93,18 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     later: float
     longer: tuple[LengthPlan, ...]
     slack: float
-    delta: float
     schedule: "Callable[[State], Pass | None]" = field(compare=False)
     worths: tuple[float, ...] = ()
     words: AdaptiveRounds | None = None
     ran: tuple[LengthRun, ...] = ()
     second_chance: SecondChanceRun | None = None
 
-    def _guaranteed(self) -> Guarantee:
-        # (d, mu_1) of length 1, and M of all that follows: by these it composes with other releases.
+    def _proof(self) -> Proof:
+        # Length 1, and M of all that follows.
         if isinstance(self.first, RoundPlan):
-            spend = gaussian_spend([self.first.pair()], self.slack, rest=self.later)
-        else:
-            spend = adaptive.rounds_spend(self.first, self.slack, self.later)
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+            return ThresholdProof(self.first.stated(), Later(self.later, "everybody", self.mechanism.max_length))
+        later = Later(self.later, "each user", self.mechanism.max_length + SIDE_VOTES)
+        return adaptive_proof(self.first, self.mechanism.limit, later)
 
     @property
     def lengths(self) -> tuple[LengthPlan, ...]:
@@ -184,7 +181,7 @@ def plan_ngrams(
     """Compute the numbers of an extraction; see `NGrams.plan`."""
     more = ngrams.max_length > 1
     slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
-    slack += planned_slack(budget.epsilon, ngrams.limit)
+    slack += slack_delta(planned_slack(ngrams.limit), budget.epsilon)
     exact, share, novelty = without_slack(budget, slack), first_share(worths), NOVELTY
     if more:
         share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
@@ -193,10 +190,8 @@ def plan_ngrams(
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
-    spent = adaptive.total_delta(first, exact, rest=later)
     longer = _longer(ngrams, Charges(later, worths))
-    plan = NGramsPlan(ngrams, budget, first, later, longer, slack, spent + slack, schedule, worths)
-    return sealed(plan, plan.delta)
+    return certified(NGramsPlan(ngrams, budget, first, later, longer, slack, schedule, worths))
 
 
 def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:

@@ -1,9 +1,9 @@
-"""The privacy boundary of n-grams: passes over the users, the runner that executes them, and the loop.
+"""The passes of n-grams over the users, and the loop.
 
 `State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh: candidates, charge, noise
-and cutpoints. The `Runner` holds the private side, adds private weights and noise, and returns a function of the noisy
-weights, the `Outcome`. The plan's `schedule` returns the next pass from the state, and the pass's `after` returns the
-next state from the outcome. Both are pure functions that receive no private number:
+and cutpoints. The `Runner` hands it to the gate, which compares it with the certificate and returns a function of the
+noisy weights, the `Outcome`. The plan's `schedule` returns the next pass from the state, and the pass's `after` returns
+the next state from the outcome. Both are pure functions that receive no private number:
 
     while (step := plan.schedule(state)) is not None:
         state = step.after(runner.execute(step))
@@ -26,18 +26,18 @@ from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
-from voxpop.mechanisms.weightings.rule import CalibratedRule
-from voxpop.privacy.budget import Budget
-from voxpop.privacy.decisions import CellNoise
+from voxpop.privacy.gate.rounds import ThresholdGate
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.progress import track
 from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
+    from voxpop.privacy.gate.rounds import AdaptiveGate
+    from voxpop.privacy.gate.walks import LaterPasses
 
 Kind = Literal["words", "measurement", "screening", "vote", "second chance"]
 LABELS = {"words": "length", "measurement": "measurement", "screening": "prevote", "vote": "length"}
@@ -198,52 +198,46 @@ class Pass:
         """The name of the pass in draws."""
         return "sweep" if self.kind == "second chance" else f"{LABELS[self.kind]} {self.length}"
 
+    @property
+    def cell(self) -> int:
+        """Units of the grid in a cell, to which noisy weights of a measurement are rounded."""
+        unit = 1 if self.shares is None else self.shares.setting.unit
+        return max(1, round(cell_below(self.sigma) * unit))
+
 
 class Runner:
-    """Executes passes on an engine; holds the private side."""
+    """Runs passes through the gate of a release; the private side stays there."""
 
-    def __init__(self, engine: Engine, budget: Budget, secret: Secret) -> None:
-        self._engine, self._budget, self._secret = engine, budget, secret
-        self._walk = engine.length_walk()
+    def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate") -> None:
+        self._engine, self._gate = engine, gate
+        self._later: LaterPasses | None = None
 
     def execute(self, step: Pass) -> Outcome:
-        """Weigh, add noise, and return the outcome."""
-        secret, name, shares = self._secret, step.name, step.shares
-        if step.rounds is not None:
-            words, ran = released_in_rounds(step.rounds, self._budget, self._engine, secret)
-            self._walk.keep_words(words, secret)
-            return Outcome(np.arange(len(words)), np.zeros(len(words), np.int64), words, ran)
-        if shares is None:
-            raise InternalError("a pass has neither a weighting nor rounds")
-        if step.keep is not None:
-            self._walk.keep(*step.keep)
-        if step.extend is not None:
-            self._walk.extend(step.extend)
-        if step.kind == "second chance" and step.charge is not None:
-            weights = self._walk.weigh_deferred(shares, shares.setting.limit, secret, name, step.charge)
-        else:
-            weights = self._walk.weigh(shares, shares.setting.limit, secret, name, step.charge, step.among)
-        if step.vote is None:
-            unit = shares.setting.unit
-            noise = CellNoise(step.sigma, unit, max(1, round(cell_below(step.sigma) * unit)), secret, f"noise/{name}")
-            # (grams,), in cells: noise on every released gram, held or not, or its absence would show
-            # (docs/privacy/ngrams.md, "Domain").
-            return Outcome(np.arange(step.size), weights.measured(noise, step.size))
-        names, levels = step.vote.levels(weights, secret, name)
+        """Run a pass, and return its outcome."""
         if step.kind != "words":
-            return Outcome(names, levels)
-        # Only words that users hold can be released, and all that reach the threshold are.
-        self._walk.keep(names)
-        return Outcome(np.arange(names.size), levels, weights.texts(names))
+            if self._later is None:
+                raise InternalError("grams were to be weighed before words")
+            return Outcome(*self._later.run(step))
+        gate, ran = self._gate, None
+        if isinstance(gate, ThresholdGate):
+            if step.shares is None:
+                raise InternalError("a pass has neither a weighting nor rounds")
+            levels, words, self._later = gate.words(self._engine, step.shares)
+        else:
+            if step.rounds is None:
+                raise InternalError("words come in adaptive rounds, and the pass has none")
+            words, ran = released_in_rounds(step.rounds, gate, self._engine)
+            levels, self._later = np.zeros(len(words), np.int64), gate.later(self._engine, words)
+        return Outcome(np.arange(len(words)), levels, words, ran)
 
 
 def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Release:
     """Run all passes and return the table of the released grams."""
     corpus = check_engine(data)
     check_ordered(corpus)
-    secret, guarantee = plan.begin(seed)
-    state = run_passes(State(plan), Runner(corpus, plan.budget, secret))
-    done = with_record(plan, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
+    gate, guarantee = plan.begin(seed)
+    state = run_passes(State(plan), Runner(corpus, gate))
+    done = with_record(plan, gate, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
     tokens = downward_closed([grams.tokens for grams in state.grams])
     return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.reading)
 

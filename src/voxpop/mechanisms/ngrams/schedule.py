@@ -38,8 +38,8 @@ from voxpop.mechanisms.ngrams.forecast import (
 from voxpop.mechanisms.ngrams.releasing import Ballot, Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, cutpoints_above, cutpoints_below, deferred_by
 from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged
-from voxpop.mechanisms.weightings.builtin import Weighted
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.weightings.builtin import Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
 def schedule(state: State) -> Pass | None:

@@ -4,36 +4,25 @@ The level of a candidate is the number of rising cutpoints that its noisy weight
 band that reach each cutpoint is public, and the number that would reach it only by noise is known. So each band gets
 the cutpoint that, over all bands, releases most while the share of spurious grams stays below eta. All of this is a
 function of noisy weights.
-
-Candidates without votes are too many to list. Each of them reaches the lowest cutpoint with the chance of weight 0, by
-geometric gaps between hits; candidates with votes are left out of the hits, since their own noise decides. The result
-has exactly the distribution of independent draws for all candidates. The published algorithm uses an estimated number
-of candidates, which breaks its proof (docs/privacy/errata.md).
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
-from voxpop.errors import BudgetError, InternalError
+from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Floats, Int64s
 from voxpop.kernels.cutpoints import at_prices, charges
 from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.plan import MOST_UNITS
-from voxpop.privacy import precise
-from voxpop.privacy.decisions import FixedRule, NoisyLevels, Rule, ThresholdRule
-from voxpop.privacy.sampling import BAND, Tail, further_bits, invert
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.decisions import Rule, ThresholdRule
+from voxpop.privacy.gate.simulating import MOST_CUTPOINTS
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Weights
     from voxpop.mechanisms.ngrams.candidates import Grouped, Numbered
 
-MOST_CANDIDATES = 2**46
-MOST_CUTPOINTS = 2**7
-"""`walk_slack` covers fewer."""
 PRICES = np.geomspace(0.01, 10_000, 1_000)
 """In released grams for each spurious one. At the lowest a spurious gram costs next to nothing, at the highest a
 hundred times what `eta` allows by default; steps of 1.4 percent."""
@@ -137,30 +126,6 @@ class ThresholdVote:
         if len(units) >= MOST_CUTPOINTS:
             raise InternalError("a vote has more cutpoints than the slack of its decisions covers")
         return ThresholdVote(candidates, tuple(replace(rule, threshold_units=each) for each in units))
-
-    def levels(self, histogram: "Weights", secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:
-        """Return the names of all candidates that reach the lowest cutpoint, rising, and the number that each reaches.
-
-        Args:
-            histogram: the votes; private.
-            secret: source of the noise.
-            pass_name: which pass of the release this is.
-        """
-        spurious_names, theirs = self._spurious_names(secret, pass_name)
-        return histogram.noisy_levels(NoisyLevels(self.rules, secret, f"noise/{pass_name}"), spurious_names, theirs)
-
-    def _spurious_names(self, secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:
-        """Grade the candidates without votes: who reaches the lowest cutpoint, and how they go on from there."""
-        if self.candidates is None:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        # p_0 >= p_1 >= ...: the chances of weight 0 in eighty digits.
-        lowest, *higher = (each.exact(0) for each in self.rules)
-        spurious_names = spurious_hits(self.candidates, lowest, secret, pass_name)
-        # Given a hit, cutpoint i is reached with p_i / p_0, by one toss for all i (docs/privacy/ngrams.md,
-        # "Simulation").
-        further = tuple(FixedRule(each / lowest) for each in higher)
-        levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
-        return spurious_names, 1 + levels(np.zeros(spurious_names.size, np.int64), spurious_names)
 
     def select(self, bands: "Grouped", held: Int64s, levels: Int64s, eta: float, spare: float) -> "Selection":
         """Choose the cutpoint of each band.
@@ -267,66 +232,3 @@ def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -
                 piece += 1
     places = np.flatnonzero(piece_of >= 0)
     return places, piece_of[places]
-
-
-def spurious_hits(candidates: "Numbered", chance: Any, secret: Secret, pass_name: str) -> Int64s:
-    """Return the names of the candidates that would reach the threshold without any votes.
-
-    Public, because votes are not used. Only the histogram determines which of them have votes, so that this information
-    stays with the votes.
-
-    Args:
-        candidates: all candidates of this length.
-        chance: high-precision probability that a candidate of weight 0 is released; strictly between 0 and 1.
-        secret: source of the gaps.
-        pass_name: which pass of the release this is.
-
-    Returns:
-        int64, rising names.
-
-    Raises:
-        BudgetError: where there are too many candidates to number them safely.
-    """
-    if candidates.count > MOST_CANDIDATES:
-        raise BudgetError(
-            "there are more than 2^46 candidates at one length, too many to simulate those without votes; "
-            "use a lower limit, a smaller budget, or fewer lengths."
-        )
-    return np.sort(candidates.names(hits_below(candidates.count, chance, secret, pass_name)))
-
-
-def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band: float = BAND) -> Int64s:
-    """Return the rising numbers below `count`, each of which is hit independently with the chance.
-
-    Args:
-        count: size of the range.
-        chance: high-precision probability.
-        secret: source of the gaps.
-        pass_name: which pass of the release this is.
-        band: error bound of doubles; only tests widen it.
-    """
-    found: list[Int64s] = []
-    expected = count * float(chance)
-    # Six deviations of a binomial more than expected: nearly always one round is enough.
-    at_once = int(expected + 6 * expected**0.5) + 16
-    gap, purpose = _gap_tail(chance), f"unsupported/{pass_name}"
-    last, drawn = -1, 0
-    while last < count:
-        numbers = np.arange(drawn, drawn + at_once)
-        draws = secret.draws(purpose, numbers.astype(np.uint64), 0)
-        gaps = invert(gap, draws, further_bits(secret, purpose, numbers, np.zeros_like(numbers)), most=count, band=band)
-        # A gap is the number of misses before a hit. Capped at `count`, sums stay far below 2^63.
-        places = last + np.cumsum(np.minimum(gaps, count) + 1)
-        found.append(places[places < count])
-        last, drawn = int(places[-1]), drawn + at_once
-    return np.concatenate([np.empty(0, np.int64), *found])
-
-
-def _gap_tail(chance: Any) -> Tail:
-    """The number of misses before the next hit: P(at least m) = (1 - chance)^m."""
-
-    def exact(context: Any) -> tuple[Any, Any]:
-        # P(at least m) = e^(-rate m), with rate = -ln(1 - p).
-        return -context.log1p(-context.mpf(chance)), context.mpf(0)
-
-    return Tail(float(exact(precise.context)[0]), 0.0, exact)

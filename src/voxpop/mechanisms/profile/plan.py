@@ -5,14 +5,14 @@ from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.mechanisms.profile.constants import COUNTS, COVER, SINGLES, SPURIOUS
-from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, Terms
-from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.menu import Menu, adaptive_proof, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.users_needed import users_needed_rows
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
-from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import walk_slack
-from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
+from voxpop.privacy.passes import Cover, Later, Proof
+from voxpop.privacy.planned import Configured, DiscoveryPlan, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -47,7 +47,6 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
         counting: mu^2 of the counts; 0 without counts.
         cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without.
         slack: the part of delta that finite arithmetic costs.
-        delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
         ran: in the plan of a release, the rounds that ran.
 
     Example:
@@ -65,7 +64,6 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     counting: float
     cover_sigma: float
     slack: float
-    delta: float
     ran: AdaptiveRounds | None = None
 
     @property
@@ -77,9 +75,12 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     def _now(self) -> PlannedRounds:
         return self.planned if self.ran is None else self.ran
 
-    def _guaranteed(self) -> Guarantee:
-        spend = adaptive.rounds_spend(self.planned, self.slack, self.later)
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+    def _proof(self) -> Proof:
+        columns = max(1, len(self.mechanism.keys.columns))
+        cover = Cover(columns, self.cover_sigma) if self.cover_sigma else None
+        passes = planned_slack(None).passes + LATER
+        later = Later(self.later, "parts", passes, self.joining, self.counting, cover)
+        return adaptive_proof(self.planned, None, later)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return self._now.users_needed(probability, per_user)
@@ -125,7 +126,7 @@ def later_square(joining: float, counting: float, cover_sigma: float, columns: i
 def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
     """Compute the numbers of a profile; see `Profiling.plan`."""
     # Rounds over single and over joint values.
-    slack = 2 * planned_slack(budget.epsilon, None) + walk_slack(budget.epsilon, LATER)
+    slack = 2 * slack_delta(planned_slack(None), budget.epsilon) + walk_slack(budget.epsilon, LATER)
     check_slack("a profile needs", budget, slack)
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
     columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
@@ -140,7 +141,4 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
         joining = rest * (1.0 - share - measured) / (1.0 - share)
         counting = rest * COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
-    later = later_square(joining, counting, cover_sigma, len(profiling.keys.columns))
-    # Rounds with Gaussian releases of mu^2 = M about released keys behind them (docs/privacy/adaptive.md).
-    delta = adaptive.total_delta(planned, exact, rest=later) + slack
-    return sealed(ProfilePlan(profiling, budget, planned, joining, counting, cover_sigma, slack, delta), delta)
+    return certified(ProfilePlan(profiling, budget, planned, joining, counting, cover_sigma, slack))

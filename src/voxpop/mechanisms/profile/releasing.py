@@ -1,4 +1,4 @@
-"""The privacy boundary of profiles: rounds over all typed keys, then counts and cover of the released keys."""
+"""Profiles: rounds over all typed keys, then counts and cover of the released keys."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,11 +11,9 @@ from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
 from voxpop.mechanisms.rounds.adaptive import released_in_rounds
-from voxpop.mechanisms.rounds.known import plan_known, released_candidates
-from voxpop.privacy.decisions import CellNoise
+from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.secret import Secret
-from voxpop.reading.arrow import array_of, int64_array
+from voxpop.reading.arrow import array_of, int64_array, text_buffers
 from voxpop.reading.progress import tell
 from voxpop.release.profile import Cover, Profile
 from voxpop.release.registry import configuration
@@ -23,6 +21,7 @@ from voxpop.release.release import Release
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.profile.plan import ProfilePlan
+    from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
 class Stages(NamedTuple):
@@ -52,29 +51,30 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
     """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
     (corpus, single), keys = data, plan.mechanism.keys
     reading = corpus.reading.removeprefix(keys.reading)
-    secret, guarantee = plan.begin(seed)
-    found, ran = released_in_rounds(plan.planned, plan.budget, single, secret)
-    done = plan if ran is plan.planned else with_record(plan, ran=ran)
-    tokens = with_joint(plan, corpus, found, ran.limit, secret)
+    gate, guarantee = plan.begin(seed)
+    found, ran = released_in_rounds(plan.planned, gate, single)
+    tokens = with_joint(plan, corpus, found, ran.limit, gate)
     sets, items = keys.split(tokens)
     columns = {"set": array_of(sets), "item": items}
     error, cover = None, dict[str, Cover]()
     if plan.counting:
         # The registry imports counts, because no mechanism imports another.
-        release = Release.from_items(tokens, done, guarantee)
+        release = Release.from_items(tokens, plan, guarantee)
         counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
+        gate.counts(counts.certificate)
         tally = counts.release(corpus, seed=seed)
         columns["users"], error = int64_array(tally.users), tally.error
-        cover = measured_cover(plan, corpus, tokens, secret)
+        cover = measured_cover(plan, corpus, tokens, gate)
         # A column without a released value covers nothing, which is public; its noise would look like a share.
         for number, name in enumerate(cover):
             if number not in sets:
                 cover[name] = cover[name]._replace(covered=0.0)
+    done = with_record(plan, gate, **({} if ran is plan.planned else {"ran": ran}))
     return Profile(keys, pa.table(columns), cover, done, guarantee, reading, error)
 
 
 def with_joint(
-    plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, secret: Secret
+    plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, gate: "AdaptiveGate"
 ) -> pa.LargeStringArray:
     """Return released single tokens and the joint tokens of them that rounds over all combinations release.
 
@@ -83,7 +83,7 @@ def with_joint(
         corpus: of all typed keys.
         single: the released single tokens, so the candidates are public.
         limit: that ran for single tokens: a function of noisy numbers.
-        secret: of all draws and noise.
+        gate: of the release.
     """
     keys = plan.mechanism.keys
     sizes = keys.sizes(single)
@@ -92,18 +92,17 @@ def with_joint(
     if not (number := sum(sizes.values())):
         return single
     rounds = plan_known(plan.joining, limit, number, min(SPURIOUS, SPURIOUS_EACH * number))
-    joint = released_candidates(rounds, corpus.only(keys, single), keys.candidates(single), secret)
+    joint = gate.known(corpus.only(keys, single), rounds.stated(), keys.candidates(single), text_buffers)
     every = pa.concat_arrays([single, joint])
     return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
 
 
 def measured_cover(
-    plan: "ProfilePlan", corpus: Engine, tokens: pa.LargeStringArray, secret: Secret
+    plan: "ProfilePlan", corpus: Engine, tokens: pa.LargeStringArray, gate: "AdaptiveGate"
 ) -> dict[str, Cover]:
     """Return the noisy sums of users' shares of rows with a released value and without, by column."""
     names = [each.name for each in plan.mechanism.keys.columns]
-    noise = CellNoise(plan.cover_sigma, UNIT, CELL, secret, "noise/cover")
-    sums = corpus.row_shares(tokens, len(names), UNIT).measured(noise, 2 * len(names))
+    sums = gate.cover(corpus, tokens, len(names), UNIT, CELL)
     pairs = (sums * (CELL / UNIT)).reshape(-1, 2).tolist()
     # Rounding to cells is about uniform.
     error = float(np.hypot(plan.cover_sigma, CELL / UNIT / np.sqrt(12)))

@@ -1,9 +1,4 @@
-"""Adaptive rounds: from a share of a budget to the numbers that run. Nothing here reads data.
-
-`released_in_rounds` is the privacy boundary: weigh on an engine, then release or drop items by one draw for each.
-Everything after an `ScoreStep` is a function of noisy weights: of a Gaussian mechanism on the items that other users
-hold, and of noise and a user's own weights on the items that only this user holds.
-"""
+"""Adaptive rounds: from a share of a budget to the numbers that run, which a gate compares with their certificate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import InternalError
-from voxpop.kernels.arrays import ONE_CAP, Int64s
-from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice, spare
+from voxpop.kernels.arrays import ONE_CAP
+from voxpop.mechanisms.rounds.capped import levels, spare
 from voxpop.mechanisms.rounds.plan import (
     ALPHA,
     FIRST_NOVELTY,
@@ -27,32 +21,30 @@ from voxpop.mechanisms.rounds.plan import (
     with_cutoff,
 )
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.certificate import CAPPED, NEGLIGIBLE
 from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
     STEPS,
     Caps,
     CumulativeScore,
-    ScoreStep,
     any_release,
     lone_releases,
     novel_release,
     whole,
 )
-from voxpop.privacy.decisions import ReleaseDecisions, Rule
-from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.guarantee import Spend, gaussian_spend
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.passes import Bounding, CapLevels, Choice, Round, Rounds, Threshold
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.capped import CappedDescent
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, PoolWalk, Weights
+    from voxpop.engine.contract import Engine
+    from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
 @final
@@ -87,11 +79,11 @@ class PlannedRounds(Protocol):
     def square(self) -> float:
         """The most mu^2 of the rounds."""
 
-    def chosen(self, pools: "PoolWalk", secret: Secret) -> "AdaptiveRounds":
+    def chosen(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
         """Return the rounds that a release runs."""
 
-    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
-        """Return the probability that a novel item is released, and mu of everything."""
+    def stated(self) -> Rounds | Choice:
+        """Return the numbers for a certificate."""
 
     def users_needed(self, probability: float, items: int) -> int | None:
         """Return the number of users who must hold an item."""
@@ -156,33 +148,13 @@ class AdaptiveRounds:
         """These rounds, as a menu has them."""
         return self
 
-    def chosen(self, pools: "PoolWalk", secret: Secret) -> "AdaptiveRounds":
+    def chosen(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
         """Return these rounds: nothing is left to choose."""
         return self
 
-    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
-        """Return the probability that a novel item is released, and mu of all rounds together.
-
-        Args:
-            negligible: probability up to which a crude bound that uses only the pool replaces the exact recursion.
-
-        Raises:
-            InternalError: a round would run with less noise than the cumulative score was charged for.
-        """
-        first, _ = self.first_round.pair()
-        mus = self.mus
-        if any(charged < runs for charged, runs in zip(self.score.mus, mus[1:], strict=True)):
-            raise InternalError("a round would run with less noise than was charged for")
-        if hypot(*(each.cell / each.sigma for each in self.rounds)) / 2 > self.score.margin:
-            raise InternalError("noisy weights would be rounded further than was charged for")
-        caps = self.caps
-        if caps.items[-1] != self.pool or any(each.shares.caps != caps for each in self.rounds):
-            raise InternalError("the rounds of a plan differ in pool or caps")
-        if not all(map(on_lattice, {cap for level in caps.weights for cap in level})):
-            raise InternalError("a cap is not on the lattice that its rounding was charged for")
-        crude = any_release(self.score, self.pool)
-        novel = crude if crude < negligible else novel_release(self.score, caps)
-        return first + novel, hypot(*mus)
+    def stated(self) -> Rounds:
+        """Return the numbers for a certificate."""
+        return stated_rounds(self.pool, self.first_round.stated(), self.rounds, self.score)
 
     def users_needed(self, probability: float, items: int) -> int | None:
         """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
@@ -219,8 +191,6 @@ def round_table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 CELLS_IN_SIGMA = 2**10
-NEGLIGIBLE = 1e-4
-"""Share of the budget up to which a crude bound on novel items suffices."""
 TOLERANCE = 0.004
 """Tolerance of the search for thresholds, in the logarithm of the probability that novel items may spend."""
 
@@ -291,34 +261,36 @@ def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule,
     return rule, first_round, others
 
 
-def total_delta(planned: PlannedRounds, budget: Budget, data_sets: int = 1, rest: float = 0.0) -> float:
-    """Return the cost of all rounds: the probability that a novel item is released, and delta of the Gaussian rounds.
-
-    Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
-
-    Args:
-        planned: the rounds, or a menu of them.
-        budget: its epsilon is that of delta.
-        data_sets: number of data sets with such rounds.
-        rest: mu^2 of Gaussian releases afterwards, about released items (docs/privacy/adaptive.md, "What follows").
-    """
-    novel, mu = planned.pair(NEGLIGIBLE * budget.delta / data_sets)
-    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
-    known = gaussian_delta(budget.epsilon, hypot(mu * sqrt(data_sets), sqrt(rest)))
-    # d + delta_G(epsilon; mu), from the numbers that run.
-    return min(1.0, (data_sets * novel + known) * ROUNDING)
-
-
-def rounds_spend(planned: PlannedRounds, slack: float, rest: float = 0.0) -> Spend:
-    """Return by which rounds compose with other releases (docs/privacy/composition.md, "Adaptive rounds"), rounded up.
+def stated_rounds(
+    pool: int, first: Threshold | None, rounds: Sequence[AdaptiveRound], score: CumulativeScore
+) -> Rounds:
+    """Return the numbers of rounds for a certificate.
 
     Args:
-        planned: the rounds, or a menu of them, whose caps count and not the rounds that run.
-        slack: delta that finite arithmetic costs.
-        rest: mu^2 of Gaussian releases afterwards.
+        pool: most items of one user in all rounds after the first.
+        first: the first round, if there is one.
+        rounds: the later ones.
+        score: how they are added up.
     """
-    novel, mu = planned.pair()
-    return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
+    caps = rounds[0].shares.caps
+    later = []
+    for number, each in enumerate(rounds):
+        setting, (enough, steps) = each.shares.setting, _usable(rounds, score, number)
+        bounding = Bounding(CAPPED, 2, setting.limit, setting.bits, setting.cutoff, setting.bound)
+        drop = score.drop_thresholds[number] if number < len(score.drop_thresholds) else None
+        levels = score.mus[number], score.parts[number], score.thresholds[number], drop, enough, steps
+        later.append(Round(bounding, each.sigma, round(each.cell * setting.unit), *levels))
+    return Rounds(pool, first, tuple(later), CapLevels(caps.items, caps.weights, caps.chances), score.margin)
+
+
+def _usable(rounds: Sequence[AdaptiveRound], score: CumulativeScore, number: int) -> tuple[float, float]:
+    """Return the score at which an item can use no more weight in the next round, and the steps of a score of 1."""
+    if number + 1 == len(rounds):
+        return 0.0, 0.0
+    after, part = rounds[number + 1], score.parts[number + 1]
+    enough = score.thresholds[number + 1] * float(score.spreads[number + 1]) + spare(score.mus) * part
+    # A weight of sigma raises the score by its part.
+    return enough, STEPS * after.sigma * after.shares.setting.unit / (after.shares.setting.cutoff * part)
 
 
 def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:
@@ -424,77 +396,18 @@ def _caps(
     )
 
 
-def run_round(
-    round_plan: RoundPlan, budget: Budget, corpus: "Engine", secret: Secret, pass_name: str
-) -> pa.LargeStringArray:
-    """Return the items that one round releases, in order of bytes; only items of bounded sets are candidates."""
-    histogram = corpus.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, pass_name)
-    return histogram.texts(chosen(round_plan.rule(budget), histogram, secret, pass_name))
-
-
-def chosen(rule: Rule, histogram: "Weights", secret: Secret, pass_name: str) -> Int64s:
-    """Return the ids that a rule releases, rising: one draw per id and pass.
-
-    Args:
-        rule: probability that an item is released, given its weight.
-        histogram: only items of bounded sets are candidates.
-        secret: source of the draws.
-        pass_name: which pass of the release this is.
-    """
-    return histogram.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}"))
-
-
-FIRST_ROUND = "round 0/length 1"
-POOL = "pool/length 1"
-
-
 def released_in_rounds(
-    planned: PlannedRounds, budget: Budget, corpus: "Engine", secret: Secret
+    planned: PlannedRounds, gate: "AdaptiveGate", corpus: "Engine"
 ) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
-    """Return the items that each round releases, in order of bytes, and the rounds that ran.
+    """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
     Args:
         planned: the rounds, or a menu of them.
-        budget: of the plan that they are part of.
+        gate: of the release.
         corpus: the private side.
-        secret: of all draws and noise.
     """
-    pools = corpus.pools(secret)
-    rounds = planned.chosen(pools, secret)
-    first_round = rounds.first_round
-    decisions = ReleaseDecisions(first_round.rule(budget), secret, f"noise/{FIRST_ROUND}")
-    pools.first_round(first_round.shares, rounds.limit, decisions, FIRST_ROUND)
-    # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
-    pools.draw(rounds.pool, POOL)
-    for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
-        pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, score_step(rounds.rounds, rounds.score, number, secret, pass_name), pass_name)
-    return pools.released(), rounds
-
-
-def score_step(
-    rounds: Sequence[AdaptiveRound], rules: CumulativeScore, number: int, secret: Secret, pass_name: str
-) -> ScoreStep:
-    """Return the outcome of a round from weights."""
-    each = rounds[number]
-    # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
-    unit, spread = each.shares.setting.unit, rules.spreads
-    enough = steps = 0.0
-    if number + 1 < len(rounds):
-        after, part = rounds[number + 1], rules.parts[number + 1]
-        enough = rules.thresholds[number + 1] * float(spread[number + 1]) + spare(rules.mus) * part
-        # A weight of sigma raises the score by its part.
-        steps = STEPS * after.sigma * unit / (after.shares.setting.cutoff * part)
-    return ScoreStep(
-        sigma=each.sigma,
-        unit=unit,
-        cell=round(each.cell * unit),
-        part=rules.parts[number],
-        threshold=rules.thresholds[number] * float(spread[number]),
-        # The last round has no drop threshold, because no round follows.
-        floor=rules.drop_thresholds[number] * float(spread[number]) if number < len(rules.drop_thresholds) else -np.inf,
-        enough=enough,
-        steps=steps,
-        secret=secret,
-        purpose=f"noise/{pass_name}",
-    )
+    gate.open(corpus)
+    rounds = planned.chosen(gate)
+    for _ in track(gate.rounds(), "releasing", lambda _: 1, None, "rounds", exact=True):
+        pass
+    return gate.released(), rounds

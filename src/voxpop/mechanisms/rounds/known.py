@@ -1,31 +1,20 @@
 """Adaptive rounds over a public list of candidates: nothing is novel, so thresholds are lower.
 
-Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none. A candidate
-in a pool has at least the score of its noise, so the released candidates are those that the engine releases and those
-that noise without weight releases (docs/privacy/profile.md, "Joint values").
+Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none
+(docs/privacy/profile.md, "Joint values").
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from math import fsum, hypot, log, nextafter, sqrt
+from dataclasses import dataclass, replace
+from math import hypot, inf, log, nextafter, sqrt
 from typing import final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from voxpop.engine.contract import WORDS, Engine
-from voxpop.errors import InternalError
-from voxpop.kernels.arrays import DROPPED, RELEASED, Bools
-from voxpop.kernels.threads import in_order
-from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, planned_round, score_step
+from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, planned_round, stated_rounds
 from voxpop.mechanisms.rounds.plan import ALPHA, pool_for, schedule_for
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.cumulative import Caps, CumulativeScore, novel_release, whole
 from voxpop.privacy.numerics import falling_to
-from voxpop.privacy.secret import Secret
-from voxpop.reading.arrow import array_of, text_buffers
+from voxpop.privacy.passes import Rounds
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 CLOSEST = 1.0
 """Least distance of a drop threshold below the threshold of its round, in standard deviations."""
@@ -48,6 +37,12 @@ class KnownRounds:
     rounds: tuple[AdaptiveRound, ...]
     score: CumulativeScore
 
+    def stated(self) -> Rounds:
+        """Return the numbers for the gate."""
+        stated = stated_rounds(self.pool, None, self.rounds, self.score)
+        # Rounded up: at least sensitivity over sigma, exactly.
+        return replace(stated, later=tuple(replace(each, mu=nextafter(each.mu, inf)) for each in stated.later))
+
     @property
     def spurious(self) -> float:
         """The probability that noise without weight releases a candidate, rounded up."""
@@ -63,8 +58,6 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
         candidates: their number.
         expected: the expected number of released candidates without users, at most.
 
-    Raises:
-        InternalError: if the rounds would spend more.
     """
     schedule, rule, pool = schedule_for(limit, sqrt(square)), PolicyGaussian(), pool_for(limit)
     unit = hypot(*schedule.shares) / sqrt(square) * (1 + 2.0**-40)
@@ -74,8 +67,6 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
     shares, caps = CalibratedRule(rule, RuleSetting(limit, 2, rule.bits(cutoff))), whole(len(sigmas), pool)
     later = tuple(planned_round(shares, caps, number, sigma, None) for number, sigma in enumerate(sigmas))
     mus = tuple(each.shares.sensitivity / each.sigma for each in later)
-    if fsum(mu * mu for mu in mus) > square:
-        raise InternalError("rounds over candidates would run with less noise than was charged for")
     half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
 
     def at(last: float) -> KnownRounds:
@@ -90,43 +81,3 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
         return log(max(at(last).spurious * candidates, nextafter(0.0, 1.0)) / expected)
 
     return at(falling_to(excess, start=sqrt(2 * log(candidates / expected + 2)), tolerance=TOLERANCE))
-
-
-def released_candidates(
-    rounds: KnownRounds, corpus: Engine, candidates: Iterator[pa.LargeStringArray], secret: Secret
-) -> pa.LargeStringArray:
-    """Return the released candidates, distinct, in no order.
-
-    Args:
-        rounds: their numbers.
-        corpus: the private side, which holds candidates only.
-        candidates: all of them, in parts.
-        secret: of all draws and noise.
-    """
-    pools = corpus.pools(secret)
-    pools.draw(rounds.pool, "pool/candidates")
-    for number, each in enumerate(rounds.rounds):
-        pass_name = _pass_name(number)
-        pools.advance(each.shares, score_step(rounds.rounds, rounds.score, number, secret, pass_name), pass_name)
-
-    def by_noise(part: pa.LargeStringArray) -> pa.LargeStringArray:
-        return part.filter(array_of(_released_by_noise(rounds, part, secret).view(np.uint8)).cast(pa.bool_()))
-
-    return pc.unique(pa.concat_arrays([pools.released(), *in_order(by_noise, candidates)]))
-
-
-def _pass_name(number: int) -> str:
-    return f"round {number + 1}/candidates"
-
-
-def _released_by_noise(rounds: KnownRounds, candidates: pa.LargeStringArray, secret: Secret) -> Bools:
-    """Return the candidates that noise without weight releases: the same noise that the engine adds."""
-    names = secret.text_draws(WORDS, *text_buffers(candidates))
-    score, left = np.zeros(len(candidates)), np.arange(len(candidates))
-    found = np.zeros(len(candidates), np.bool_)
-    for number in range(len(rounds.rounds)):
-        step = score_step(rounds.rounds, rounds.score, number, secret, _pass_name(number))
-        score[left], states = step(np.zeros(left.size, np.int64), names[left], score[left])
-        found[left[states == RELEASED]] = True
-        left = left[states > DROPPED]
-    return found

@@ -7,20 +7,19 @@ this limit run. The guarantee follows from caps that hold for every limit (docs/
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import hypot, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.rounds.adaptive import NEGLIGIBLE, AdaptiveRounds, Terms, begun, plan_rounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
 from voxpop.mechanisms.rounds.plan import ROUNDS, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import check_promise, ever_released_with_few
-from voxpop.privacy.decisions import CellNoise
-from voxpop.privacy.numerics import draw_slack, walk_slack
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.certificate import admits
+from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import PoolWalk
+    from voxpop.privacy.gate.rounds import AdaptiveGate
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
 """The menu: 100, 200, 400, ..., 102,400."""
@@ -44,7 +43,6 @@ WORTH: Final = tuple(
     tuple(round(2**20 * min(typical, limit) ** POWER / limit**COST) for typical in TYPICAL) for limit in LIMITS
 )
 """By limit and class: the worth of a user, in whole numbers."""
-PURPOSE: Final = "noise/limit"
 MARGIN: Final = 1 + 1e-9
 """Factor of the caps over the targets of the entries, more than the error of the doubles that they are computed in."""
 
@@ -74,14 +72,11 @@ class Menu:
         """
         return _entry(self, limit)
 
-    def chosen(self, pools: "PoolWalk", secret: Secret) -> AdaptiveRounds:
+    def chosen(self, gate: "AdaptiveGate") -> AdaptiveRounds:
         """Return the rounds of the limit that the noisy histogram selects."""
-        return self.entry(self.limit_for(self.counted(pools, secret)))
-
-    def counted(self, pools: "PoolWalk", secret: Secret) -> Int64s:
-        """Return the noisy number of users in each class, in whole users."""
-        # Noise on every class, with users or without.
-        return pools.sizes(EDGES).measured(CellNoise(self.sigma, 1, 1, secret, PURPOSE), len(TYPICAL))
+        rounds = self.entry(self.limit_for(gate.classes()))
+        gate.choose(rounds.stated())
+        return rounds
 
     def limit_for(self, counts: Int64s) -> int:
         """Return the limit for noisy numbers of users by class."""
@@ -97,11 +92,9 @@ class Menu:
         """The rounds of the largest limit, which has the highest thresholds."""
         return self.entry(LIMITS[-1])
 
-    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
-        """Return the probability that a novel item is released, and mu of histogram and rounds together."""
-        # The squares add up on every path: a last Gaussian of what an entry leaves of the cap completes them
-        # (docs/privacy/limit.md).
-        return self.novel, hypot(1.0 / self.sigma, sqrt(self.square))
+    def stated(self) -> Choice:
+        """Return the numbers for a certificate: the histogram, and the caps."""
+        return Choice(EDGES, self.sigma, self.square, self.novel)
 
     def users_needed(self, probability: float, items: int) -> int | None:
         """Return the number of users who must hold an item, for the worst limit of the menu."""
@@ -147,23 +140,38 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     )
 
 
-def planned_slack(epsilon: float, limit: int | None) -> float:
-    """Return the cost of finite arithmetic: of decisions, and of draws from pools that are larger than the limit.
+def planned_slack(limit: int | None) -> Slack:
+    """Return what finite arithmetic costs: decisions, and draws from pools that are larger than the limit.
 
-    Without a limit, the histogram is one more pass, and the cost is that of the most expensive limit.
+    Without a limit, the histogram is one more pass, and pools must cover the limit with the largest pool to draw from.
     """
     passes, limits = (ROUNDS + 1, LIMITS) if limit is None else (ROUNDS, (limit,))
-    pools = [(each, pool_for(each)) for each in limits]
-    draws = max(draw_slack(pool, passes) if pool > each else 0.0 for each, pool in pools)
-    return walk_slack(epsilon, 1 + passes) + draws
+    drawn = max((pool_for(each) for each in limits if pool_for(each) > each), default=0)
+    return Slack(1 + passes, drawn, passes if drawn else 0)
+
+
+def adaptive_proof(
+    planned: AdaptiveRounds | Menu, limit: int | None, later: Later | None = None, data_sets: tuple[str, ...] = ()
+) -> AdaptiveProof:
+    """Return the numbers of rounds, or of a menu of them, for a certificate.
+
+    Args:
+        planned: the rounds, or the menu.
+        limit: that was given; None for a private choice.
+        later: releases that follow.
+        data_sets: names of the data sets, each with such rounds.
+    """
+    stated, slack = planned.stated(), planned_slack(limit)
+    if isinstance(stated, Choice):
+        return AdaptiveProof(data_sets, stated, None, later, slack)
+    return AdaptiveProof(data_sets, None, stated, later, slack)
 
 
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
     rounds = _rounds(menu.terms, limit)
-    novel, _ = rounds.pair(NEGLIGIBLE * menu.novel)
-    # Both are computed from the rounds as they will run.
-    if not (novel <= menu.novel and rounds.square <= menu.square):
+    # Computed from the rounds as they will run.
+    if not admits(menu.stated(), planned_slack(None), rounds.stated()):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
     return rounds
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 import numpy as np
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.calibrate import Scale, total_delta
+from voxpop.privacy.certificate import bounding_of
 from voxpop.privacy.numerics import optimal_delta
+from voxpop.privacy.passes import Threshold
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.privacy.decisions import Rule
@@ -58,14 +59,12 @@ class RoundPlan:
         # The threshold is a whole number of units; plans rounded it up to the grid.
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
 
-    def pair(self) -> tuple[float, float]:
-        """Return the probability that a novel item is released, and sensitivity over sigma, of a Gaussian round."""
-        from voxpop.privacy.gaussian import release_probability
-
-        shares = self.shares
-        # d: the most over all numbers of novel items, of weight w each.
-        novel = release_probability(shares.novelty, "gaussian", self.scale, self.threshold, shares.sensitivity)
-        return novel, shares.sensitivity / self.scale
+    def stated(self) -> Threshold:
+        """Return the numbers for a certificate."""
+        if self.noise == "optimal":
+            raise InternalError("optimal selection has no threshold")
+        units = round(self.threshold * self.shares.setting.unit)  # plans rounded it up to the grid
+        return Threshold(bounding_of(self.shares), self.noise, self.scale, units)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the numbers of this round, as plans of several rounds have them, ready for JSON."""
@@ -108,28 +107,6 @@ def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: flo
     return CalibratedRule(weighting_rule, replace(setting, cutoff=units))
 
 
-def round_delta(only: RoundPlan, epsilon: float, later: float = 0.0) -> float:
-    """Return the cost of a round as it will run, slack for 128-bit decisions included.
-
-    Args:
-        only: with Gaussian or Laplace noise.
-        epsilon: of the guarantee.
-        later: total mu^2 of Gaussian releases that follow, about items that are public by then.
-
-    Returns:
-        Delta, rounded up.
-    """
-    return total_delta(
-        Scale(only.scale, only.threshold, 0.0),
-        epsilon,
-        only.shares.novelty,
-        noise="laplace" if only.noise == "laplace" else "gaussian",
-        sensitivity=only.shares.sensitivity,
-        # mu from mu^2; the factor is more than the root may lose.
-        mu_rest=later**0.5 * (1.0 + 2.0**-50),
-    )
-
-
 def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction) -> None:
     """Refuse to run a round of known items whose noise is less than was charged for it: by exact arithmetic.
 
@@ -142,7 +119,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         InternalError: where (sensitivity / sigma)^2 is more than that.
 
     Example:
-        >>> from voxpop.mechanisms.weightings.builtin import Weighted
+        >>> from voxpop.privacy.weightings.builtin import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
     # (S / sigma)^2 <= mu^2 in exact fractions, of the sensitivity on the grid that runs.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
-from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import Planned, sealed, with_record
+from voxpop.privacy.passes import Claim, PathsProof
+from voxpop.privacy.path_budget import Limits, PathBudget
+from voxpop.privacy.planned import Planned, certified, with_record
 from voxpop.reading.progress import rounded, tell
 from voxpop.release.registry import configuration
 
@@ -44,7 +44,7 @@ def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
             'alphabet="find" finds the tokens only with a delta above 0. Use a budget such as Budget(1, 1e-7).'
         )
     check_epsilon(mechanism.max_length, plan.counting.epsilon)
-    return sealed(plan, 0.0 if plan.finding is None else plan.finding.delta)
+    return certified(plan)
 
 
 def check_epsilon(max_length: int, epsilon: float) -> None:
@@ -86,9 +86,21 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     found: tuple[str, ...] | None = None
 
-    def _guaranteed(self) -> Guarantee:
-        # Basic composition: the epsilons of both steps add up to at most the budget's.
-        return Guarantee(self.budget.epsilon, 0.0 if self.finding is None else self.budget.delta)
+    def _proof(self) -> PathsProof:
+        mechanism, found, alphabet = self.mechanism, None, self.mechanism.alphabet
+        if self.finding is not None:
+            # Basic composition: the epsilons of both steps add up to at most the budget's.
+            alphabet, found = None, self._finder().plan(self.finding).certificate
+        size = None if alphabet is None else len(cast("tuple[str, ...]", alphabet))
+        whole = Fraction(self.counting.epsilon)
+        return PathsProof("contexts", whole, size, mechanism.max_length, mechanism.max_gram, found)
+
+    @property
+    def _claim(self) -> Claim:
+        return Claim(self.budget.epsilon, 0.0 if self.finding is None else self.budget.delta)
+
+    def _finder(self) -> Any:
+        return configuration(FINDER)(limit=self.mechanism.max_length)
 
     @property
     def finding(self) -> Budget | None:
@@ -141,16 +153,16 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
         engine = check_engine(data)
         check_ordered(engine)
-        secret, guarantee = self.begin(seed)
+        gate, guarantee = self.begin(seed)
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
         # A cluster would need another pass.
         outside = getattr(engine, "outside", None) if self.finding is None else None
         if outside is not None and (left := outside(alphabet)):
             tell(f"{rounded(left)} of the events are outside of the alphabet and were removed. {SPELLING}", None)
-        counting = engine.tree_walk(alphabet, self.mechanism.max_length, secret)
-        tree, profile = split_contexts(self._limits(len(alphabet)), counting, secret)
-        return SequenceModel(alphabet, tree, profile, plan, guarantee)
+        gate.open(engine, alphabet)
+        tree, profile = split_contexts(gate)
+        return SequenceModel(alphabet, tree, profile, with_record(plan, gate), guarantee)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
@@ -162,7 +174,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             **self.mechanism.to_dict(),
             "alphabet_size": None if self.alphabet is None else len(self.alphabet),
             "epsilon": self.budget.epsilon,
-            "delta": self._guaranteed().delta,
+            "delta": self._claim.delta,
             "sensitivity": self.mechanism.max_length,
             "scale": self.scale,
             "scale_of_lengths": float(1 / (part_of_lengths(limits.epsilon) * limits.epsilon)),
@@ -175,7 +187,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     def _find(self, data: "Corpus", seed: int | None) -> tuple[str, ...]:
         """Return the tokens that a set union with part of the budget releases."""
-        words = configuration(FINDER)(limit=self.mechanism.max_length).release(data, self.finding, seed=seed)
+        words = self._finder().release(data, self.finding, seed=seed)
         if not len(words):
             raise InputError(
                 "no token has enough users to be released, so no alphabet was found; the budget for finding it is "

@@ -1,13 +1,13 @@
-"""The privacy boundary of sequences: the only code that turns private counts of contexts into a public tree.
+"""From noisy counts of contexts to a public tree.
 
-Level by level, the counts of the symbols after each context get noise. A context that is likely to be split keeps most
-of its epsilon for longer contexts; every other context spends the rest of its path's budget. The set of split contexts
-and of longer contexts with nodes is computed from counts that were released before.
+Level by level, the gate returns noisy counts of the symbols after each context. A context that is likely to be split
+keeps most of its epsilon for longer contexts; every other context spends the rest of its path's budget. The set of
+split contexts and of longer contexts with nodes is computed from counts that were released before.
 """
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
@@ -17,78 +17,12 @@ import numpy as np
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
-from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.profile import Profile, length_classes, steps_of, symbols_counted
-from voxpop.privacy.sampling import laplace_noise
+from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import TreeWalk
-    from voxpop.privacy.secret import Source
-
-PROFILE_NODES = 1 << 31
-"""Noise of statistics of users has the names of nodes from here on, which no tree has."""
-AT_ONCE = 1 << 21
-"""Number of bins whose noise is drawn at once."""
-NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
-"""Purposes of the noise; further bits beyond these are needed with a probability of 2^-256."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ContextNoise:
-    """The noise of the contexts of one level, ready to be sent to where the counts are.
-
-    Attributes:
-        paths: the shares of all contexts.
-        shares: int64 by context, the number of its share among those of paths.
-        first: the number of contexts of all levels above. Contexts are numbered across levels.
-        secret: source of the noise.
-    """
-
-    paths: PathBudget
-    shares: Int64s
-    first: int
-    secret: "Source"
-
-    @property
-    def width(self) -> int:
-        """The number of counts of a node."""
-        return self.paths.limits.alphabet + 1
-
-    def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
-        """Add noise to the counts of all bins.
-
-        Every bin is released, whether any user holds it or not. The end mark has a bin too: a sequence has at most
-        `max_length` steps, because the end behind `max_length` symbols is not counted.
-
-        Args:
-            keys: context * width + symbol of the bins that occur, distinct: private.
-            counts: number of occurrences of each: private.
-
-        Returns:
-            int64 (contexts, width), noisy counts, also below 0: public.
-        """
-        width = self.width
-        noisy = np.zeros((self.shares.size, width), np.int64)
-        noisy.ravel()[keys] = counts
-        # Contexts of one share have the same noise scale, so their noise is drawn together.
-        for share in np.unique(self.shares).tolist():
-            mine = np.flatnonzero(self.shares == share)
-            step = max(1, AT_ONCE // width)
-            for some in (mine[start : start + step] for start in range(0, mine.size, step)):
-                # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw: no draw serves twice.
-                names, symbols = np.repeat(self.first + some, width), np.tile(np.arange(width), some.size)
-                noise = laplace_noise(self.paths.rate(share), self.secret, NOISE_PURPOSES[0], names, symbols)
-                noisy[some] += noise.reshape(-1, width)
-        return noisy
-
-    def of_nodes(self, first: int, shares: Int64s) -> "ContextNoise":
-        """Return the noise of some of the contexts, from number `first` on, which are numbered from 0 then."""
-        return replace(self, shares=shares, first=self.first + first)
-
-    def restricted(self) -> "ContextNoise":
-        """Return the noise without its contexts and with a secret for this purpose only."""
-        return replace(self, shares=np.empty(0, np.int64), secret=self.secret.restrict(*NOISE_PURPOSES))
+    from voxpop.privacy.gate.trees import PathsGate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,75 +32,56 @@ class _Level:
     Attributes:
         parents: int32, nodes of the tree.
         before: int32, the symbol before, or `OTHERS`.
-        shares: int64, numbers of shares of paths.
+        parts: the part of the rest of its path that each spends.
         splits: whether longer contexts are likely to be counted.
     """
 
     parents: Int32s
     before: Int32s
-    shares: Int64s
+    parts: tuple[Fraction, ...]
     splits: Bools
 
 
-def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> tuple[ContextTree, Profile]:
-    """Count the symbols after contexts, add noise, release, and continue with longer contexts, level by level.
+def split_contexts(gate: "PathsGate") -> tuple[ContextTree, Profile]:
+    """Count the symbols after contexts, and continue with longer contexts, level by level.
 
     Args:
-        limits: public numbers.
-        counting: the private sequences.
-        secret: source of the noise.
+        gate: of the release, opened.
 
     Returns:
         The tree and the profile of users: public, together (epsilon, 0)-differentially private.
     """
-    levels = track(_levels(limits, counting, secret), "releasing", lambda _: 1, None, "lengths", exact=True)
+    levels = track(_levels(gate), "releasing", lambda _: 1, None, "lengths", exact=True)
     return deque(levels, maxlen=1).pop()
 
 
-def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[tuple[ContextTree, Profile]]:
+def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, Profile]]:
     """Yield the tree after each level, and the profile."""
+    paths, limits = gate.paths, gate.paths.limits
     width = limits.alphabet + 1
-    paths = PathBudget(limits)
-    profile, spent, part = _released_profile(paths, counting, secret)
-    root = paths.spend(spent, part)
-    level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([part < 1]))
+    profile, part = _released_profile(gate)
+    level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
     none = np.empty(0, np.int32)
     tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
-    # By node, the number of its share.
-    numbers = np.empty(0, np.int64)
     for depth in range(limits.max_gram):
         first = tree.nodes
-        # The privacy boundary: counts of (context, symbol) go in, noisy counts of all bins are returned.
-        counts = counting.released("following", ContextNoise(paths, level.shares, first, secret))
-        scales = np.array([paths.scale(share) for share in level.shares.tolist()])
+        counts, scales = gate.level(level.parents, level.before, level.parts)
         tree = tree.with_level(level.parents, level.before, scales, counts)
-        numbers = np.concatenate([numbers, level.shares])
-        opened = _open_longer(paths, tree, numbers, first + np.flatnonzero(level.splits), depth)
+        level = _open_longer(paths, tree, gate.numbers, first + np.flatnonzero(level.splits), depth)
         yield tree, profile
-        if not opened.parents.size:
+        if not level.parents.size:
             return
-        counting.lengthen(depth, *_moves(opened, first, tree.nodes - first, width))
-        level = opened
 
 
-def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source") -> tuple[Profile, int, Fraction]:
-    """Return the noisy statistics of users, the number of the share that all paths have spent, and the root's part."""
-    limits = paths.limits
-    first = length_classes(limits.max_length)
-    # A user is in one class of length.
-    mine, share = paths.of_users(first.size, 1), paths.spend(0, part_of_lengths(limits.epsilon))
-    noise = ContextNoise(mine, np.array([share]), PROFILE_NODES, secret)
-    lengths, scale = counting.released("lengths", noise, first)[0], mine.scale(share)
+def _released_profile(gate: "PathsGate") -> tuple[Profile, Fraction]:
+    """Return the noisy statistics of users, and the part of the rest that the root spends."""
+    limits = gate.paths.limits
+    lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
     part = _part_of_root(limits, steps_of(lengths, limits.max_length))
-    # With two numbers, each symbol of a user that counts is distinct from all before it, or equals the one before it,
-    # or neither. With one, a user has at most as many distinct symbols as there are.
     bins = 2 if part == 1 else 1
     counted = symbols_counted(limits.max_length, bins)
-    mine = paths.of_users(bins, counted if bins == 2 else min(limits.alphabet, counted))
-    share = paths.spend(share, part_of_variety(limits.epsilon, int(lengths.sum())))
-    noise = ContextNoise(mine, np.array([share]), PROFILE_NODES + 1, secret)
-    variety = counting.released("variety", noise, np.array([counted, bins]))[0]
-    return Profile(lengths, variety, (scale, mine.scale(share))), share, part
+    variety, its = gate.variety(counted, bins, part_of_variety(limits.epsilon, int(lengths.sum())))
+    return Profile(lengths, variety, (float(scale[0]), float(its[0]))), part
 
 
 def part_of_lengths(epsilon: Fraction) -> Fraction:
@@ -214,17 +129,15 @@ def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: I
         rest = np.array([float(each * (1 - part)) for each in after.tolist()])
         # A context keeps epsilon for longer ones only if at least one of them is expected to get a node.
         splits = ~begun & (further > least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
-    pairs = zip(numbers[parents].tolist(), splits.tolist(), strict=True)
-    shares = [paths.spend(above, part if more else Fraction(1)) for above, more in pairs]
+    parts = [part if more else Fraction(1) for more in splits.tolist()]
     # All other symbols before are counted together, so that every step keeps a node. If each symbol before has a
     # node, nothing is left for "others".
     whole = np.bincount(row, minlength=split.size) == tree.width
     rest = split[~whole]
-    shares += [paths.spend(above, Fraction(1)) for above in numbers[rest].tolist()]
     return _Level(
         np.concatenate([parents, rest]).astype(np.int32),
         np.concatenate([symbol, np.full(rest.size, OTHERS)]).astype(np.int32),
-        np.array(shares, np.int64),
+        (*parts, *[Fraction(1)] * rest.size),
         np.concatenate([splits, np.zeros(rest.size, np.bool_)]),
     )
 
@@ -259,13 +172,3 @@ def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begu
     # Nothing precedes a beginning.
     totals[begun] = 0.0
     return totals
-
-
-def _moves(opened: _Level, first: int, size: int, width: int) -> tuple[Int64s, Int32s, Int32s]:
-    """Return the moves of steps, by nodes numbered from 0 within a level: keys, new nodes, and others."""
-    places = np.arange(opened.parents.size, dtype=np.int32)
-    above = opened.parents.astype(np.int64) - first
-    named = opened.before >= 0
-    others = np.full(size, -1, np.int32)
-    others[above[~named]] = places[~named]
-    return above[named] * width + opened.before[named], places[named], others

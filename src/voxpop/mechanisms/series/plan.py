@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from fractions import Fraction
 from functools import cached_property
 from math import ceil, exp, floor, log, log2, sqrt
 from typing import Any, Literal, final
@@ -12,16 +11,17 @@ from scipy.special import ndtr, ndtri
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.budget import Budget, Printed, budget_numbers, check_slack, table
-from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.certificate import check, spend_of
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, IndividualFilter
+from voxpop.privacy.individual import MOST_BOUND, WHOLE, IndividualFilter
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to, walk_slack
+from voxpop.privacy.passes import Certificate, Claim, NightsProof
 from voxpop.privacy.upcrossing import ever_reached
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import RuleSetting
 
 Prices = Literal["growing", "equal"]
 POOL = 1000
@@ -91,24 +91,12 @@ class SeriesPlan(Printed):
         """The number of nights."""
         return len(self.costs)
 
-    def setting(self, night: int) -> RuleSetting:
-        """Return the public numbers of the weighting of a night, from 1."""
-        return RuleSetting(self.pool, 2, self.bits, self.cutoffs[night - 1], bound=MOST_BOUND)
-
-    def charge(self, night: int) -> Charge:
-        """Return the charge of a night with its noise; a user pays its remaining budget times the night's part.
-
-        Raises:
-            InternalError: The night has less noise than its price requires.
-        """
-        cost, sigma = self.costs[night - 1], self.sigmas[night - 1]
-        sensitivity = PolicyGaussian().sensitivity(self.setting(night))
-        square = IndividualFilter(self.square).square(cost)
-        if (Fraction(sensitivity) / Fraction(sigma)) ** 2 > square:
-            raise InternalError("a night would run with less noise than was charged for")
-        # Rounded down; what is left over is spent on later nights.
-        rate = cost * BOUND_STEPS // sum(self.costs[night - 1 :])
-        return Charge(cost, square, sensitivity, sigma, (rate,))
+    @property
+    def certificate(self) -> Certificate:
+        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it alone."""
+        own = {name: getattr(self, name) for name in ("costs", "sigmas", "cutoffs", "factors", "thresholds")}
+        proof = NightsProof(self.square, self.pool, self.bits, self.cell, **own)
+        return Certificate(Claim(self.budget.epsilon, self.budget.delta), proof)
 
     @property
     def spreads(self) -> np.ndarray[Any, Any]:
@@ -118,17 +106,7 @@ class SeriesPlan(Printed):
     @cached_property
     def delta(self) -> float:
         """The delta that these numbers spend at the epsilon of the budget (docs/privacy/series.md)."""
-        # A score of rounded readings is within half a factor a night of the exact one.
-        exact = np.array(self.thresholds) - np.cumsum(self.factors) / 2
-        if exact.min() <= 0:
-            raise InternalError("a threshold is not above 0")
-        novel = min(1.0, self.pool * ever_reached(self.spreads, exact))
-        for night in range(1, self.nights + 1):
-            self.charge(night)  # raises where the noise is less than the price requires
-        mu = sqrt(self.square)
-        hit = float(ndtr(ndtri(novel) + mu * ROUNDING))
-        known = gaussian_delta(self.budget.epsilon, mu)
-        return min(1.0, (hit + known) * ROUNDING + walk_slack(self.budget.epsilon, self.nights))
+        return check(self.certificate)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -139,7 +117,7 @@ class SeriesPlan(Printed):
         """
         if not self.delta <= self.budget.delta:
             raise InternalError("the plan's own numbers exceed the budget")
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend_of(self.certificate))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""

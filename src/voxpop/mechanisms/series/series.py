@@ -1,4 +1,4 @@
-"""A series: a release every night under one budget. This file is the privacy boundary of its nights."""
+"""A series: a release every night under one budget, night by night through its gate."""
 
 from collections import Counter
 from contextlib import AbstractContextManager
@@ -17,16 +17,13 @@ from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.nights import NightlyPools, Removed, States, require_memory
 from voxpop.errors import InputError, LedgerError, ReleaseError
-from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Int64s
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import Pools, Record, Store
-from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-from voxpop.mechanisms.weightings.rule import RuleSetting
+from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.individual import WHOLE, Charge
-from voxpop.privacy.secret import Secret, Source
-from voxpop.privacy.upcrossing import NightReading, noise_of
+from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
 from voxpop.reading.users import key_of
@@ -122,9 +119,10 @@ class Series:
             _check_columns(record, corpus)
             pools = _on_engine(corpus, pools, secret, first=first)
             record.before = record.night
+            gate = _gate(plan, secret)
             for missed in range(record.night + 1, number):
-                read_night(plan, pools, secret, missed, None)
-            begin_night(plan, pools, secret, corpus, number)
+                gate.missed(pools, missed)
+            gate.begin(pools, corpus, number, *_tonight(plan, number))
             record.night, record.begun = number - 1, number
             # On disk before any noise of this night is drawn: a night is completed from here, never run on other rows.
             self._store.write(record, pools)
@@ -215,7 +213,7 @@ class Series:
 
     def _complete(self, record: Record, pools: Pools, plan: SeriesPlan, secret: Secret) -> None:
         """Add the noise of the night that has begun, release, and write the state: a function of the state alone."""
-        read_night(plan, pools, secret, record.begun, weights_of(plan, pools, record.begun))
+        _gate(plan, secret).complete(pools, record.begun, *_tonight(plan, record.begun))
         record.night, record.begun = record.begun, 0
         self._store.write(record, pools)
 
@@ -223,43 +221,13 @@ class Series:
         return f"Series({str(self.folder)!r}, private)"
 
 
-def begin_night(plan: SeriesPlan, pools: Pools, secret: Secret, corpus: Any, night: int) -> None:
-    """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item."""
-    past = secret.restrict(*map(noise_of, range(1, night)))
-    pools.take(corpus, secret, night, plan.pool, WHOLE, partial(_past_noise, plan, past, night))
-    pools.pay(*_tonight(plan, night))
+def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
+    """Return the states of items, and the first night whose items get weight although they rest."""
+    return partial(states_of, plan, night=night), night - plan.tried + 1
 
 
-def weights_of(plan: SeriesPlan, pools: Pools, night: int) -> Any:
-    """Return the weight of every item on a night for which users have paid: private."""
-    return pools.weigh(*_tonight(plan, night), partial(_add, plan.setting(night)))
-
-
-def _add(setting: RuleSetting, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s) -> None:
-    PolicyGaussian().add_within(histogram, items, starts, setting, bounds)
-
-
-def _tonight(plan: SeriesPlan, night: int) -> tuple[Charge, States, int]:
-    """Return the charge, the states of items, and the first night whose items get weight although they rest."""
-    return plan.charge(night), partial(states_of, plan, night=night), night - plan.tried + 1
-
-
-def _reading(plan: SeriesPlan, secret: Source, night: int) -> NightReading:
-    at = night - 1
-    return NightReading(night, plan.factors[at], plan.sigmas[at], 1 << plan.bits, plan.cell, secret)
-
-
-def _past_noise(plan: SeriesPlan, secret: Source, night: int, names: Uint64s) -> Int64s:
-    """Return the scores of items that are new on a night: the noise of all earlier nights."""
-    scores, none = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
-    for earlier in range(1, night):
-        scores = _reading(plan, secret, earlier)(none, names, scores)
-    return scores
-
-
-def read_night(plan: SeriesPlan, pools: Pools, secret: Secret, night: int, weights: Any) -> None:
-    """Add the noisy weights of a night to the scores of all items, held or not, and release by the threshold."""
-    pools.read(_reading(plan, secret, night), weights, secret, plan.thresholds[night - 1], night)
+def _gate(plan: SeriesPlan, secret: Secret) -> NightsGate:
+    return NightsGate(plan.certificate.to_json(), secret)
 
 
 def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
@@ -326,4 +294,7 @@ def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Rele
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
     release = Release.from_items(_sorted(pools, after)[0], plan, guarantee, record.reading, keys)
-    return release.with_ledger_entry(f'entry {record.ledger[2]} of "{record.ledger[1]}"') if record.ledger else release
+    if not record.ledger:
+        return release
+    path, name, number = record.ledger
+    return release.with_ledger_entry(str(LedgerAccount(Path(path), name).entries[number - 1]))

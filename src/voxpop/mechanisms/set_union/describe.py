@@ -6,9 +6,9 @@ from typing import Any
 from voxpop.mechanisms.rounds.adaptive import round_table
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.mechanisms.series import plan as series
-from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
+from voxpop.privacy.weightings.builtin import share_of
 from voxpop.release.report import numbers
 from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.series.plan import Prices, SeriesPlan
     from voxpop.mechanisms.series.series import Series
     from voxpop.mechanisms.set_union.plan import SeveralPlan, UnionPlan
-    from voxpop.mechanisms.weightings.rule import Weighting, WeightingRule
     from voxpop.privacy.planned import Account
+    from voxpop.privacy.weightings.rule import Weighting, WeightingRule
     from voxpop.release.release import Release
 
 ADAPTIVE: Final = "adaptive"
@@ -110,7 +110,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             BudgetError: if no threshold can meet the budget.
         """
         from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic, plan_optimal
-        from voxpop.mechanisms.weightings.rule import CustomRule
+        from voxpop.privacy.weightings.rule import CustomRule
 
         check_budget(budget)
         if self.adaptive:
@@ -237,7 +237,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
 
 def _rule_of(weighting: object) -> "WeightingRule":
-    from voxpop.mechanisms.weightings.rule import CustomRule, Weighting, WeightingRule
+    from voxpop.privacy.weightings.rule import CustomRule, Weighting, WeightingRule
 
     if isinstance(weighting, WeightingRule):
         return weighting

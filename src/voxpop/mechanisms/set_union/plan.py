@@ -10,20 +10,20 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.rounds import adaptive
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds, Terms
-from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
-from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
+from voxpop.mechanisms.rounds.menu import Menu, adaptive_proof, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.plan import RoundPlan, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-from voxpop.mechanisms.weightings.builtin import Count
-from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
+from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.cumulative import CumulativeScore
-from voxpop.privacy.guarantee import Guarantee, gaussian_spend
-from voxpop.privacy.numerics import numerical_slack
-from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, sealed
+from voxpop.privacy.numerics import numerical_slack, optimal_delta
+from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
+from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, certified
+from voxpop.privacy.weightings.builtin import Count
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -47,7 +47,6 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
 
     __slots__ = ()
     _usual = 1
-    delta: float
     promise: MinUsersBound | None
 
     @property
@@ -136,7 +135,6 @@ class ClassicPlan(UnionPlan):
     Attributes:
         round: weighting, noise and threshold.
         promise: about items of few users; None without one.
-        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
 
     Example:
         >>> import voxpop as vp
@@ -147,14 +145,13 @@ class ClassicPlan(UnionPlan):
 
     round: RoundPlan
     promise: MinUsersBound | None = None
-    delta: float = field(kw_only=True)
 
-    def _guaranteed(self) -> Guarantee:
-        spend = None
-        if self.round.noise == "gaussian":
-            # By (d, mu), so that releases compose without loss (docs/privacy/composition.md).
-            spend = gaussian_spend([self.round.pair()], slack=numerical_slack(self.budget.epsilon))
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+    def _proof(self) -> Proof:
+        if self.round.noise == "optimal":
+            # What 128 bits cost is taken off before the rule is made, not after.
+            delta = optimal_delta(self.budget.epsilon, self.budget.delta)
+            return SelectionProof(delta, round(self.round.threshold))
+        return ThresholdProof(self.round.stated(), None)
 
     @property
     def shown(self) -> RoundPlan:
@@ -201,7 +198,6 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         planned: the rounds of the limit; without a limit, the menu from which the release chooses.
         promise: about items of few users; None without one.
         ran: in the plan of a release without a limit, the rounds that ran.
-        delta: what the numbers above spend at the budget's epsilon, in all data sets, at most the budget's delta.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
@@ -209,7 +205,6 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
     planned: AdaptiveRounds | Menu
     promise: MinUsersBound | None = None
     ran: AdaptiveRounds | None = None
-    delta: float = field(kw_only=True)
 
     @property
     def _now(self) -> PlannedRounds:
@@ -281,9 +276,8 @@ class AdaptivePlan(AdaptiveNumbers["Corpus", "Release"], UnionPlan):
         (20, True, True)
     """
 
-    def _guaranteed(self) -> Guarantee:
-        slack = planned_slack(self.budget.epsilon, self.mechanism.limit)
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=adaptive.rounds_spend(self.planned, slack))
+    def _proof(self) -> Proof:
+        return adaptive_proof(self.planned, self.mechanism.limit)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_adaptive
@@ -302,9 +296,8 @@ class SeveralPlan(AdaptiveNumbers["Mapping[str, Corpus]", "dict[str, Release]"])
 
     data_sets: tuple[str, ...] = field(kw_only=True)
 
-    def _guaranteed(self) -> Guarantee:
-        # The numbers are those of one data set; together they compose by epsilon and delta.
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+    def _proof(self) -> Proof:
+        return adaptive_proof(self.planned, self.mechanism.limit, data_sets=self.data_sets)
 
     def _run(self, data: "Mapping[str, Corpus]", seed: int | None) -> "dict[str, Release]":
         from voxpop.mechanisms.set_union.releasing import release_several
@@ -329,7 +322,7 @@ def plan_optimal(union: Configuration, budget: Budget) -> ClassicPlan:
     shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
     few = 0 if union.promise is None else union.promise.few
     only = RoundPlan(shares, "optimal", scale=0.0, threshold=float(few))
-    return sealed(ClassicPlan(union, budget, only, union.promise, delta=budget.delta), budget.delta)
+    return certified(ClassicPlan(union, budget, only, union.promise))
 
 
 def plan_classic(
@@ -366,8 +359,7 @@ def plan_classic(
     # Both are computed from the round as it will run, not from the targets of the calibration.
     if promise is not None:
         needed.check_promise(promise, promise.reached(only))
-    delta = round_delta(only, budget.epsilon)
-    return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
+    return certified(ClassicPlan(mechanism, budget, only, promise))
 
 
 def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
@@ -398,22 +390,18 @@ def plan_adaptive(union: Configuration, budget: Budget, promise: MinUsersBound |
         promise: that of the configuration by default.
     """
     promise = promise or union.promise
-    planned, delta = _planned(union.limit, budget, 1, promise)
-    return sealed(AdaptivePlan(union, budget, planned, promise, delta=delta), delta)
+    return certified(AdaptivePlan(union, budget, _planned(union.limit, budget, 1, promise), promise))
 
 
 def plan_several(union: Configuration, budget: Budget, data_sets: tuple[str, ...]) -> SeveralPlan:
     """Plan adaptive rounds for several data sets that share a budget."""
-    planned, delta = _planned(union.limit, budget, len(data_sets), union.promise)
-    return sealed(SeveralPlan(union, budget, planned, union.promise, data_sets=data_sets, delta=delta), delta)
+    planned = _planned(union.limit, budget, len(data_sets), union.promise)
+    return certified(SeveralPlan(union, budget, planned, union.promise, data_sets=data_sets))
 
 
-def _planned(
-    limit: int | None, budget: Budget, many: int, promise: MinUsersBound | None
-) -> tuple[AdaptiveRounds | Menu, float]:
-    """Return the rounds of a limit, or the menu of all limits, and the delta that they spend."""
+def _planned(limit: int | None, budget: Budget, many: int, promise: MinUsersBound | None) -> AdaptiveRounds | Menu:
+    """Return the rounds of a limit, or the menu of all limits."""
     # Data sets are independent, so the costs of arithmetic add up.
-    slack = many * planned_slack(budget.epsilon, limit)
+    slack = many * slack_delta(planned_slack(limit), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)
-    planned = planned_rounds(Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise), limit)
-    return planned, adaptive.total_delta(planned, budget, many) + slack
+    return planned_rounds(Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise), limit)

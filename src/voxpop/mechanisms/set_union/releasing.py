@@ -6,31 +6,37 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from voxpop.engine.contract import check_engine
+from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
-from voxpop.mechanisms.rounds.adaptive import released_in_rounds, run_round
+from voxpop.mechanisms.rounds.adaptive import released_in_rounds
+from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
+from voxpop.privacy.secret import Secret
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.set_union.plan import AdaptiveNumbers, ClassicPlan, SeveralPlan
+    from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
 def release_classic(plan: "ClassicPlan", data: Corpus, seed: int | None) -> Release:
     """Weigh, decide and name the items; see `SetUnion.release`."""
     corpus = check_engine(data)
-    secret, guarantee = plan.begin(seed)
-    words = run_round(plan.round, plan.budget, corpus, secret, "round 0/length 1")
-    return Release.from_items(words, plan, guarantee, corpus.reading, corpus.keys)
+    gate, guarantee = plan.begin(seed)
+    words = gate.released(corpus) if plan.round.noise == "optimal" else gate.released(corpus, plan.round.shares)
+    return Release.from_items(words, with_record(plan, gate), guarantee, corpus.reading, corpus.keys)
 
 
 def release_adaptive(plan: "AdaptiveNumbers[Any, Any]", data: Corpus, seed: int | None) -> Release:
     """Release items round after round; see `SetUnion.release`."""
-    corpus = check_engine(data)
-    secret, guarantee = plan.begin(seed)
-    words, ran = released_in_rounds(plan.planned, plan.budget, corpus, secret)
-    done = plan if ran is plan.planned else with_record(plan, ran=ran)
+    gate, guarantee = plan.begin(seed)
+    return _released(plan, check_engine(data), gate, guarantee)
+
+
+def _released(plan: "AdaptiveNumbers[Any, Any]", corpus: Engine, gate: "AdaptiveGate", guarantee: Guarantee) -> Release:
+    words, ran = released_in_rounds(plan.planned, gate, corpus)
+    done = with_record(plan, gate, **({} if ran is plan.planned else {"ran": ran}))
     return Release.from_items(words, done, guarantee, corpus.reading, corpus.keys)
 
 
@@ -44,9 +50,9 @@ def release_several(plan: "SeveralPlan", corpora: Mapping[str, Corpus], seed: in
             f"the plan is for data sets named {named}; got {', '.join(map(str, corpora)) or 'none'}. "
             "Give exactly the planned ones."
         )
-    for each in corpora.values():
-        check_engine(each)
+    engines = {name: check_engine(each) for name, each in corpora.items()}
+    gate, guarantee = plan.begin(seed)
     # No two data sets share a draw: only so do their noises add up as squares of mu (docs/privacy/adaptive.md, "Several
     # data sets").
-    seeds = {name: None if seed is None else seed + number for number, name in enumerate(plan.data_sets)}
-    return {name: release_adaptive(plan, corpora[name], seeds[name]) for name in corpora}
+    secrets = {name: Secret.of(None if seed is None else seed + place) for place, name in enumerate(plan.data_sets)}
+    return {name: _released(plan, each, gate.of(name, secrets[name]), guarantee) for name, each in engines.items()}

@@ -22,6 +22,7 @@ left out: the expression there exceeds F(c) by at most 2e-16. That, and the roun
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -39,6 +40,7 @@ ROUNDING = 1 + 1e-7
 PER_ROUND = 1e-15
 
 
+@lru_cache(maxsize=64)
 def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one", *, nodes: int = NODES) -> float:
     """A certified upper bound of delta, for one user added or removed.
 

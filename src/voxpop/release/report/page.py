@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.composition import WHY_SMALLER
 from voxpop.privacy.guarantee import (
     LARGE_DELTA,
     LARGE_EPSILON,
@@ -177,6 +178,7 @@ def page_of(
             version=metadata.version("voxpop"),
             about=result.about,
             cautions=cautions(guarantee),
+            why_smaller=WHY_SMALLER,
             large_epsilon=LARGE_EPSILON,
             large_delta=LARGE_DELTA,
             odds=_odds(guarantee),
@@ -311,6 +313,7 @@ class Story:
         proof: page of the documentation with the proof, or "".
         values: numbers for the sentences.
         ranked: whether the list is in order of frequency.
+        if_fixed: the total of several results if their budgets were fixed in advance, or "".
         needed: the number of users needed, or None.
         about: the same in one number, and its assumptions.
         curves: probability of release by holders: name and points.
@@ -331,6 +334,7 @@ class Story:
     proof: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     ranked: bool = False
+    if_fixed: str = ""
     needed: Grid | None = None
     about: tuple[str, str] = ("", "")
     curves: Sequence[Mapping[str, Any]] = ()

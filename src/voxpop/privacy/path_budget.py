@@ -1,9 +1,15 @@
-"""Budget spent along the paths of a tree: exact fractions of epsilon, one account per history of shares."""
+"""Budget spent along the paths of a tree: exact fractions of epsilon, one account per history of shares, and noise."""
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import numpy as np
+
 from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.opening import Opening
+from voxpop.privacy.sampling import laplace_noise
+from voxpop.privacy.secret import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +95,68 @@ class PathBudget:
     def scale(self, number: int) -> float:
         """Return the scale of a node's noise: the inverse of its rate."""
         return float(1 / self.rate(number))
+
+
+PROFILE_NODES = 1 << 31
+"""Noise of statistics of users has the names of nodes from here on, which no tree has."""
+AT_ONCE = 1 << 21
+"""Number of bins whose noise is drawn at once."""
+NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
+"""Purposes of the noise; further bits beyond these are needed with a probability of 2^-256."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContextNoise(Opening):
+    """The noise of the contexts of one level, ready to be sent to where the counts are.
+
+    Attributes:
+        paths: the shares of all contexts.
+        shares: int64 by context, the number of its share among those of paths.
+        first: the number of contexts of all levels above. Contexts are numbered across levels.
+        secret: source of the noise.
+    """
+
+    paths: PathBudget
+    shares: Int64s
+    first: int
+    secret: Source
+
+    @property
+    def width(self) -> int:
+        """The number of counts of a node."""
+        return self.paths.limits.alphabet + 1
+
+    def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
+        """Add noise to the counts of all bins.
+
+        Every bin is released, whether any user holds it or not. The end mark has a bin too: a sequence has at most
+        `max_length` steps, because the end behind `max_length` symbols is not counted.
+
+        Args:
+            keys: context * width + symbol of the bins that occur, distinct: private.
+            counts: number of occurrences of each: private.
+
+        Returns:
+            int64 (contexts, width), noisy counts, also below 0: public.
+        """
+        width = self.width
+        noisy = np.zeros((self.shares.size, width), np.int64)
+        noisy.ravel()[keys] = counts
+        # Contexts of one share have the same noise scale, so their noise is drawn together.
+        for share in np.unique(self.shares).tolist():
+            mine = np.flatnonzero(self.shares == share)
+            step = max(1, AT_ONCE // width)
+            for some in (mine[start : start + step] for start in range(0, mine.size, step)):
+                # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw: no draw serves twice.
+                names, symbols = np.repeat(self.first + some, width), np.tile(np.arange(width), some.size)
+                noise = laplace_noise(self.paths.rate(share), self.secret, NOISE_PURPOSES[0], names, symbols)
+                noisy[some] += noise.reshape(-1, width)
+        return noisy
+
+    def of_nodes(self, first: int, shares: Int64s) -> "ContextNoise":
+        """Return the noise of some of the contexts, from number `first` on, which are numbered from 0 then."""
+        return replace(self, shares=shares, first=self.first + first)
+
+    def restricted(self) -> "ContextNoise":
+        """Return the noise without its contexts and with a secret for this purpose only."""
+        return replace(self, shares=np.empty(0, np.int64), secret=self.secret.restrict(*NOISE_PURPOSES))

@@ -1,18 +1,20 @@
 """Split one budget over several releases, so that each reaches a stated aim. No data is read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot, inf, sqrt
 from typing import Any, Final, final
 
 from voxpop.errors import BudgetError, InputError
+from voxpop.ledger.caps import Caps
 from voxpop.privacy.budget import Budget, check_budget
-from voxpop.privacy.composition import compose
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 
 PRECISION: Final = 0.01
 """Relative precision of the epsilons."""
+PARTS: Final = 3
+"""The parts of delta, of which the releases get one: less than half, so that their revealing outcomes fit the cap."""
 SMALLEST: Final = 2.0**-7
 """The smallest epsilon that is tried, as a part of the whole."""
 
@@ -84,9 +86,9 @@ class Aim:
 def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
     """Split a budget over several releases about the same users, so that each reaches its aim.
 
-    Each release gets an even part of delta, and the least epsilon that reaches its aim; the rest of the budget
-    raises all epsilons by the same factor. Releases compose as in a ledger, not by sums. Aims and budgets must not be
-    computed from the data.
+    Each release gets an even part of a third of delta, and the least epsilon that reaches its aim; the rest of the
+    budget raises all epsilons by the same factor. A ledger with this budget admits all releases, in any order, even if
+    some are only made after others were seen. Aims and budgets must not be computed from the data.
 
     Args:
         budget: of all releases together.
@@ -105,31 +107,45 @@ def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
         >>> parts = vp.allocate(vp.Budget(2, 1e-7), aims)
         >>> all(aims[name].reached(part) for name, part in parts.items())
         True
+        >>> sum(part.delta for part in parts.values()) < 1e-7
+        True
     """
     check_budget(budget)
     if not aims or not all(isinstance(each, Aim) for each in aims.values()):
         raise InputError(
             '`aims` must name an aim for each release, such as {"words": vp.Aim(vp.SetUnion(), users=90)}.'
         )
-    delta = budget.delta / len(aims)
+    delta = budget.delta / (PARTS * len(aims))
     least = {name: _least_epsilon(name, aim, budget.epsilon, delta) for name, aim in aims.items()}
 
-    def total(factor: float) -> float:
-        parts = [aims[name].guarantee(Budget(epsilon * factor, delta)) for name, epsilon in least.items()]
-        return compose(parts).epsilon
+    def parts(factor: float) -> list[Guarantee]:
+        return [aims[name].guarantee(Budget(epsilon * factor, delta)) for name, epsilon in least.items()]
 
-    if (needed := total(1.0)) > budget.epsilon:
+    def fits(factor: float) -> bool:
+        return Caps.of(budget).hold(parts(factor))
+
+    if not fits(1.0):
+        needed = _needed_epsilon(budget, parts(1.0))
         raise BudgetError(
             f"the aims need epsilon {needed:.3g} together at delta {budget.delta:g}, and the budget has "
             f"{budget.epsilon:g}. Raise the budget, or the numbers of users and errors of the aims."
         )
     low, high = 1.0, budget.epsilon / max(least.values())
-    if total(high) <= budget.epsilon:
+    if fits(high):
         low = high
     while high / low > 1 + PRECISION:
         middle = sqrt(low * high)
-        low, high = (middle, high) if total(middle) <= budget.epsilon else (low, middle)
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return {name: Budget(epsilon * low, delta) for name, epsilon in least.items()}
+
+
+def _needed_epsilon(budget: Budget, guarantees: Sequence[Guarantee]) -> float:
+    """Return about the least epsilon of a ledger with this delta that has room for releases."""
+    low, high = budget.epsilon, sum(each.epsilon for each in guarantees)
+    while high / low > 1 + PRECISION:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if Caps.of(Budget(middle, budget.delta)).hold(guarantees) else (middle, high)
+    return high
 
 
 def _least_epsilon(name: str, aim: Aim, most: float, delta: float) -> float:

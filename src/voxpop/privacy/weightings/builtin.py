@@ -12,9 +12,9 @@ from typing import Final, final
 import numpy as np
 
 from voxpop.kernels.arrays import Int32s, Int64s
-from voxpop.mechanisms.weightings.rule import ROUNDING, USUAL_ALPHA, RuleSetting, WeightingRule, even_share
 from voxpop.privacy.budget import check_choice, check_within
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
+from voxpop.privacy.weightings.rule import ROUNDING, USUAL_ALPHA, RuleSetting, WeightingRule, even_share
 
 LARGEST_ALPHA: Final = 1000.0
 

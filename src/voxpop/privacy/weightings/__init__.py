@@ -5,7 +5,7 @@ class from `Weighting` for a weighting of your own. docs/privacy/set-union.md ha
 
 """
 
-from voxpop.mechanisms.weightings.builtin import Count, PolicyGaussian, PolicyLaplace, Weighted
-from voxpop.mechanisms.weightings.rule import Weighting
+from voxpop.privacy.weightings.builtin import Count, PolicyGaussian, PolicyLaplace, Weighted
+from voxpop.privacy.weightings.rule import Weighting
 
 __all__ = ["Count", "PolicyGaussian", "PolicyLaplace", "Weighted", "Weighting"]

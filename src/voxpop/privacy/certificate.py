@@ -1,0 +1,444 @@
+"""`check`: delta of a certificate, from its numbers alone.
+
+Planners (calibration, searches, menus, allocation) propose numbers; this file decides whether they keep the claim, by
+the formulas of the proofs. It imports no planner. docs/privacy/certificate.md describes the schema and the formulas.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import singledispatch
+from math import hypot, isqrt, nextafter, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Floats
+from voxpop.privacy import precise
+from voxpop.privacy.calibrate import Scale, total_delta
+from voxpop.privacy.cumulative import Caps, CumulativeScore, any_release, novel_release
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.gaussian import release_probability
+from voxpop.privacy.guarantee import Spend, gaussian_spend
+from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge
+from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.numerics import draw_slack, numerical_slack, walk_slack
+from voxpop.privacy.passes import (
+    AdaptiveProof,
+    Bounding,
+    Certificate,
+    Choice,
+    Claim,
+    CountsProof,
+    Later,
+    NightsProof,
+    PathsProof,
+    PicksProof,
+    Rounds,
+    SelectionProof,
+    Slack,
+    Threshold,
+    ThresholdProof,
+    VotesProof,
+)
+from voxpop.privacy.peeling import picks_spend, spent
+from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.ballot import Ballot
+from voxpop.privacy.upcrossing import ever_reached
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian
+from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
+from voxpop.privacy.weightings.rule import CalibratedRule, CustomRule, RuleSetting, Weighting
+
+if TYPE_CHECKING:
+    from voxpop.privacy.weightings.rule import WeightingRule
+
+NEGLIGIBLE = 1e-4
+"""Share of delta up to which a crude bound on novel items suffices."""
+MOST_UNITS = 2**62
+CAPPED, CUSTOM = "capped", "custom"
+
+
+def check(certificate: Certificate) -> float:
+    """Return the delta that the numbers of a certificate spend at its epsilon, rounded up.
+
+    Args:
+        certificate: it holds if the result is at most the delta that it claims.
+
+    Raises:
+        InternalError: A number is out of the range that its proof allows.
+    """
+    claim = certificate.claim
+    _ensure(claim.epsilon > 0.0 and 0.0 <= claim.delta < 1.0 and claim.neighbours == Claim(1.0, 0.0).neighbours)
+    return min(1.0, _delta(certificate.proof, claim))
+
+
+def _ensure(holds: bool) -> None:
+    if not holds:
+        raise InternalError("a certificate has numbers to which its proof does not apply")
+
+
+@singledispatch
+def _delta(proof: Any, claim: Claim) -> float:
+    raise InternalError("a certificate names a proof that does not exist")
+
+
+# Weightings and their sensitivities.
+
+
+class _AsStated(Weighting):
+    """A weighting of an author, of which only the stated numbers are known."""
+
+    def __init__(self, norm: int, error: float, least: float) -> None:
+        self.norm, self.error, self._least = norm, error, least
+
+    def least(self, limit: int) -> float:
+        """Return the stated least weight."""
+        return self._least
+
+    def share(self, weights: Floats, cutoff: float) -> Floats:
+        """Refuse: nothing is weighed by a certificate."""
+        raise InternalError("a certificate was asked for shares")
+
+
+def calibrated(bounding: Bounding) -> CalibratedRule:
+    """Return the weighting of a pass, with its setting: its sensitivity and its novel items follow from it."""
+    rule: WeightingRule
+    if bounding.name == CUSTOM:
+        _ensure(bounding.error is not None and bounding.least is not None and bounding.error >= 0.0)
+        rule = CustomRule(_AsStated(bounding.norm, bounding.error or 0.0, bounding.least or 0.0))
+    else:
+        named = [each for each in WEIGHTINGS.values() if (each.name, each.norm) == (bounding.name, bounding.norm)]
+        _ensure(len(named) == 1 and bounding.error is bounding.least is None)
+        rule = named[0]
+    return CalibratedRule(rule, _setting(bounding, sequential=rule.sequential))
+
+
+def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
+    """Return a setting whose weights fit 64 bits, and whose items at weight 0 can take an even share."""
+    setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)
+    _ensure(bounding.limit >= 1 and 0 <= bounding.bits <= 62 and bounding.bound in (1, MOST_BOUND))
+    # A step on top of the cutoff stays below 2^63 (docs/privacy/set-union.md, "What integers and doubles change").
+    fits = bounding.bound * setting.unit <= bounding.bound * bounding.cutoff <= bounding.bound * MOST_UNITS
+    _ensure(fits if sequential else bounding.cutoff == 0)
+    return setting
+
+
+def bounding_of(shares: CalibratedRule) -> Bounding:
+    """Return the numbers of a weighting on which its sensitivity depends."""
+    rule, setting = shares.weighting_rule, shares.setting
+    numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
+    if isinstance(rule, CustomRule):
+        return Bounding(CUSTOM, *numbers, rule.weighting.error, float(rule.weighting.least(setting.limit)))
+    return Bounding(rule.name, *numbers)
+
+
+def caps_of(rounds: Rounds) -> Caps:
+    """Return the caps of rounds."""
+    caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
+    _ensure(caps.items[-1] == rounds.pool and caps.items[0] >= 1)
+    _ensure(all(len(level) == len(rounds.later) for level in caps.weights))
+    # K has the rounding that was charged for at these caps only (docs/privacy/adaptive.md, "The projection").
+    _ensure(all(map(on_lattice, {cap for level in caps.weights for cap in level})))
+    _ensure(all(0.0 < chance <= 1.0 for chance in caps.chances))
+    return caps
+
+
+def capped(rounds: Rounds, number: int) -> CappedDescent:
+    """Return the weighting of a later round."""
+    bounding = rounds.later[number].bounding
+    _ensure((bounding.name, bounding.norm, bounding.bound) == (CAPPED, 2, 1))
+    return CappedDescent(_setting(bounding, sequential=True), caps_of(rounds), number)
+
+
+def score_of(rounds: Rounds) -> CumulativeScore:
+    """Return how later rounds add up, with the sensitivities that were charged."""
+    later = rounds.later
+    _ensure(len(later) >= 1 and later[-1].drop is None)
+    drops = [each.drop for each in later if each.drop is not None]
+    _ensure(len(drops) == len(later) - 1 and rounds.margin >= 0.0)
+    mus, parts, thresholds = (tuple(getattr(each, name) for each in later) for name in ("mu", "part", "threshold"))
+    return CumulativeScore(mus, parts, thresholds, tuple(drops), rounds.margin)
+
+
+# By which numbers releases compose (docs/privacy/composition.md).
+
+
+def spend_of(certificate: Certificate) -> Spend | None:
+    """Return the numbers by which a release composes with others, rounded up; None if only epsilon and delta count."""
+    proof, epsilon = certificate.proof, certificate.claim.epsilon
+    if isinstance(proof, AdaptiveProof) and not proof.data_sets:
+        novel, mu = pair_of(proof)
+        slack = slack_delta(proof.slack, epsilon) + _later_slack(proof.later, certificate.claim)
+        return replace(gaussian_spend([(min(1.0, novel), mu)], slack, _rest(proof.later)), two_sided=True)
+    if isinstance(proof, ThresholdProof) and proof.first.noise == "gaussian":
+        pair = _first_novel(proof.first), calibrated(proof.first.bounding).sensitivity / proof.first.scale
+        slack = numerical_slack(epsilon) + _later_slack(proof.later, certificate.claim)
+        return gaussian_spend([pair], slack, _rest(proof.later))
+    if isinstance(proof, CountsProof):
+        # The largest of the menu, not the limit that ran: the charge does not depend on the choice.
+        mu = max(root_above(max(1, sum(each.limits))) / each.sigma for each in proof.menu)
+        square = proof.classes_sigma**-2 if proof.classes_sigma else 0.0
+        return gaussian_spend([(0.0, mu)], _counts_slack(proof, epsilon), square)
+    if isinstance(proof, PicksProof):
+        return picks_spend(epsilon, max(1, proof.picks), max(1, proof.candidates), proof.rate)
+    if isinstance(proof, NightsProof):
+        novel = min(1.0, _night_hit(proof) * ROUNDING + walk_slack(epsilon, len(proof.costs)))
+        return Spend(novel, sqrt(proof.square) * ROUNDING, two_sided=True)
+    return None
+
+
+# Adaptive rounds.
+
+
+def mus_of(rounds: Rounds) -> list[float]:
+    """Return the mu of every round: sensitivity over sigma, of the numbers that run."""
+    shown = []
+    if rounds.first is not None:
+        shares = calibrated(rounds.first.bounding)
+        _ensure(rounds.first.noise == "gaussian" and rounds.first.scale > 0.0)
+        shown.append(shares.sensitivity / rounds.first.scale)
+    margin = 0.0
+    for number, each in enumerate(rounds.later):
+        sensitivity = capped(rounds, number).sensitivity
+        _ensure(each.sigma > 0.0 and each.part > 0.0 and each.cell >= 1)
+        # The score was charged for a shift of at least S / sigma: exactly.
+        _ensure(Fraction(sensitivity) <= Fraction(each.mu) * Fraction(each.sigma))
+        shown.append(sensitivity / each.sigma)
+        margin = hypot(margin, each.cell / (1 << each.bounding.bits) / each.sigma)
+    # Half a cell a round.
+    _ensure(margin / 2 <= rounds.margin)
+    return shown
+
+
+def square_of(rounds: Rounds) -> Fraction:
+    """Return all of mu^2 of rounds, of sensitivities in doubles: exactly."""
+    mus_of(rounds)  # raises where a round has less noise than its score was charged for
+    squares = [(Fraction(capped(rounds, r).sensitivity) / Fraction(e.sigma)) ** 2 for r, e in enumerate(rounds.later)]
+    if rounds.first is not None:
+        squares.append((Fraction(calibrated(rounds.first.bounding).sensitivity) / Fraction(rounds.first.scale)) ** 2)
+    return sum(squares, Fraction(0))
+
+
+def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
+    """Return the probability that rounds release an item of only one user, at most.
+
+    Args:
+        rounds: with a first round.
+        negligible: probability up to which a crude bound that uses only the pool replaces the exact recursion.
+    """
+    if rounds.first is None:
+        raise InternalError("rounds over public candidates have no novel items")
+    score, first = score_of(rounds), rounds.first
+    crude = any_release(score, rounds.pool)
+    later = crude if crude < negligible else novel_release(score, caps_of(rounds))
+    return _first_novel(first) + later
+
+
+def _first_novel(first: Threshold) -> float:
+    shares = calibrated(first.bounding)
+    threshold = first.threshold / shares.setting.unit
+    # d: the most over all numbers of novel items, of weight w each.
+    return release_probability(shares.novelty, first.noise, first.scale, threshold, shares.sensitivity)
+
+
+def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float]:
+    """Return the probability that a novel item is released, and mu of everything but later releases, of one data set.
+
+    With a choice these are its caps, whatever was chosen (docs/privacy/limit.md).
+    """
+    if proof.choice is not None:
+        _ensure(proof.choice.sigma > 0.0 and proof.choice.square >= 0.0 and 0.0 <= proof.choice.novel <= 1.0)
+        # The squares add up on every path: a last Gaussian completes what the chosen rounds leave of the cap.
+        return proof.choice.novel, hypot(1.0 / proof.choice.sigma, sqrt(proof.choice.square))
+    if proof.rounds is None:
+        raise InternalError("a certificate has neither rounds nor a choice of rounds")
+    return novel_of(proof.rounds, negligible), hypot(*mus_of(proof.rounds))
+
+
+def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
+    """Return whether rounds keep the caps of a choice, and whether the slack covers them."""
+    return (
+        rounds.first is not None
+        and square_of(rounds) <= Fraction(choice.square)
+        and novel_of(rounds, NEGLIGIBLE * choice.novel) <= choice.novel
+        and covers(slack, rounds, chosen=True)
+    )
+
+
+def covers(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
+    """Return whether the slack pays for every decision, and for draws from pools that are larger than a limit."""
+    limits = {each.bounding.limit for each in rounds.later}
+    drawn = rounds.pool > min(limits)
+    enough = slack.pool >= rounds.pool and slack.rounds >= len(rounds.later)
+    passes = len(rounds.later) + (rounds.first is not None) + chosen
+    return len(limits) == 1 and slack.passes >= passes and (enough or not drawn)
+
+
+@_delta.register
+def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
+    _ensure(len(set(proof.data_sets)) == len(proof.data_sets))
+    if proof.rounds is not None:
+        kept = proof.choice is None or admits(proof.choice, proof.slack, proof.rounds)
+        _ensure(kept and covers(proof.slack, proof.rounds, chosen=proof.choice is not None))
+    each = slack_delta(proof.slack, claim.epsilon)
+    return exact_delta(proof, claim) + max(1, len(proof.data_sets)) * each + _later_slack(proof.later, claim)
+
+
+def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
+    """Return the delta of all rounds and later releases, except for what finite arithmetic costs.
+
+    Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
+    """
+    many = max(1, len(proof.data_sets))
+    novel, mu = pair_of(proof, NEGLIGIBLE * claim.delta / many)
+    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
+    known = gaussian_delta(claim.epsilon, hypot(mu * sqrt(many), sqrt(_rest(proof.later))))
+    # d + delta_G(epsilon; mu), from the numbers that run.
+    return min(1.0, (many * novel + known) * ROUNDING)
+
+
+def slack_delta(slack: Slack, epsilon: float) -> float:
+    """Return what finite arithmetic costs in the rounds of one data set."""
+    draws = draw_slack(slack.pool, slack.rounds) if slack.pool else 0.0
+    return walk_slack(epsilon, slack.passes) + draws
+
+
+def _rest(later: Later | None) -> float:
+    """Return the mu^2 of later releases: their cap, to which their parts add up exactly."""
+    if later is None:
+        return 0.0
+    cover = Fraction(0) if later.cover is None else Fraction(later.cover.columns) / Fraction(later.cover.sigma) ** 2
+    _ensure(Fraction(later.joining) + Fraction(later.counting) + cover <= Fraction(later.square))
+    return later.square
+
+
+def _later_slack(later: Later | None, claim: Claim) -> float:
+    return 0.0 if later is None or later.passes == 0 else walk_slack(claim.epsilon, later.passes)
+
+
+# Other proofs over unknown items.
+
+
+@_delta.register
+def _threshold(proof: ThresholdProof, claim: Claim) -> float:
+    first, shares = proof.first, calibrated(proof.first.bounding)
+    _ensure(first.scale > 0.0 and first.bounding.norm == (1 if first.noise == "laplace" else 2))
+    only = total_delta(
+        Scale(first.scale, first.threshold / shares.setting.unit, 0.0),
+        claim.epsilon,
+        shares.novelty,
+        noise=first.noise,
+        sensitivity=shares.sensitivity,
+        # mu from mu^2; the factor is more than the root may lose.
+        mu_rest=_rest(proof.later) ** 0.5 * (1.0 + 2.0**-50),
+    )
+    return only + _later_slack(proof.later, claim)
+
+
+@_delta.register
+def _selection(proof: SelectionProof, claim: Claim) -> float:
+    _ensure(0.0 < proof.delta < claim.delta and proof.few >= 0)
+    return proof.delta + numerical_slack(claim.epsilon)
+
+
+# Public items.
+
+
+def root_above(number: int) -> float:
+    """Return the square root of a whole number, never rounded down."""
+    root = sqrt(number)
+    # Only of squares is a root exact; of others the next larger double is above it.
+    exact = float(isqrt(number)) == root and isqrt(number) ** 2 == number
+    return root if exact else nextafter(root, float("inf"))
+
+
+def counts_square(proof: CountsProof) -> Any:
+    """Return the mu^2 of counts in eighty digits: of the limit that costs most, so that the choice changes nothing."""
+    _ensure(len(proof.menu) >= 1 and all(each.sigma > 0.0 for each in proof.menu) and proof.classes_sigma >= 0.0)
+    _ensure(len(proof.menu) == 1 or proof.classes_sigma > 0.0)
+    # A user adds at most 1 to each of `limit` grams a length, or sqrt(limit / n) to each of n (docs/privacy/counts.md).
+    mu = max(precise.number(root_above(max(1, sum(each.limits)))) / precise.number(each.sigma) for each in proof.menu)
+    return mu * mu + (1 / precise.number(proof.classes_sigma) ** 2 if proof.classes_sigma else 0)
+
+
+@_delta.register
+def _counts(proof: CountsProof, claim: Claim) -> float:
+    mu = counts_square(proof) ** precise.number(0.5)
+    return float(precise.gaussian_delta(claim.epsilon, mu) + _counts_slack(proof, claim.epsilon))
+
+
+def _counts_slack(proof: CountsProof, epsilon: float) -> float:
+    """Return the cost of finite arithmetic; the choice of a limit counts as one more pass."""
+    lengths = max(1, *(len(each.limits) for each in proof.menu))
+    return walk_slack(epsilon, lengths + bool(proof.classes_sigma))
+
+
+@_delta.register
+def _picks(proof: PicksProof, claim: Claim) -> float:
+    _ensure(proof.rate > 0.0 and 0 <= proof.picks <= proof.candidates)
+    return spent(claim, max(1, proof.picks), max(1, proof.candidates), proof.rate)
+
+
+@_delta.register
+def _paths(proof: PathsProof, claim: Claim) -> float:
+    _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
+    found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
+    # Basic composition: epsilons add up, exactly.
+    _ensure(proof.epsilon + found <= Fraction(claim.epsilon))
+    if proof.finding is None:
+        return 0.0
+    spends = check(proof.finding)
+    _ensure(spends <= proof.finding.claim.delta <= claim.delta)
+    return spends
+
+
+# Votes and nights.
+
+
+@_delta.register
+def _votes(proof: VotesProof, claim: Claim) -> float:
+    ballot = Ballot(proof.rate, proof.theta, proof.again, proof.further)
+    return trie_delta(claim.epsilon, ballot, proof.rounds, proof.words)
+
+
+def night_setting(proof: NightsProof, night: int) -> RuleSetting:
+    """Return the setting of the weighting of a night, from 1."""
+    return RuleSetting(proof.pool, 2, proof.bits, proof.cutoffs[night - 1], bound=MOST_BOUND)
+
+
+def night_charge(proof: NightsProof, night: int) -> Charge:
+    """Return the charge of a night with its noise; a user pays its remaining budget times the night's part.
+
+    Raises:
+        InternalError: The night has less noise than its price requires.
+    """
+    cost, sigma = proof.costs[night - 1], proof.sigmas[night - 1]
+    sensitivity = PolicyGaussian().sensitivity(night_setting(proof, night))
+    square = Fraction(proof.square) / WHOLE * cost
+    if (Fraction(sensitivity) / Fraction(sigma)) ** 2 > square:
+        raise InternalError("a night would run with less noise than was charged for")
+    # Rounded down; what is left over is spent on later nights.
+    rate = cost * BOUND_STEPS // sum(proof.costs[night - 1 :])
+    return Charge(cost, square, sensitivity, sigma, (rate,))
+
+
+def _night_hit(proof: NightsProof) -> float:
+    """Return the probability that a novel item is released on any night, with or without the user."""
+    lists = (proof.costs, proof.sigmas, proof.cutoffs, proof.factors, proof.thresholds)
+    _ensure(proof.square > 0.0 and proof.pool >= 1 and proof.cell >= 1 and len(set(map(len, lists))) == 1)
+    _ensure(min(proof.costs) >= 1 and min(proof.factors) >= 1 and min(proof.sigmas) > 0.0)
+    # A score of rounded readings is within half a factor a night of the exact one.
+    exact = np.array(proof.thresholds) - np.cumsum(proof.factors) / 2
+    _ensure(bool(exact.min() > 0))
+    spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)
+    novel = min(1.0, proof.pool * ever_reached(spreads, exact))
+    for night in range(1, len(proof.costs) + 1):
+        night_charge(proof, night)  # raises where the noise is less than the price requires
+    return float(ndtr(ndtri(novel) + sqrt(proof.square) * ROUNDING))
+
+
+@_delta.register
+def _nights(proof: NightsProof, claim: Claim) -> float:
+    noise = gaussian_delta(claim.epsilon, sqrt(proof.square))
+    return (_night_hit(proof) + noise) * ROUNDING + walk_slack(claim.epsilon, len(proof.costs))

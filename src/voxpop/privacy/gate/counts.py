@@ -1,0 +1,148 @@
+"""Gates of public grams: counts, with the private choice of their limit, and rankings."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, final
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.privacy.decisions import CellNoise, GumbelNoise
+from voxpop.privacy.gate.gate import Gate, refused
+from voxpop.privacy.passes import CountsProof, PicksProof
+from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares
+
+
+class Listed(Protocol):
+    """The public grams of one length that a walk keeps: those on the list, and parts of longer ones."""
+
+    @property
+    def length(self) -> int:
+        """Tokens of each."""
+
+    @property
+    def names(self) -> Int64s:
+        """Of the kept grams, rising."""
+
+    @property
+    def words(self) -> pa.LargeStringArray:
+        """The kept words, at length 1."""
+
+    @property
+    def before(self) -> int:
+        """Number of grams that were kept at the length before."""
+
+    @property
+    def ranks(self) -> Int64s:
+        """By place on the list, the rank of each among the names."""
+
+    @property
+    def counted(self) -> Bools | None:
+        """By rank, which are on the list; None where all are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Everything:
+    """Every pair of kept grams is a candidate: grams that are not on the list are dropped afterwards.
+
+    Attributes:
+        need: int64 by kept gram, 0.
+        estimates: int64 by kept gram, 0.
+        single: always False: partners are grams.
+    """
+
+    need: Int64s
+    estimates: Int64s
+    single: bool = False
+
+
+def _walked(walk: Any, lists: Iterable[Listed], lengths: int) -> Iterator[Listed]:
+    """Yield each length once the walk keeps its grams; every length at most once, or noise would serve twice."""
+    for place, listed in enumerate(lists):
+        if listed.length != place + 1 or place >= lengths:
+            raise refused("grams would be counted that the certificate does not contain")
+        if place:
+            walk.extend(_Everything(*np.zeros((2, listed.before), np.int64)))
+            walk.keep(listed.names)
+        else:
+            walk.keep_words(listed.words)
+        yield listed
+
+
+@final
+class CountsGate(Gate[CountsProof]):
+    """Noisy counts of public grams. docs/privacy/counts.md."""
+
+    _proves = CountsProof
+
+    def counted(
+        self, engine: Any, lists: Iterable[Listed], edges: tuple[int, ...], choose: Callable[[Int64s], int]
+    ) -> Int64s:
+        """Return the noisy number of users of each gram, in the order of the lists.
+
+        Args:
+            engine: the private data.
+            lists: the grams, by length from 1 on.
+            edges: numbers of words at which the next class of users begins; used where a limit is chosen.
+            choose: returns the place in the menu, from the noisy number of users in each class.
+        """
+        self._begin("counted")
+        walk, parts = engine.length_walk(), [np.empty(0, np.int64)]
+        menu, place = self.proof.menu, 0
+        for listed in _walked(walk, lists, len(menu[0].limits)):
+            if listed.length == 1 and self.proof.classes_sigma:
+                place = choose(self._classes(walk, listed, edges))
+                if not 0 <= place < len(menu):
+                    raise refused("a limit was chosen that the certificate does not contain")
+            chosen = menu[place]
+            # Parts of longer grams that are not on the list neither count nor use up anything.
+            shares = HolderShares(chosen.limits[listed.length - 1], listed.counted)
+            name, size = f"count {listed.length}", int(listed.names.size)
+            self._note("count", {"length": listed.length, "sigma": chosen.sigma})
+            # The limit is the number of grams, so nothing is sampled and no draw is made.
+            weights = walk.weigh(shares, max(1, size), self._secret, name)
+            noise = CellNoise(chosen.sigma, UNIT, UNIT, self._secret, f"noise/{name}")
+            # Every kept gram, held or not; those that are not on the list are dropped.
+            parts.append(weights.measured(noise, size)[listed.ranks])
+        self.proof = replace(self.proof, chosen=place)
+        return np.concatenate(parts)
+
+    def _classes(self, walk: Any, listed: Listed, edges: tuple[int, ...]) -> Int64s:
+        """Return the noisy number of users in each class: one user moves one class by one."""
+        self._note("classes")
+        noise = CellNoise(self.proof.classes_sigma, 1, 1, self._secret, "noise/count classes")
+        shares = ClassShares(edges, listed.counted)
+        weights = walk.weigh(shares, max(1, int(listed.names.size)), self._secret, "count classes")
+        counts: Int64s = weights.measured(noise, 1 + len(edges))
+        return counts
+
+
+@final
+class PicksGate(Gate[PicksProof]):
+    """The order of the largest counts. docs/privacy/top.md."""
+
+    _proves = PicksProof
+
+    def first(self, engine: Any, lists: Iterable[Listed], lengths: int) -> Int64s:
+        """Return the places of the grams that come first, in order; neither sums nor counts.
+
+        Args:
+            engine: the private data.
+            lists: the grams, by length from 1 on.
+            lengths: their number.
+        """
+        self._begin("first")
+        self._note("picks")
+        walk, parts = engine.length_walk(), [np.empty(0, np.int64)]
+        for listed in _walked(walk, lists, lengths):
+            # Each user counts in full for any number of grams: one user moves every count by at most 1.
+            shares, size = HolderShares(max(1, int(listed.ranks.size)), listed.counted), int(listed.names.size)
+            weights = walk.weigh(shares, max(1, size), self._secret, f"count {listed.length}")
+            noise = GumbelNoise(self.proof.rate, UNIT, self._secret, f"noise/top {listed.length}")
+            parts.append(weights.measured(noise, size)[listed.ranks])
+        noisy = np.concatenate(parts)
+        if noisy.size > self.proof.candidates:
+            raise refused("more grams would be ranked than the certificate contains")
+        # The k largest of counts with Gumbel noise: k exponential mechanisms one after the other.
+        return np.argsort(-noisy, kind="stable")[: self.proof.picks]

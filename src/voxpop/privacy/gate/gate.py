@@ -1,0 +1,76 @@
+"""What all gates have in common: one certificate, one secret, passes that run once and in order, and the transcript."""
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Generic, TypeVar, final
+
+from voxpop.errors import InternalError
+from voxpop.privacy.passes import Certificate, Proof, Stated
+from voxpop.privacy.secret import Secret
+
+AnyProof = TypeVar("AnyProof", bound=Stated)
+
+
+def refused(what: str) -> InternalError:
+    """Build the error for a step that the certificate does not contain or does not pay for."""
+    return InternalError(f"{what}, so nothing was read")
+
+
+class Gate(Generic[AnyProof]):
+    """One release under one certificate.
+
+    Args:
+        text: the certificate of a checked plan.
+        secret: of all draws and noise of this release.
+    """
+
+    _proves: ClassVar[type[Any]]
+    proof: AnyProof
+
+    def __init__(self, text: str, secret: Secret) -> None:
+        certificate = Certificate.from_dict(json.loads(text))
+        if not isinstance(certificate.proof, self._proves):
+            raise refused("a release has the certificate of another mechanism")
+        self._claim = certificate.claim
+        self.proof: AnyProof = certificate.proof
+        self._secret = secret
+        self._ran: set[str] = set()
+        self._transcript: list[dict[str, Any]] = []
+
+    @final
+    def _begin(self, name: str, *before: str) -> None:
+        """Refuse a pass that has run already, or runs before others: no draw serves twice."""
+        if name in self._ran or not self._ran.issuperset(before):
+            raise refused("a pass would run twice, or out of order")
+        self._ran.add(name)
+
+    @final
+    def _note(self, kind: str, numbers: Mapping[str, Any] | None = None) -> None:
+        """Add a pass to the transcript: numbers of the certificate, or functions of released results only."""
+        self._transcript.append({"pass": kind, **(numbers or {})})
+
+    @property
+    def record(self) -> tuple[str, str]:
+        """The certificate, with what was chosen privately, and the transcript, as JSON."""
+        proof: Proof = self.proof  # type: ignore[assignment]
+        return Certificate(self._claim, proof).to_json(), json.dumps(self._transcript, sort_keys=True, allow_nan=False)
+
+
+GATES = {
+    "adaptive rounds": "rounds:AdaptiveGate",
+    "threshold": "rounds:ThresholdGate",
+    "optimal selection": "rounds:SelectionGate",
+    "counts": "counts:CountsGate",
+    "picks": "counts:PicksGate",
+    "paths": "trees:PathsGate",
+    "votes": "votes:VotesGate",
+    "nights": "nights:NightsGate",
+}
+"""By proof, the module and the class."""
+
+
+def gate_of(text: str, secret: Secret) -> Any:
+    """Return the gate of a certificate."""
+    module, name = GATES[json.loads(text)["proof"]].split(":")
+    return getattr(import_module(f"voxpop.privacy.gate.{module}"), name)(text, secret)

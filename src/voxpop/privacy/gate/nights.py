@@ -1,0 +1,81 @@
+"""The gate of a series of nights: payments before noise, and past noise before the state of a new item."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.privacy.certificate import night_charge, night_setting
+from voxpop.privacy.gate.gate import Gate, refused
+from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.passes import NightsProof
+from voxpop.privacy.secret import Source
+from voxpop.privacy.upcrossing import NightReading, noise_of
+from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.privacy.weightings.rule import RuleSetting
+
+States = Callable[[Int64s, Int64s], Bytes]
+"""From scores and nights of release, the state of each item: 0 released, 1 resting, 2 active."""
+
+
+@final
+class NightsGate(Gate[NightsProof]):
+    """A series, whose state outlives the process. docs/privacy/series.md."""
+
+    _proves = NightsProof
+
+    def begin(self, pools: Any, corpus: Any, night: int, states: States, since: int) -> None:
+        """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item.
+
+        Args:
+            pools: the private state.
+            corpus: the rows of the night.
+            night: its number, from 1.
+            states: of items; a function of scores, so whoever holds them plays no part.
+            since: first night whose items get weight although they rest.
+        """
+        self._check(night)
+        past = self._secret.restrict(*map(noise_of, range(1, night)))
+        known = partial(_past_noise, self.proof, past, night)
+        pools.take(corpus, self._secret, night, self.proof.pool, WHOLE, known)
+        pools.pay(night_charge(self.proof, night), states, since)
+
+    def complete(self, pools: Any, night: int, states: States, since: int) -> None:
+        """Weigh within what users have paid, and read: a function of the state alone."""
+        self._check(night)
+        add = partial(_add, night_setting(self.proof, night))
+        self._read(pools, night, pools.weigh(night_charge(self.proof, night), states, since, add))
+
+    def missed(self, pools: Any, night: int) -> None:
+        """Read a night without a run: no weights, and noise."""
+        self._check(night)
+        self._read(pools, night, None)
+
+    def _read(self, pools: Any, night: int, weights: Any) -> None:
+        """Add the noisy weights of a night to the scores of all items, held or not, and release by the threshold."""
+        self._note("night", {"night": night})
+        reading = _reading(self.proof, self._secret, night)
+        pools.read(reading, weights, self._secret, self.proof.thresholds[night - 1], night)
+
+    def _check(self, night: int) -> None:
+        if not 1 <= night <= len(self.proof.costs):
+            raise refused("there would be more nights than the certificate contains")
+
+
+def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:
+    at = night - 1
+    return NightReading(night, proof.factors[at], proof.sigmas[at], 1 << proof.bits, proof.cell, secret)
+
+
+def _past_noise(proof: NightsProof, secret: Source, night: int, names: Uint64s) -> Int64s:
+    """Return the scores of items that are new on a night: the noise of all earlier nights."""
+    scores, none = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    for earlier in range(1, night):
+        scores = _reading(proof, secret, earlier)(none, names, scores)
+    return scores
+
+
+def _add(setting: RuleSetting, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s) -> None:
+    PolicyGaussian().add_within(histogram, items, starts, setting, bounds)

@@ -1,0 +1,290 @@
+"""Gates of unknown items: adaptive rounds with their private choice, and the classic pass with one threshold."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.kernels.arrays import DROPPED, RELEASED, Bools, Bytes, Int64s, Texts
+from voxpop.kernels.threads import in_order
+from voxpop.privacy import precise
+from voxpop.privacy.certificate import (
+    admits,
+    bounding_of,
+    calibrated,
+    capped,
+    counts_square,
+    covers,
+    score_of,
+    square_of,
+)
+from voxpop.privacy.cumulative import ScoreStep
+from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, Rule, SelectionRule, ThresholdRule
+from voxpop.privacy.gate.gate import Gate, refused
+from voxpop.privacy.gate.walks import LaterPasses
+from voxpop.privacy.passes import (
+    AdaptiveProof,
+    Certificate,
+    CountsProof,
+    Rounds,
+    SelectionProof,
+    Threshold,
+    ThresholdProof,
+)
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import Count
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
+
+FIRST_ROUND, POOL = "round 0/length 1", "pool/length 1"
+CANDIDATES = "round {}/candidates"
+
+
+def threshold_rule(first: Threshold) -> ThresholdRule:
+    """Return the probability of release as a function of weight."""
+    return ThresholdRule(first.noise, first.scale, first.threshold, 1.0 / (1 << first.bounding.bits))
+
+
+def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> ScoreStep:
+    """Return the outcome of a later round from weights.
+
+    Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
+    """
+    each, spread = rounds.later[number], float(score_of(rounds).spreads[number])
+    return ScoreStep(
+        sigma=each.sigma,
+        unit=1 << each.bounding.bits,
+        cell=each.cell,
+        part=each.part,
+        threshold=each.threshold * spread,
+        # The last round has no drop threshold, because no round follows.
+        floor=-np.inf if each.drop is None else each.drop * spread,
+        enough=each.enough,
+        steps=each.steps,
+        secret=secret,
+        purpose=f"noise/{pass_name}",
+    )
+
+
+@final
+class AdaptiveGate(Gate[AdaptiveProof]):
+    """Adaptive rounds of one data set, and what follows them. docs/privacy/adaptive.md."""
+
+    _proves = AdaptiveProof
+
+    def __init__(self, text: str, secret: Secret) -> None:
+        super().__init__(text, secret)
+        if self.proof.choice is not None:
+            # Rounds of an earlier release of the same plan: this one chooses its own.
+            self.proof = replace(self.proof, rounds=None)
+        self._text = text
+        self._single = not self.proof.data_sets
+        self._pools: Any = None
+
+    def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
+        """Return the gate of one of the data sets, each of which is opened once and with separate draws."""
+        if data_set not in self.proof.data_sets or secret is self._secret:
+            raise refused("a data set is not in the certificate")
+        self._begin(data_set)
+        gate = AdaptiveGate(self._text, secret)
+        gate._single = True
+        return gate
+
+    def open(self, engine: Any) -> None:
+        """Begin with the private data of the data set."""
+        if not self._single:
+            raise refused("several data sets would run as one")
+        self._begin("open")
+        self._pools = engine.pools(self._secret)
+
+    def classes(self) -> Int64s:
+        """Return the noisy number of users in each class of their number of distinct items, in whole users."""
+        choice = self.proof.choice
+        if choice is None:
+            raise refused("the certificate contains no choice")
+        self._begin("classes", "open")
+        self._note("classes")
+        # Noise on every class, with users or without.
+        noise = CellNoise(choice.sigma, 1, 1, self._secret, "noise/limit")
+        counts: Int64s = self._pools.sizes(choice.edges).measured(noise, len(choice.edges) + 1)
+        return counts
+
+    def choose(self, rounds: Rounds) -> None:
+        """Take the rounds that follow from the noisy counts, if they keep the caps.
+
+        Raises:
+            InternalError: They exceed the caps.
+        """
+        self._begin("choose", "classes")
+        if self.proof.choice is None or not admits(self.proof.choice, self.proof.slack, rounds):
+            raise refused("the chosen rounds would exceed their caps")
+        self.proof = replace(self.proof, rounds=rounds)
+
+    def rounds(self) -> Iterator[None]:
+        """Run all rounds, one at each step."""
+        rounds = self.proof.rounds
+        if rounds is None or rounds.first is None:
+            raise refused("no rounds were chosen")
+        self._begin("rounds", "open", *(["choose"] if self.proof.choice else []))
+        shares, limit = calibrated(rounds.first.bounding), rounds.first.bounding.limit
+        decisions = ReleaseDecisions(threshold_rule(rounds.first), self._secret, f"noise/{FIRST_ROUND}")
+        self._pools.first_round(shares, limit, decisions, FIRST_ROUND)
+        self._note("first round")
+        # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
+        self._pools.draw(rounds.pool, POOL)
+        yield from self._advance(self._pools, rounds, "round {}/length 1")
+        self._begin("ran")
+
+    def _advance(self, pools: Any, rounds: Rounds, named: str) -> Iterator[None]:
+        for number in range(len(rounds.later)):
+            name = named.format(number + 1)
+            pools.advance(capped(rounds, number), score_step(rounds, number, self._secret, name), name)
+            self._note("round")
+            yield
+
+    def released(self) -> Any:
+        """Return the released items, in order of bytes."""
+        self._begin("released", "ran")
+        return self._pools.released()
+
+    def later(self, engine: Any, words: Any) -> LaterPasses:
+        """Return the passes that follow, about grams of the released words."""
+        self._begin("later", "released")
+        if self.proof.later is None or self.proof.later.charged != "each user":
+            raise refused("the certificate contains no later passes")
+        walk = engine.length_walk()
+        walk.keep_words(words, self._secret)
+        return LaterPasses(self.proof.later, self._secret, walk, len(words), self._note)
+
+    # Profiles: releases about released values, each with a part of the cap.
+
+    def known(self, engine: Any, rounds: Rounds, candidates: Iterable[Any], letters: Callable[[Any], Texts]) -> Any:
+        """Return the released ones of public candidates, distinct, in no order. docs/privacy/profile.md.
+
+        Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none. A
+        candidate in a pool has at least the score of its noise, so the released candidates are those that the engine
+        releases and those that noise without weight releases.
+
+        Args:
+            engine: the private side, which holds candidates only.
+            rounds: without a first round; their squares must fit into their part.
+            candidates: all of them, in parts.
+            letters: returns the bytes of a part, and where each text begins.
+        """
+        self._begin("known", "released")
+        later, slack = self.proof.later, self.proof.slack
+        if later is None or rounds.first is not None or square_of(rounds) > Fraction(later.joining):
+            raise refused("rounds over candidates would run with less noise than was charged for")
+        if not covers(slack, rounds, chosen=True):
+            raise refused("rounds over candidates would draw from more than the slack covers")
+        score_of(rounds)
+        pools = engine.pools(self._secret)
+        pools.draw(rounds.pool, "pool/candidates")
+        for _ in self._advance(pools, rounds, CANDIDATES):
+            pass
+
+        def by_noise(part: Any) -> Any:
+            return part.filter(pa.array(self._released_by_noise(rounds, *letters(part))))
+
+        return pc.unique(pa.concat_arrays([pools.released(), *in_order(by_noise, candidates)]))
+
+    def _released_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bools:
+        """Return the candidates that noise without weight releases: the same noise that the engine adds."""
+        names = self._secret.text_draws("words", letters, starts)
+        score, left = np.zeros(len(names)), np.arange(len(names))
+        found = np.zeros(len(names), np.bool_)
+        for number in range(len(rounds.later)):
+            step = score_step(rounds, number, self._secret, CANDIDATES.format(number + 1))
+            score[left], states = step(np.zeros(left.size, np.int64), names[left], score[left])
+            found[left[states == RELEASED]] = True
+            left = left[states > DROPPED]
+        return found
+
+    def counts(self, certificate: Certificate) -> None:
+        """Admit counts, if their mu^2 fits into their part; they run under a gate of their own."""
+        self._begin("counts", "released")
+        later, proof = self.proof.later, certificate.proof
+        if later is None or not isinstance(proof, CountsProof) or counts_square(proof) > precise.number(later.counting):
+            raise refused("counts would run with less noise than was charged for")
+        self._note("counts", {"certificate": certificate.to_dict()})
+
+    def cover(self, engine: Any, listed: Any, columns: int, unit: int, cell: int) -> Int64s:
+        """Return the noisy sums of users' shares of rows on a public list and of others, two for each column, in cells.
+
+        Args:
+            engine: the private side.
+            listed: the released values.
+            columns: their number.
+            unit: of shares.
+            cell: units in a cell.
+        """
+        self._begin("cover", "released")
+        cover = None if self.proof.later is None else self.proof.later.cover
+        if cover is None or columns > cover.columns or cell < 1:
+            raise refused("cover would run with less noise than was charged for")
+        self._note("cover")
+        noise = CellNoise(cover.sigma, unit, cell, self._secret, "noise/cover")
+        sums: Int64s = engine.row_shares(listed, columns, unit).measured(noise, 2 * columns)
+        return sums
+
+
+@final
+class ThresholdGate(Gate[ThresholdProof]):
+    """One pass over unknown items, and what follows it. docs/privacy/set-union.md."""
+
+    _proves = ThresholdProof
+
+    def released(self, engine: Any, shares: CalibratedRule) -> Any:
+        """Return the items that reach the threshold, in order of bytes; only items of bounded sets are candidates.
+
+        Args:
+            engine: the private data.
+            shares: the weighting, whose numbers must be those of the certificate.
+        """
+        self._begin("released")
+        weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)
+        return _chosen(weights, threshold_rule(self.proof.first), self._secret, FIRST_ROUND)
+
+    def words(self, engine: Any, shares: CalibratedRule) -> tuple[Int64s, Any, LaterPasses]:
+        """Return the levels of the words that reach the threshold, the words, and the passes that follow."""
+        self._begin("released")
+        if self.proof.later is None or self.proof.later.charged != "everybody":
+            raise refused("the certificate contains no later passes")
+        walk = engine.length_walk()
+        weights = walk.weigh(self._checked(shares), shares.setting.limit, self._secret, "length 1", None, None)
+        levels = NoisyLevels((threshold_rule(self.proof.first),), self._secret, "noise/length 1")
+        none = np.empty(0, np.int64)
+        names, reached = weights.noisy_levels(levels, none, none)
+        # Only words that users hold can be released, and all that reach the threshold are.
+        walk.keep(names)
+        later = LaterPasses(self.proof.later, self._secret, walk, names.size, self._note)
+        return reached, weights.texts(names), later
+
+    def _checked(self, shares: CalibratedRule) -> CalibratedRule:
+        if type(shares) is not CalibratedRule or bounding_of(shares) != self.proof.first.bounding:
+            raise refused("a weighting would run that the certificate does not contain")
+        self._note("threshold")
+        return shares
+
+
+@final
+class SelectionGate(Gate[SelectionProof]):
+    """Optimal selection where every user gives one item. docs/privacy/optimal-selection.md."""
+
+    _proves = SelectionProof
+
+    def released(self, engine: Any) -> Any:
+        """Return the selected items, in order of bytes."""
+        self._begin("released")
+        self._note("selection")
+        shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
+        rule = SelectionRule(self._claim.epsilon, self.proof.delta, unit_weight=1, few=self.proof.few)
+        return _chosen(engine.weigh(shares, 1, self._secret, FIRST_ROUND), rule, self._secret, FIRST_ROUND)
+
+
+def _chosen(weights: Any, rule: Rule, secret: Secret, pass_name: str) -> Any:
+    """Return the items that a rule releases: one draw for each item of a bounded set."""
+    return weights.texts(weights.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}")))

@@ -1,0 +1,155 @@
+"""The gate of trees: counts with integer Laplace noise, whose shares of epsilon add up to at most 1 on every path."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+
+from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.privacy.gate.gate import Gate, refused
+from voxpop.privacy.passes import PathsProof
+from voxpop.privacy.path_budget import PROFILE_NODES, ContextNoise, Limits, PathBudget
+from voxpop.privacy.secret import Secret
+
+Released = tuple[Int64s, Floats]
+"""Noisy counts, and the scale of the noise of each row."""
+
+
+@final
+class PathsGate(Gate[PathsProof]):
+    """Counts along the paths of a tree of contexts or grams. docs/privacy/sequences.md.
+
+    Attributes:
+        paths: the shares of all nodes. Computing a share spends nothing; the gate spends those of nodes that it counts.
+        numbers: by node, the number of its share.
+    """
+
+    _proves = PathsProof
+
+    def __init__(self, text: str, secret: Secret) -> None:
+        super().__init__(text, secret)
+        self.numbers = np.empty(0, np.int64)
+        self.paths = PathBudget(Limits(self.proof.epsilon, 0, self.proof.max_length, self.proof.max_gram))
+        self._counting: Any = None
+        self._spent = self._first = self._depth = 0
+
+    def open(self, engine: Any, alphabet: tuple[str, ...]) -> None:
+        """Begin with one sequence of each user, of symbols of a public alphabet."""
+        self._begin("open")
+        if self.proof.alphabet not in (None, len(alphabet)):
+            raise refused("symbols would be counted that the certificate does not contain")
+        limits = Limits(self.proof.epsilon, len(alphabet), self.proof.max_length, self.proof.max_gram)
+        self.paths = PathBudget(limits)
+        walk = engine.tree_walk(alphabet, limits.max_length, self._secret)
+        self._counting = walk if self.proof.tree == "contexts" else walk.grams()
+
+    # Statistics of users, before the tree of contexts.
+
+    def lengths(self, first: Int64s, part: Fraction) -> Released:
+        """Return the noisy numbers of sequences in classes of length: a user is in one of them.
+
+        Args:
+            first: the length with which each class begins, rising.
+            part: of epsilon.
+        """
+        self._begin("lengths", "open")
+        return self._statistic("lengths", 0, int(first.size), 1, part, first)
+
+    def variety(self, most: int, bins: int, part: Fraction) -> Released:
+        """Return the noisy number of distinct symbols, and with two bins that of repeated ones.
+
+        Args:
+            most: first symbols of each sequence that count.
+            bins: 1 or 2.
+            part: of the rest of epsilon.
+        """
+        self._begin("variety", "lengths")
+        if bins not in (1, 2) or most < 1:
+            raise refused("another statistic would be counted")
+        # With two bins, each symbol that counts is distinct from all before it, or equals the one before it, or
+        # neither. With one, a user has at most as many distinct symbols as there are.
+        sensitivity = most if bins == 2 else min(self.paths.limits.alphabet, most)
+        return self._statistic("variety", 1, bins, sensitivity, part, np.array([most, bins]))
+
+    def _statistic(self, kind: str, place: int, bins: int, sensitivity: int, part: Fraction, given: Int64s) -> Released:
+        if self.numbers.size or self.proof.tree != "contexts":
+            raise refused("statistics of users would follow the tree")
+        mine = self.paths.of_users(bins, sensitivity)
+        self._spent = self.paths.spend(self._spent, part)
+        self._note(kind, {"bins": bins, "sensitivity": sensitivity, "part": str(part)})
+        noise = ContextNoise(mine, np.array([self._spent]), PROFILE_NODES + place, self._secret)
+        return self._counting.released(kind, noise, given)[0], np.array([mine.scale(self._spent)])
+
+    # The tree of contexts.
+
+    def level(self, parents: Int32s, before: Int32s, parts: Sequence[Fraction]) -> Released:
+        """Return the noisy counts of all bins of the next level of contexts.
+
+        A share is a part of what the path to the parent has left; a step moves to one child of its node, so shares add
+        up along the path of each step.
+
+        Args:
+            parents: by new node, a node of the last level; -1 for the root.
+            before: by new node, the symbol before its parent; negative for all others together.
+            parts: by new node, of the rest of its path.
+        """
+        width = self.paths.limits.alphabet + 1
+        if self.numbers.size == 0:
+            self._begin("root", "open")
+            above = [self._spent] * len(parts)
+            if len(parts) != 1:
+                raise refused("a tree would have several roots")
+        else:
+            last = self.numbers.size - self._first
+            if not ((parents >= self._first) & (parents < self.numbers.size)).all():
+                raise refused("a context would be counted below another than the last level")
+            above = self.numbers[parents].tolist()
+            self._counting.lengthen(self._depth, *_moves(parents - self._first, before, last, width))
+            self._depth += 1
+        return self._released(above, parts, "following")
+
+    def _released(self, above: Sequence[int], parts: Sequence[Fraction], kind: str) -> Released:
+        shares = np.array([self.paths.spend(*each) for each in zip(above, parts, strict=True)], np.int64)
+        self._first = self.numbers.size
+        self.numbers = np.concatenate([self.numbers, shares])
+        distinct = [self.paths.shares[share] for share in np.unique(shares).tolist()]
+        self._note("level", {"shares": [[str(each.before), str(each.own)] for each in distinct]})
+        noise = ContextNoise(self.paths, shares, self._first, self._secret)
+        counts = self._counting.released(kind, noise)
+        return counts, np.array([self.paths.scale(share) for share in shares.tolist()])
+
+    # The tree of grams.
+
+    def children(self, rows: Int64s, symbols: Int64s, parts: Sequence[Fraction]) -> Released:
+        """Return the noisy counts of the symbols after the next grams.
+
+        Args:
+            rows: by new gram, the row of the last grams that it continues; none for the root.
+            symbols: by new gram, the symbol with which it continues.
+            parts: by new gram, of the rest of its path.
+        """
+        width, root = self.paths.limits.alphabet + 1, self.numbers.size == 0
+        last = self.numbers[self._first :]
+        if not root:
+            if not (symbols < width - 1).all():
+                raise refused("something would follow the end")
+            self._counting.enter(rows * width + symbols, last.size * width)
+        counts, scales = self._released([0] if root else last[rows].tolist(), parts, "children")
+        # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
+        counts[:, _bins(width, root) :] = 0
+        return counts, scales
+
+
+def _bins(width: int, at_root: bool) -> int:
+    return width - 1 if at_root else width
+
+
+def _moves(above: Int32s, before: Int32s, size: int, width: int) -> tuple[Int64s, Int32s, Int32s]:
+    """Return the moves of steps, by nodes numbered from 0 within a level: keys, new nodes, and others."""
+    places = np.arange(above.size, dtype=np.int32)
+    above = above.astype(np.int64)
+    named = before >= 0
+    others = np.full(size, -1, np.int32)
+    others[above[~named]] = places[~named]
+    return above[named] * width + before[named], places[named], others

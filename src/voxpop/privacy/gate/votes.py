@@ -1,0 +1,39 @@
+"""The gate of sampled votes: the numbers of votes are secret, and only prefixes that reach the threshold are shown."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar, final
+
+from voxpop.privacy.gate.gate import Gate, refused
+from voxpop.privacy.passes import VotesProof
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.trie.accountant import Words
+from voxpop.privacy.trie.ballot import Ballot
+
+Prefix = TypeVar("Prefix", bound=Hashable)
+
+
+@final
+class VotesGate(Gate[VotesProof]):
+    """Rounds of votes. docs/privacy/heavy-hitters.md."""
+
+    _proves = VotesProof
+
+    def __init__(self, text: str, secret: Secret) -> None:
+        super().__init__(text, secret)
+        self._rounds = 0
+
+    def round(self, votes: Callable[[Ballot, Words, Secret], Mapping[Prefix, int]]) -> frozenset[Prefix]:
+        """Return the prefixes with at least theta votes.
+
+        Args:
+            votes: counts the votes of all users in the next round, each of whom votes for one prefix by the given law.
+        """
+        proof = self.proof
+        if self._rounds >= proof.rounds:
+            raise refused("there would be more rounds than the certificate contains")
+        self._rounds += 1
+        self._note("votes", {"round": self._rounds})
+        ballot = Ballot(proof.rate, proof.theta, proof.again, proof.further)
+        counted = votes(ballot, proof.words, self._secret)
+        # No noise: words without users get no votes, and a user's own number of votes is secret.
+        return frozenset(prefix for prefix, count in counted.items() if count >= proof.theta)

@@ -1,0 +1,216 @@
+"""The later passes of n-grams: measurements and votes on public candidates, paid from one cap on mu^2."""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import inf
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.certificate import bounding_of, calibrated
+from voxpop.privacy.decisions import CellNoise, NoisyLevels, ThresholdRule
+from voxpop.privacy.gate.gate import refused
+from voxpop.privacy.gate.simulating import MOST_CUTPOINTS, Numbered, simulated
+from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge
+from voxpop.privacy.passes import Bounding, Later
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import CalibratedRule
+
+
+class Vote(Protocol):
+    """The candidates of a vote and its cutpoints."""
+
+    @property
+    def candidates(self) -> Numbered | None:
+        """All of them."""
+
+    @property
+    def rules(self) -> tuple[ThresholdRule, ...]:
+        """Whether a noisy weight reaches each cutpoint; rising."""
+
+
+class Step(Protocol):
+    """One pass, as a schedule proposes it; all of it is public."""
+
+    @property
+    def kind(self) -> str:
+        """The purpose of the pass."""
+
+    @property
+    def name(self) -> str:
+        """Its name in draws."""
+
+    @property
+    def length(self) -> int:
+        """Tokens in the grams."""
+
+    @property
+    def shares(self) -> CalibratedRule | None:
+        """The weighting."""
+
+    @property
+    def sigma(self) -> float:
+        """Of the noise."""
+
+    @property
+    def cell(self) -> int:
+        """Units in a cell of a measurement."""
+
+    @property
+    def charge(self) -> Charge | None:
+        """What users pay; None where everybody pays for all passes."""
+
+    @property
+    def vote(self) -> Vote | None:
+        """Candidates and cutpoints; None in a measurement."""
+
+    @property
+    def size(self) -> int:
+        """In a measurement, the number of measured grams."""
+
+    @property
+    def keep(self) -> tuple[Int64s, Int64s | None] | None:
+        """The grams that users keep before the pass, and those that are deferred."""
+
+    @property
+    def extend(self) -> Any:
+        """The candidates by which users go on to this length before the pass."""
+
+    @property
+    def among(self) -> Any:
+        """Which candidates take part; None for all."""
+
+
+@final
+class LaterPasses:
+    """Passes about released grams, each compared with what it pays before any noise is drawn."""
+
+    def __init__(
+        self,
+        later: Later,
+        secret: Secret,
+        walk: Any,
+        kept: int,
+        note: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        """Begin with the released words.
+
+        Args:
+            later: the cap, and who is charged.
+            secret: of all draws and noise.
+            walk: the private side, which keeps the words.
+            kept: number of grams that it keeps.
+            note: adds a pass to the transcript.
+        """
+        self._later, self._secret, self._walk, self._kept, self._note = later, secret, walk, kept, note
+        self._names: set[str] = set()
+        self._votes = 0
+        self._deferred = 0
+        self._left = Fraction(later.square)
+
+    def run(self, step: Step) -> tuple[Int64s, Int64s]:
+        """Run a pass, if it is paid for.
+
+        Returns:
+            Of a vote, the candidates that reach the lowest cutpoint and the number of cutpoints that each reaches; of
+            a measurement, all ranks and their noisy weights in cells.
+
+        Raises:
+            InternalError: It has less noise than is paid for, other candidates than users weigh, or ran already.
+        """
+        shares = step.shares
+        if type(shares) is not CalibratedRule or step.name in self._names or len(self._names) > 2 * self._later.passes:
+            raise refused("a pass would run twice, or without a weighting")
+        bounding = bounding_of(shares)
+        charge = self._paid(step, bounding)
+        rules = None if step.vote is None else self._cutpoints(step, step.vote)
+        self._names.add(step.name)
+        if step.keep is not None:
+            self._keep(*step.keep)
+        if rules is None and step.size != self._kept:
+            raise refused("a measurement would leave out released grams")
+        if step.extend is not None:
+            self._walk.extend(step.extend)
+        price = {} if charge is None else {"cost": charge.cost, "rates": charge.rates and list(charge.rates)}
+        numbers = {"length": step.length, "sigma": step.sigma, "bounding": bounding.to_dict(), **price}
+        self._note(step.kind, numbers)
+        weights = self._weighed(step, shares, charge)
+        if step.vote is None or rules is None:
+            noise = CellNoise(step.sigma, shares.setting.unit, step.cell, self._secret, f"noise/{step.name}")
+            # (grams,), in cells: noise on every released gram, held or not, or its absence would show
+            # (docs/privacy/ngrams.md, "Domain").
+            return np.arange(step.size), weights.measured(noise, step.size)
+        hits = simulated(step.vote.candidates, rules, self._secret, step.name)
+        found: tuple[Int64s, Int64s] = weights.noisy_levels(
+            NoisyLevels(rules, self._secret, f"noise/{step.name}"), *hits
+        )
+        return found
+
+    def _paid(self, step: Step, bounding: Bounding) -> Charge | None:
+        """Return what users pay for a pass; refuse one whose noise is less than they pay for, by exact fractions."""
+        sensitivity = calibrated(bounding).sensitivity
+        if not 0.0 < step.sigma < inf or step.cell < 1:
+            raise refused("a pass would run without noise")
+        # (S / sigma)^2, of the sensitivity on the grid that runs.
+        square = (Fraction(sensitivity) / Fraction(step.sigma)) ** 2
+        if self._later.charged == "everybody":
+            if step.charge is not None or bounding.bound != 1 or square > self._left:
+                raise refused("a pass would run with less noise than is left to pay for")
+            self._left -= square
+            return None
+        given = step.charge
+        if given is None or not 0 < given.cost <= WHOLE:
+            raise refused("a pass would run without a charge")
+        rates = given.rates
+        if rates is not None and not (rates and all(0 <= rate <= BOUND_STEPS for rate in rates)):
+            raise refused("users would pay more than they have")
+        # Individual sensitivities have a proof for these, with the rounding of users of any bound.
+        proved = {"policy-gaussian": bounding.bound == MOST_BOUND, "weighted": True}
+        paid = Fraction(self._later.square) / WHOLE * given.cost
+        if not proved.get(bounding.name, False) or bounding.norm != 2 or square > paid:
+            raise refused("a pass would run with less noise than was charged for")
+        return Charge(given.cost, paid, sensitivity, step.sigma, rates)
+
+    def _cutpoints(self, step: Step, vote: Vote) -> tuple[ThresholdRule, ...]:
+        """Return the cutpoints of a vote with the noise that was paid for, on the whole set that users weigh."""
+        self._votes += 1
+        if self._votes > self._later.passes:
+            raise refused("there would be more votes than the slack of their decisions covers")
+        unit = 1.0 / (step.shares.setting.unit if step.shares else 1)
+        levels = [rule.threshold_units for rule in vote.rules]
+        rules = tuple(ThresholdRule("gaussian", step.sigma, level, unit) for level in levels)
+        if rules != vote.rules or not 0 < len(rules) < MOST_CUTPOINTS or levels != sorted(set(levels)):
+            raise refused("a vote would have other cutpoints or less noise than was charged for")
+        candidates: Any = vote.candidates
+        if candidates is None:
+            raise refused("a vote would have no list of candidates")
+        if step.kind == "second chance":
+            whole = candidates.count == self._deferred + (0 if step.keep is None else _size(step.keep[1]))
+        elif step.extend is not None:
+            # Users weigh the pairs of this very set, or those of them that take part.
+            whole = candidates is step.extend
+        else:
+            whole = step.among is not None and _same(candidates.subset, step.among)
+        if not whole:
+            raise refused("a vote would have other candidates than those that users weigh")
+        return rules
+
+    def _keep(self, names: Int64s, deferred: Int64s | None) -> None:
+        self._walk.keep(names, deferred)
+        self._kept = names.size
+        self._deferred += _size(deferred)
+
+    def _weighed(self, step: Step, shares: CalibratedRule, charge: Charge | None) -> Any:
+        if step.kind == "second chance" and charge is not None:
+            return self._walk.weigh_deferred(shares, shares.setting.limit, self._secret, step.name, charge)
+        return self._walk.weigh(shares, shares.setting.limit, self._secret, step.name, charge, step.among)
+
+
+def _size(names: Int64s | None) -> int:
+    return 0 if names is None else int(names.size)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two subsets have the same rule and the same further pairs."""
+    return one.rule is other.rule and one.further is not None and np.array_equal(one.further, other.further)

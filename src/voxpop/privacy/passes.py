@@ -1,0 +1,497 @@
+"""The schema of certificates: the numbers on which a guarantee rests, as plain data. docs/privacy/certificate.md.
+
+Whole numbers are exact. Every other number is a double, written so that it reads back as the same double, and stands
+for exactly the value of this double. Fractions are texts such as "3/4".
+"""
+
+import json
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cache
+from math import isfinite
+from types import UnionType
+from typing import Any, Literal, Self, Union, final, get_args, get_origin, get_type_hints
+
+from voxpop.errors import InternalError
+
+FORMAT, VERSION = "voxpop certificate", 1
+NEIGHBOURS = "one user added or removed"
+
+
+class Stated:
+    """Numbers that are written as a dictionary, and read back without leaving out or adding one."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON; those that are None are left out."""
+        pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
+        return {name: value for name, value in pairs if value is not None}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Self:
+        """Return what `to_dict` wrote.
+
+        Raises:
+            InternalError: A field is missing, unknown or of another type.
+        """
+        kinds = _kinds(cls)  # type: ignore[arg-type]
+        if not isinstance(values, dict) or not values.keys() <= kinds.keys():
+            raise malformed()
+        return cls(**{name: _typed(kind, values.get(name)) for name, kind in kinds.items()})
+
+
+def malformed() -> InternalError:
+    """Build the error for a certificate that does not have the fields of its schema."""
+    return InternalError("a certificate has fields or numbers that its schema does not allow")
+
+
+@cache
+def _kinds(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {each.name: hints[each.name] for each in fields(cls)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Stated):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """Return a value of JSON as a type of the schema."""
+    origin, given = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return None if value is None else _typed(given[0], value)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_typed(given[0], each) for each in value)
+    if origin is Literal and value in given:
+        return value
+    if isinstance(kind, type) and issubclass(kind, Stated):
+        return kind.from_dict(value)
+    if kind is Fraction and isinstance(value, str):
+        return _fraction(value)
+    # A boolean is no number, and a whole number no double.
+    if type(value) is kind and kind in (int, str, float, bool) and (kind is not float or isfinite(value)):
+        return value
+    raise malformed()
+
+
+def _fraction(text: str) -> Fraction:
+    above, _, below = text.partition("/")
+    if not (above.isdecimal() and (below.isdecimal() or "/" not in text)) or below == "0":
+        raise malformed()
+    return Fraction(int(above), int(below or 1))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Claim(Stated):
+    """What is promised to every user.
+
+    Attributes:
+        epsilon: of the guarantee.
+        delta: of the guarantee.
+        neighbours: how the two collections differ.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str = NEIGHBOURS
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bounding(Stated):
+    """How a user is bounded: the weighting with all numbers of which its sensitivity is a function.
+
+    Attributes:
+        name: "policy-gaussian", "policy-laplace", "weighted", "count" or "custom"; in adaptive rounds "capped".
+        norm: 1 where the noise is Laplace, 2 where it is Gaussian: the norm in which a user has weight 1.
+        limit: most items of one user.
+        bits: weights are whole multiples of 2^-bits, the units below.
+        cutoff: weight at which items stop rising, in units; 0 for weightings without one.
+        bound: largest change of the histogram by one user: 1, or 4 where users have individual sensitivities.
+        error: of a custom weighting, the rounding of its shares as its author states it.
+        least: of a custom weighting, the least weight of an item that nobody holds before, as its author states it.
+    """
+
+    name: str
+    norm: int
+    limit: int
+    bits: int
+    cutoff: int
+    bound: int = 1
+    error: float | None = None
+    least: float | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Threshold(Stated):
+    """A pass that releases the items whose weight plus noise reaches a threshold.
+
+    Attributes:
+        bounding: of a user.
+        noise: "gaussian" or "laplace".
+        scale: sigma of Gaussian noise, b of Laplace noise, in weight.
+        threshold: in units of the grid.
+    """
+
+    bounding: Bounding
+    noise: Literal["gaussian", "laplace"]
+    scale: float
+    threshold: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Round(Stated):
+    """One adaptive round: noise on every undecided item of every pool, and the levels of the cumulative score.
+
+    Attributes:
+        bounding: of a user; the caps are those of all rounds.
+        sigma: standard deviation of the noise, in weight.
+        cell: noisy weights are whole multiples of so many units.
+        mu: the shift by a weight of 1 in standard deviations, as charged: at least sensitivity / sigma.
+        part: factor of the noisy weight, in standard deviations, in the score.
+        threshold: of the score, in standard deviations of its noise.
+        drop: the drop threshold, likewise; none in the last round.
+        enough: score at which an item can use no more weight in the next round. Nothing private depends on it.
+        steps: steps of the next cutoff by which a score of 1 is raised. Nothing private depends on it.
+    """
+
+    bounding: Bounding
+    sigma: float
+    cell: int
+    mu: float
+    part: float
+    threshold: float
+    drop: float | None = None
+    enough: float = 0.0
+    steps: float = 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CapLevels(Stated):
+    """What a user may give an item, by the number of items in its pool that are not released.
+
+    Attributes:
+        items: by level, the most items that it serves; rising, the last is the pool.
+        weights: by level and round, the most weight of an item, in 2^-30.
+        chances: by level, the largest chance that one item is drawn.
+    """
+
+    items: tuple[int, ...]
+    weights: tuple[tuple[int, ...], ...]
+    chances: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rounds(Stated):
+    """All adaptive rounds of one data set, in the order in which they run.
+
+    Attributes:
+        pool: most items of one user in all rounds after the first.
+        first: the first round; none where the candidates are public.
+        later: the rounds that add up the score.
+        caps: of the later rounds.
+        margin: most by which the compared score may differ from the exact one, in standard deviations.
+    """
+
+    pool: int
+    first: Threshold | None
+    later: tuple[Round, ...]
+    caps: CapLevels
+    margin: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice(Stated):
+    """A private choice of the rounds, and the caps that any chosen rounds keep.
+
+    Attributes:
+        edges: numbers of distinct items at which the next class of users begins.
+        sigma: standard deviation of the noise on the number of users in a class, rounded to whole users.
+        square: most mu^2 of the rounds.
+        novel: largest probability that the rounds release a novel item.
+    """
+
+    edges: tuple[int, ...]
+    sigma: float
+    square: float
+    novel: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cover(Stated):
+    """Noisy sums of the users' shares of rows with a released value and without, two for each column.
+
+    Attributes:
+        columns: their number; the square of the sensitivity.
+        sigma: standard deviation of the noise, in shares.
+    """
+
+    columns: int
+    sigma: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Later(Stated):
+    """Gaussian releases about released items, chosen on the way under a cap on mu^2.
+
+    Attributes:
+        square: the cap: most mu^2 of all of them, on every path.
+        charged: "each user" pays for itself from the cap, "everybody" pays for every pass, or "parts" have caps below.
+        passes: most votes, or passes of the parts.
+        joining: mu^2 of rounds over public candidates.
+        counting: mu^2 of counts.
+        cover: sums of shares.
+    """
+
+    square: float
+    charged: Literal["each user", "everybody", "parts"]
+    passes: int
+    joining: float = 0.0
+    counting: float = 0.0
+    cover: Cover | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Slack(Stated):
+    """What finite arithmetic is charged for.
+
+    Attributes:
+        passes: decisions with 128 bits, of one data set; see `walk_slack`.
+        pool: items of a user from which rounds draw with 64 bits; 0 where nothing is drawn.
+        rounds: number of such draws.
+    """
+
+    passes: int
+    pool: int = 0
+    rounds: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdaptiveProof(Stated):
+    """Adaptive rounds: docs/privacy/adaptive.md and docs/privacy/limit.md.
+
+    Attributes:
+        data_sets: names of the data sets, each with such rounds; empty for one without a name.
+        choice: how the rounds are chosen; none where they are fixed.
+        rounds: the rounds; with a choice only after a release: those that were chosen.
+        later: releases that follow.
+        slack: of one data set, later releases left out.
+    """
+
+    data_sets: tuple[str, ...]
+    choice: Choice | None
+    rounds: Rounds | None
+    later: Later | None
+    slack: Slack
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ThresholdProof(Stated):
+    """One pass over unknown items: docs/privacy/set-union.md. Later releases: docs/privacy/ngrams.md.
+
+    Attributes:
+        first: the pass.
+        later: releases that follow.
+    """
+
+    first: Threshold
+    later: Later | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SelectionProof(Stated):
+    """Optimal selection of items of users who hold one item each: docs/privacy/optimal-selection.md.
+
+    Attributes:
+        delta: of the rule.
+        few: numbers of users up to which an item is never released.
+    """
+
+    delta: float
+    few: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counted(Stated):
+    """Counts of public grams.
+
+    Attributes:
+        limits: by length, most grams for which a user counts in full.
+        sigma: standard deviation of the noise on every count, in users.
+    """
+
+    limits: tuple[int, ...]
+    sigma: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CountsProof(Stated):
+    """Counts of public grams, under limits that may be chosen privately: docs/privacy/counts.md.
+
+    Attributes:
+        menu: one of them runs.
+        classes_sigma: standard deviation of the noise on the number of users in a class; 0 where nothing is chosen.
+        chosen: place in the menu, after a release.
+    """
+
+    menu: tuple[Counted, ...]
+    classes_sigma: float
+    chosen: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PicksProof(Stated):
+    """A ranking: the largest counts with Gumbel noise: docs/privacy/top.md.
+
+    Attributes:
+        picks: places.
+        candidates: public grams.
+        rate: of the noise, per user.
+    """
+
+    picks: int
+    candidates: int
+    rate: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VotesProof(Stated):
+    """Sampled votes and a threshold, without noise: docs/privacy/heavy-hitters.md.
+
+    Attributes:
+        rate: chance that a user votes in a round.
+        again: chance of a second vote.
+        further: chance of each vote after it.
+        theta: votes that a prefix needs; most votes of a user.
+        rounds: most rounds.
+        words: "one" word of a user in all rounds, or "many".
+    """
+
+    rate: float
+    again: float
+    further: float
+    theta: int
+    rounds: int
+    words: Literal["one", "many"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PathsProof(Stated):
+    """Integer Laplace noise along the paths of a tree: docs/privacy/sequences.md.
+
+    Attributes:
+        tree: "contexts" with two statistics of users before it, or "grams".
+        epsilon: of the counts; shares add up to at most 1 of it on every path.
+        alphabet: number of symbols; none before they are found.
+        max_length: most symbols of a user, the sensitivity.
+        max_gram: most levels.
+        finding: the certificate by which the alphabet is found; none where it is given.
+    """
+
+    tree: Literal["contexts", "grams"]
+    epsilon: Fraction
+    alphabet: int | None
+    max_length: int
+    max_gram: int
+    finding: "Certificate | None"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NightsProof(Stated):
+    """A series of nights: docs/privacy/series.md. Lists are by night.
+
+    Attributes:
+        square: mu^2 that each user may spend in all nights.
+        pool: most items of one user in all nights.
+        bits: weights are whole multiples of 2^-bits, the units below.
+        cell: units in a cell of noisy weights.
+        costs: price of the night, in 2^-40 of all.
+        sigmas: standard deviation of the noise, in weight.
+        cutoffs: weight at which items stop rising, in units.
+        factors: factor of a noisy weight, in cells, in the score.
+        thresholds: score at which an item is released.
+    """
+
+    square: float
+    pool: int
+    bits: int
+    cell: int
+    costs: tuple[int, ...]
+    sigmas: tuple[float, ...]
+    cutoffs: tuple[int, ...]
+    factors: tuple[int, ...]
+    thresholds: tuple[int, ...]
+
+
+Proof = (
+    AdaptiveProof | ThresholdProof | SelectionProof | CountsProof | PicksProof | VotesProof | PathsProof | NightsProof
+)
+PROOFS: dict[str, type[Any]] = {
+    "adaptive rounds": AdaptiveProof,
+    "threshold": ThresholdProof,
+    "optimal selection": SelectionProof,
+    "counts": CountsProof,
+    "picks": PicksProof,
+    "votes": VotesProof,
+    "paths": PathsProof,
+    "nights": NightsProof,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Certificate(Stated):
+    """Everything on which one guarantee rests.
+
+    Attributes:
+        claim: what is promised.
+        proof: the numbers from which it follows; their class names the proof.
+    """
+
+    claim: Claim
+    proof: Proof
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate, ready for JSON."""
+        kind = next(name for name, each in PROOFS.items() if type(self.proof) is each)
+        body = {"claim": self.claim.to_dict(), "proof": kind, "numbers": self.proof.to_dict()}
+        return {"format": FORMAT, "version": VERSION, **body}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "Certificate":
+        """Return the certificate that `to_dict` wrote.
+
+        Raises:
+            InternalError: It has other fields, or is of another version.
+        """
+        known = isinstance(values, dict) and values.keys() == {"format", "version", "claim", "proof", "numbers"}
+        if not known or (values["format"], values["version"]) != (FORMAT, VERSION) or values["proof"] not in PROOFS:
+            raise malformed()
+        return cls(Claim.from_dict(values["claim"]), PROOFS[values["proof"]].from_dict(values["numbers"]))
+
+    def to_json(self) -> str:
+        """Return the text: equal for equal certificates."""
+        return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
