@@ -46,16 +46,27 @@ def talk():
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Return the noise that engines apply, in order; parts of one pass once."""
+    """Return the noise that engines are given, in order, also where nothing is left to add it to."""
     found = []
-    for module in (weigh, pools, tree_walk, nights):
 
-        def noting(noise, *private, real=module.opened):
-            if not any(noise is each for each in found):
-                found.append(noise)
-            return real(noise, *private)
+    def note(noise):
+        if not any(noise is each for each in found):
+            found.append(noise)
 
-        monkeypatch.setattr(module, "opened", noting)
+    def watch(owner, name, place):
+        real = getattr(owner, name)
+
+        def noting(*given):
+            note(given[place])
+            return real(*given)
+
+        monkeypatch.setattr(owner, name, noting)
+
+    watch(weigh.Histogram, "noisy_levels", 1)
+    watch(weigh.Histogram, "measured", 1)
+    watch(pools.Pools, "advance", 2)
+    watch(tree_walk, "opened", 0)
+    watch(nights, "opened", 0)
     return found
 
 

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
@@ -27,6 +27,7 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
     assert not vp.Sequences(alphabet="find").release(visits, vp.Budget(4, 1e-6), seed=1).guarantee.private
 
 
+@settings(max_examples=10)
 @given(st.floats(1e-3, 1e3))
 def test_both_steps_spend_no_more_than_the_budget(epsilon):
     """In exact fractions the sum is at most the budget, and hardly less."""
