@@ -193,6 +193,56 @@ def test_the_distribution_for_flower_is_small():
     assert flower["requires-python"] == core["requires-python"]
 
 
+NOISES = {"CellNoise", "ContextNoise", "GumbelNoise", "NightReading", "NoisyLevels", "ReleaseDecisions", "ScoreStep"}
+SAMPLERS = {"gumbel_cells", "laplace_noise", "noisy_cells"}
+OPENINGS = {"chosen", "first_round", "measured", "noisy_levels", "row_shares", "weigh_deferred"}
+"""Methods by which engines are asked for weights or results of noise."""
+PLANNERS = {"voxpop.privacy.calibrate", "voxpop.ledger.allocating", "voxpop.privacy.trie.calibrate"}
+"""Modules of `privacy` that propose numbers."""
+
+
+def called(path: Path) -> set[str]:
+    """Return the names of the functions and methods that a file calls."""
+    calls = (node.func for node in nodes(path) if isinstance(node, ast.Call))
+    return {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in calls}
+
+
+def test_only_gates_make_noise_and_open_weights():
+    """Noise is made in `privacy`, and weights are asked for by gates; engines apply what they are given by `opened`."""
+    for path in MODULES:
+        if ident(path).startswith("privacy/"):
+            assert ident(path).startswith("privacy/gate/") or not called(path) & OPENINGS, ident(path)
+            continue
+        assert not called(path) & (NOISES | SAMPLERS), ident(path)
+        if not ident(path).startswith("engine/"):
+            assert not called(path) & OPENINGS, ident(path)
+            assert "voxpop.privacy.opening.opened" not in imported(path), ident(path)
+        opening = [each for each in nodes(path) if isinstance(each, ast.ClassDef)]
+        assert not [each.name for each in opening if any("Opening" in ast.unparse(base) for base in each.bases)]
+
+
+def test_histograms_are_private():
+    """The weights of engines have no public field, and their fields are read in `engine` only."""
+    weigh = SOURCE / "engine" / "local" / "weigh.py"
+    (histogram,) = (each for each in nodes(weigh) if getattr(each, "name", "") == "Histogram")
+    fields = {ast.unparse(each.target) for each in histogram.body if isinstance(each, ast.AnnAssign)}
+    assert fields
+    assert all(name.startswith("_") for name in fields)
+    for path in MODULES:
+        if not ident(path).startswith(("engine/", "privacy/gate/")):
+            private = {"_weights", "_histogram"}
+            assert not {each.attr for each in nodes(path) if isinstance(each, ast.Attribute)} & private, ident(path)
+
+
+@pytest.mark.parametrize("start", ["voxpop.privacy.certificate", "voxpop.privacy.gate.rounds"])
+def test_proofs_import_no_planner(start):
+    """What computes delta, and what runs, reach neither mechanisms nor calibration."""
+    graph = {name: modules_imported(path, types=False) for name, path in FILES.items()}
+    reached = _reachable(graph, start)
+    assert not reached & PLANNERS
+    assert not {each for each in reached if package_of(each) in ("mechanisms", "papers")}
+
+
 def test_functions_are_short():
     """A function has at most 60 lines without its docstring, and a kernel at most 90."""
     for path in [*MODULES, *FLOWER]:

@@ -15,9 +15,8 @@ from voxpop.engine.local.weigh import Holdings, weigh
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Pairs
-from voxpop.mechanisms.rounds.adaptive import chosen
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.decisions import ThresholdRule
+from voxpop.privacy.decisions import ReleaseDecisions, ThresholdRule
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import Weighted
@@ -130,7 +129,7 @@ def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], l
         rule = ThresholdRule("gaussian", scale.scale, round(scale.threshold * setting.unit), 1 / setting.unit)
         pass_name = f"{name}/{part[0]}"
         histogram = weigh(grams.holdings(part), CalibratedRule(Weighted(), setting), limit, None, secret, pass_name)
-        ids = chosen(rule, histogram, secret, pass_name)
+        ids = histogram.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}"))
         edges = np.cumsum([0, *(grams.size(length) for length in part)])
         for length, low, high in zip(part, edges[:-1], edges[1:], strict=True):
             rows.append(grams.tokens(length, ids[(ids >= low) & (ids < high)] - low))

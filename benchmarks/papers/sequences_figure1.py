@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.support.benchmark import SEQUENCES, Benchmark
-from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.papers.gram_tree import Level, Tree, grow, plant
 from voxpop.papers.ngram_model import predicted_heights
+from voxpop.privacy.path_budget import Limits, PathBudget
 
 BENCHMARK = Benchmark(__file__, ("sequences_figure1",), SEQUENCES, minutes=1)
 

@@ -17,7 +17,6 @@ from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.spark.session import start_session
 from voxpop.mechanisms.ngrams.releasing import Outcome, Pass, Runner, State, run_passes
-from voxpop.privacy.secret import Secret
 
 BENCHMARK = Benchmark(__file__, ("spark_lengths",), ON_SPARK, minutes=3, environment=".venv-spark", seeds="1")
 
@@ -84,7 +83,7 @@ def main() -> None:
 def walk_of(corpus: Any, mechanism: vp.papers.DPNE, budget: vp.Budget) -> Clocked:
     """Release, and return the runner."""
     plan = mechanism.plan(budget)
-    runner = Clocked(corpus, budget, Secret.from_seed(1))
+    runner = Clocked(corpus, plan.begin(1)[0])
     run_passes(State(plan), runner)
     return runner
 

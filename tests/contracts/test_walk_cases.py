@@ -28,9 +28,10 @@ from audits.walk_cases import (
     walk_cases,
 )
 from support.power import surely_strays
-from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.ngrams.constants import SCREENING_CHARGES
 from voxpop.mechanisms.rounds.menu import Menu
+from voxpop.privacy.gate import simulating as selecting
+from voxpop.privacy.gate import walks as voting
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 from voxpop.testing.auditing import examine
 from voxpop.testing.cases import ngrams
@@ -69,6 +70,7 @@ def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
         return real(tuple(less), *others)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
+    monkeypatch.setattr(voting, "NoisyLevels", quiet)
     for case in cases:
         finding = examine(case, TRIALS // 4)
         assert finding.off_plan, finding
@@ -93,6 +95,7 @@ def test_a_sweep_with_half_the_noise(monkeypatch):
         return real(tuple(halved), secret, purpose)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
+    monkeypatch.setattr(voting, "NoisyLevels", quiet)
     plan = vp.NGrams(3).plan(BUDGET)
     least = event_of(plan.later, BUDGET.delta)
     usual = chance(plan.later, least, canary=False)

@@ -10,11 +10,11 @@ import voxpop as vp
 from support.corpora import corpus_of
 from support.engine_contract import naive_of, release_of
 from support.exact import Exact
-from voxpop.mechanisms.counts import releasing
 from voxpop.mechanisms.counts.constants import SHARE
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.counts.plan import root_above
 from voxpop.privacy import precise
+from voxpop.privacy.gate import counts as releasing
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.holders import ClassShares
 

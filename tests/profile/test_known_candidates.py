@@ -16,6 +16,7 @@ from voxpop.mechanisms.rounds import known
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.privacy import cumulative
 from voxpop.privacy.cumulative import DROPPED, RELEASED, ScoreStep
+from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Secret
 
@@ -59,7 +60,9 @@ def test_candidates_of_nobody_are_released_as_often_as_stated(monkeypatch):
     found = [len(released(rounds, NOBODY, tokens(100_000), Secret.from_seed(seed))) for seed in range(3)]
     # The bound is within two percent.
     assert abs(sum(found) - 1500) < 7 * 1500**0.5 + 30
-    monkeypatch.setattr(known, "_released_by_noise", lambda _, part, __: np.zeros(len(part), np.bool_))
+    monkeypatch.setattr(
+        AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
+    )
     assert not released(rounds, NOBODY, tokens(100_000), Secret.from_seed(0))
 
 
@@ -141,7 +144,9 @@ def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
 
 def test_the_search_detects_noise_on_held_candidates_only(monkeypatch):
     """Deliberately broken: candidates without users get no noise, so a single user of a candidate is detected."""
-    monkeypatch.setattr(known, "_released_by_noise", lambda _, part, __: np.zeros(len(part), np.bool_))
+    monkeypatch.setattr(
+        AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
+    )
     assert not farthest(monkeypatch, 10, plan_known(0.8, 100, 1000, 0.5))[1]
 
 

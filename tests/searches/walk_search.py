@@ -191,6 +191,8 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     try:
         again = plan.release(second, seed=seed)
         differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
+        # What is saved follows from noisy weights, too: certificate, with what was chosen, and transcript.
+        differs |= (again.plan.certificate, again.plan.transcript) != (ran.certificate, ran.transcript)
     except StrayedError:
         differs = True
     squares = {

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive.nights import Nights
+from support.series_nights import begin_night, read_night, weights_of
 from support.streams import WORDS, rows_of, some_plan
 from voxpop.engine.local.nights import NightlyPools
-from voxpop.mechanisms.series.series import begin_night, read_night, weights_of
 from voxpop.privacy.secret import Secret
 
 

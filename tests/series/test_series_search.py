@@ -13,11 +13,13 @@ from math import exp
 import numpy as np
 import pytest
 
+from support.series_nights import begin_night, read_night, reading, weights_of
 from support.streams import WORDS, rows_of, some_plan
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.engine.local.weigh import item_names
 from voxpop.mechanisms.series import series
 from voxpop.mechanisms.series.plan import NEVER
+from voxpop.privacy.gate import nights as gated
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
 
@@ -43,9 +45,9 @@ class Stream:
         for user in self.users:
             if self.gone.get(user) == night:
                 self.pools.remove(user)
-        series.begin_night(self.plan, self.pools, self.secret, rows_of(people), night)
+        begin_night(self.plan, self.pools, self.secret, rows_of(people), night)
         words = self.pools.words.to_pylist()
-        return dict(zip(words, series.weights_of(self.plan, self.pools, night).tolist(), strict=True))
+        return dict(zip(words, weights_of(self.plan, self.pools, night).tolist(), strict=True))
 
     def by_word(self, values):
         """Return values of items by word."""
@@ -74,7 +76,7 @@ def trial(seed, monkeypatch, deletes):
     q = Stream(plan, secret, users, seed, gone)
     p = Stream(plan, secret, [user for user in users if user != extra], seed, gone)
     total = 0.0
-    past = series._past_noise
+    past = gated._past_noise
     for night in range(1, nights + 1):
         heavy = q.begin(night)
         before = q.by_word(q.pools.scores)
@@ -89,7 +91,7 @@ def trial(seed, monkeypatch, deletes):
             return np.array([before[names[tuple(each)]] for each in wanted.tolist()], np.int64)
 
         with monkeypatch.context() as patched:
-            patched.setattr(series, "_past_noise", known)
+            patched.setattr(gated, "_past_noise", known)
             light = p.begin(night)
         sigma, unit = plan.sigmas[night - 1], 1 << plan.bits
         total += sum(((heavy[word] - light.get(word, 0)) / unit / sigma) ** 2 for word in heavy)
@@ -98,7 +100,7 @@ def trial(seed, monkeypatch, deletes):
             return "others pay differently", total / plan.square
         weights = np.array([heavy[word] for word in before], np.int64)
         names = item_names(q.pools.words, secret)
-        read = q.by_word(series._reading(plan, secret, night)(weights, names, np.zeros(len(names), np.int64)))
+        read = q.by_word(reading(plan, secret, night)(weights, names, np.zeros(len(names), np.int64)))
         q.end(night, read, set(before) - set(light))
         p.end(night, read)
         if p.log != q.log:
@@ -106,7 +108,7 @@ def trial(seed, monkeypatch, deletes):
     return "ok" if total <= plan.square * (1 + 1e-9) else "above M", total / plan.square
 
 
-PAST = series._past_noise
+PAST = gated._past_noise
 
 
 def searched(monkeypatch, deletes=False, streams=STREAMS):
@@ -148,7 +150,7 @@ def test_refilled_budgets_are_detected(monkeypatch):
 
 def test_missing_past_noise_is_detected(monkeypatch):
     """A broken variant: a new item begins at 0, in both streams."""
-    monkeypatch.setattr(series, "_past_noise", lambda plan, secret, night, names: np.zeros(len(names), np.int64))
+    monkeypatch.setattr(gated, "_past_noise", lambda plan, secret, night, names: np.zeros(len(names), np.int64))
     assert is_found(monkeypatch, WRONG)
 
 
@@ -195,8 +197,8 @@ def released_after_deletion(keep, copies=300, holders=3):
         people = {copy * 10 + user: [f"w{copy}"] for copy in range(copies) for user in range(holders + extra)}
         pools = NightlyPools.empty()
         for night in (1, 2, 3):
-            series.begin_night(plan, pools, secret, rows_of(people if night == 1 else {}), night)
-            series.read_night(plan, pools, secret, night, series.weights_of(plan, pools, night))
+            begin_night(plan, pools, secret, rows_of(people if night == 1 else {}), night)
+            read_night(plan, pools, secret, night, weights_of(plan, pools, night))
         for user in people:
             if user % 10 < holders:
                 pools.remove(user)
@@ -204,8 +206,8 @@ def released_after_deletion(keep, copies=300, holders=3):
             held = np.zeros(len(pools.words), np.bool_)
             held[pools.items] = True
             pools.released[~held] = 99
-        series.begin_night(plan, pools, secret, rows_of({}), 4)
-        series.read_night(plan, pools, secret, 4, series.weights_of(plan, pools, 4))
+        begin_night(plan, pools, secret, rows_of({}), 4)
+        read_night(plan, pools, secret, 4, weights_of(plan, pools, 4))
         rates.append(float((pools.released == 4).mean()))
     return rates
 

@@ -15,10 +15,11 @@ import pytest
 from filelock import FileLock
 
 import voxpop as vp
+from support.series_nights import begin_night, read_night, weights_of
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series import state
-from voxpop.mechanisms.series.series import Series, begin_night, read_night, weights_of
+from voxpop.mechanisms.series.series import Series
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret

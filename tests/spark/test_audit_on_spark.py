@@ -14,9 +14,10 @@ from audits.memory_cases import engine_cases
 from audits.union_cases import BUDGET, LIMIT, Event
 from audits.walk_cases import walk_cases
 from support.power import surely_refuted, surely_strays
-from voxpop.mechanisms.ngrams import votes
 from voxpop.mechanisms.set_union import plan as plan_module
 from voxpop.privacy.decisions import ThresholdRule
+from voxpop.privacy.gate import simulating as votes
+from voxpop.privacy.gate import walks as voting
 from voxpop.testing.auditing import examine
 
 ERROR = 1e-12
@@ -74,6 +75,7 @@ def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch)
         return surely_strays(usual, float(ndtr(ndtri(usual) / cut)), releases * case.copies, ERROR, miss=1e-6)
 
     monkeypatch.setattr(votes, "NoisyLevels", quiet)
+    monkeypatch.setattr(voting, "NoisyLevels", quiet)
     for case in walk_cases(engine=watched_on_spark(spark)):
         releases = next(count for count in (2, 3, 4, 5) if surely(case, count))
         finding = examine(case, int(releases * case.copies / case.share), ERROR)

@@ -19,10 +19,10 @@ from support.twins import passed_off
 from voxpop.engine.local import pools
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.rounds import menu as menus
 from voxpop.mechanisms.rounds.adaptive import Terms
 from voxpop.mechanisms.rounds.menu import LIMITS, SHARE, SURE, TYPICAL, Menu, planned_rounds
 from voxpop.privacy.decisions import CellNoise
+from voxpop.privacy.gate import rounds as gated
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import examine
@@ -270,7 +270,7 @@ def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, 
     The second fault is missed with probability below 1e-3.
     """
     real = CellNoise
-    monkeypatch.setattr(menus, "CellNoise", lambda sigma, *rest: real(sigma * part, *rest))
+    monkeypatch.setattr(gated, "CellNoise", lambda sigma, *rest: real(sigma * part, *rest))
     (case,) = limit_cases()
     finding = examine(case, TRIALS)
     assert finding.off_plan

@@ -13,7 +13,7 @@ import numpy as np
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy import joint
 from voxpop.privacy.budget import Budget, too_large
-from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems, lowest_threshold, release_probability
+from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems, lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.numerics import around, crossing, lowest, numerical_slack
 
@@ -129,15 +129,9 @@ def total_delta(
         BudgetError: The parameters do not fit together.
     """
     _check(novelty, noise, sensitivity)
-    if noise == "gaussian":
-        exact = joint.joint_delta(novelty, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
-        return min(1.0, exact + numerical_slack(epsilon))
-    if mu_rest:
+    if mu_rest and noise != "gaussian":
         raise BudgetError("`mu_rest` goes with Gaussian noise; a Laplace round has no mu to add it to.")
-    # d: some novel item is released.
-    novel = release_probability(novelty, noise, only.scale, only.threshold, sensitivity)
-    exact = joint.laplace_round(epsilon, novel, only.scale, sensitivity)
-    return min(1.0, exact * joint.ROUNDING + numerical_slack(epsilon))
+    return joint.threshold_delta(novelty, noise, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
 
 
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:

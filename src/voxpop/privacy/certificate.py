@@ -16,13 +16,12 @@ from scipy.special import ndtr, ndtri
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Floats
 from voxpop.privacy import precise
-from voxpop.privacy.calibrate import Scale, total_delta
 from voxpop.privacy.cumulative import Caps, CumulativeScore, any_release, novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import release_probability
 from voxpop.privacy.guarantee import Spend, gaussian_spend
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge
-from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.joint import ROUNDING, threshold_delta
 from voxpop.privacy.numerics import draw_slack, numerical_slack, walk_slack
 from voxpop.privacy.passes import (
     AdaptiveProof,
@@ -324,15 +323,11 @@ def _later_slack(later: Later | None, claim: Claim) -> float:
 def _threshold(proof: ThresholdProof, claim: Claim) -> float:
     first, shares = proof.first, calibrated(proof.first.bounding)
     _ensure(first.scale > 0.0 and first.bounding.norm == (1 if first.noise == "laplace" else 2))
-    only = total_delta(
-        Scale(first.scale, first.threshold / shares.setting.unit, 0.0),
-        claim.epsilon,
-        shares.novelty,
-        noise=first.noise,
-        sensitivity=shares.sensitivity,
-        # mu from mu^2; the factor is more than the root may lose.
-        mu_rest=_rest(proof.later) ** 0.5 * (1.0 + 2.0**-50),
-    )
+    _ensure(proof.later is None or first.noise == "gaussian")
+    threshold = first.threshold / shares.setting.unit
+    # mu from mu^2; the factor is more than the root may lose.
+    rest = _rest(proof.later) ** 0.5 * (1.0 + 2.0**-50)
+    only = threshold_delta(shares.novelty, first.noise, claim.epsilon, first.scale, threshold, shares.sensitivity, rest)
     return only + _later_slack(proof.later, claim)
 
 

@@ -27,7 +27,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from voxpop.kernels.arrays import Bools, Floats
-from voxpop.privacy.gaussian import UniqueItems, cells, log_delta
+from voxpop.privacy.gaussian import Noise, UniqueItems, cells, log_delta, release_probability
+from voxpop.privacy.numerics import numerical_slack
 
 ROUNDING = 1 + 1e-10  # more than the relative error of the doubles below; delta_G is within 1e-11
 _EXACT_PAIRS = 512  # up to this limit the pairs (user's items, novel items) of even weights are enumerated
@@ -233,3 +234,34 @@ def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float
     """
     # epsilon' = S / b <= epsilon, exactly, so that equality with epsilon is seen.
     return novel if Fraction(sensitivity) / Fraction(scale) <= Fraction(epsilon) else 1.0
+
+
+def threshold_delta(
+    novelty: UniqueItems,
+    noise: Noise,
+    epsilon: float,
+    scale: float,
+    threshold: float,
+    sensitivity: float,
+    mu_rest: float = 0.0,
+) -> float:
+    """A certified upper bound of delta for one thresholded round, numerical slack included.
+
+    Args:
+        novelty: The weights that the weighting allows.
+        noise: `gaussian` or `laplace`.
+        epsilon: The epsilon of the guarantee.
+        scale: Of the noise.
+        threshold: In weight.
+        sensitivity: The bound on the change of all weights by one user, in the novelty's norm.
+        mu_rest: Total mu of Gaussian releases about known items; with Gaussian noise only.
+
+    Returns:
+        Delta, rounded up, at most 1.
+    """
+    if noise == "gaussian":
+        exact = joint_delta(novelty, epsilon, scale, threshold, sensitivity, mu_rest)
+        return min(1.0, exact + numerical_slack(epsilon))
+    # d: some novel item is released.
+    novel = release_probability(novelty, noise, scale, threshold, sensitivity)
+    return min(1.0, laplace_round(epsilon, novel, scale, sensitivity) * ROUNDING + numerical_slack(epsilon))

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,7 @@ from voxpop.errors import InputError, ReleaseError, on_one_line
 from voxpop.privacy.budget import Printed
 from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.passes import Certificate
 from voxpop.reading.folder import folder_to_read
 from voxpop.release import registry
 from voxpop.release.saving import ABOUT, BESIDE, RELEASE, SUMS, Kind, checksum, kind_in
@@ -351,6 +352,8 @@ class StoredPlan(Printed):
 
     Attributes:
         numbers: the dictionary that the plan's `to_dict` returned when the result was saved.
+        certificate: everything on which the guarantee rests; None where the result was made by hand.
+        transcript: every pass that ran.
 
     Example:
         >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
@@ -362,6 +365,8 @@ class StoredPlan(Printed):
     """
 
     numbers: Mapping[str, Any]
+    certificate: Certificate | None = field(default=None, compare=False)
+    transcript: list[dict[str, Any]] = field(default_factory=list, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a copy of the numbers, ready for JSON."""
@@ -394,10 +399,18 @@ def _on_lines_of_its_own(value: Any) -> Any:
     return on_one_line(value) if isinstance(value, str) else value
 
 
+def _proved(record: Mapping[str, Any]) -> tuple[Certificate | None, list[dict[str, Any]]]:
+    """Return the certificate and the transcript of a record."""
+    certificate, transcript = record.get("certificate"), record.get("transcript", [])
+    if not isinstance(transcript, list) or not all(isinstance(each, dict) and "pass" in each for each in transcript):
+        raise ValueError("not a transcript")
+    return None if certificate is None else Certificate.from_dict(certificate), deepcopy(transcript)
+
+
 def restored(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plan, the guarantee and the statements of a saved record, by the names of a result's fields."""
     return {
-        "plan": StoredPlan(dict(record["plan"])),
+        "plan": StoredPlan(dict(record["plan"]), *_proved(record)),
         "guarantee": Guarantee.from_dict(dict(record["guarantee"])),
         "about": About.from_dict(dict(record.get(ABOUT, {}))),
     }

@@ -337,7 +337,16 @@ def stated(result: "Result") -> dict[str, Any]:
         "statement": str(result.guarantee),
         "guarantee": result.guarantee.to_dict(),
         "plan": result.plan.to_dict(),
+        **_proved(result.plan),
     }
+
+
+def _proved(plan: Any) -> dict[str, Any]:
+    """Return the certificate of a plan and the transcript of its release; a list of words made by hand has none."""
+    certificate = getattr(plan, "certificate", None)
+    if certificate is None:
+        return {}
+    return {"certificate": certificate.to_dict(), "transcript": getattr(plan, "transcript", [])}
 
 
 def identity(record: Mapping[str, Any]) -> str:

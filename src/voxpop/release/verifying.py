@@ -1,4 +1,4 @@
-"""Check a saved folder: its files, and its plans and guarantees, which are planned again with the same settings."""
+"""Check a saved folder: its files, its certificates, and its plans, which are made again with the same settings."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -6,10 +6,12 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from voxpop.errors import ReleaseError
+from voxpop.errors import InternalError, ReleaseError
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.certificate import check
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
 from voxpop.reading.folder import folder_to_read
 from voxpop.release.registry import configuration, mechanism_called
@@ -27,7 +29,7 @@ RAN = frozenset({"ran", "second_chance", "trust"})
 
 
 def verify(folder: Path) -> dict[str, Any]:
-    """Check the files of a folder, and plan every result in it again.
+    """Check the files of a folder, compute delta from its certificates, and plan every result in it again.
 
     Args:
         folder: A folder that `save` wrote.
@@ -98,6 +100,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
         raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED}") from error
     if {*numbers} - {*plan.to_dict()} - RAN:
         raise unknown
+    wrong = _unproved(record, stated, plan) + wrong
     seen = replace(stated, seen="")  # a federation's statement
     if not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
@@ -108,6 +111,32 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     if wrong:
         raise _differs(where, wrong[0], "the settings give", record)
     return {"mechanism": str(numbers["mechanism"]), "statement": str(stated), "guarantee": stated.to_dict()}
+
+
+def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[str]:
+    """Return what does not follow from the certificate of a record: nothing where it proves the guarantee.
+
+    Raises:
+        LookupError: There is none.
+    """
+    certificate = Certificate.from_dict(record["certificate"])
+    claim = certificate.claim
+    try:
+        proved = check(certificate) <= claim.delta
+    except InternalError:
+        proved = False
+    if not proved or (claim.epsilon, claim.delta, claim.neighbours) != (
+        stated.epsilon,
+        stated.delta,
+        stated.neighbours,
+    ):
+        return ["the certificate"]
+    again, numbers = plan.certificate.to_dict(), certificate.to_dict()
+    for each in (again, numbers):
+        if "choice" in each["numbers"]:
+            each["numbers"].pop("rounds", None)
+        each["numbers"].pop("chosen", None)
+    return [] if _same(again, numbers) else ["the certificate"]
 
 
 def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ class PlannedRounds(Protocol):
     def square(self) -> float:
         """The most mu^2 of the rounds."""
 
-    def chosen(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
+    def choose(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
         """Return the rounds that a release runs."""
 
     def stated(self) -> Rounds | Choice:
@@ -148,7 +148,7 @@ class AdaptiveRounds:
         """These rounds, as a menu has them."""
         return self
 
-    def chosen(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
+    def choose(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
         """Return these rounds: nothing is left to choose."""
         return self
 
@@ -407,7 +407,7 @@ def released_in_rounds(
         corpus: the private side.
     """
     gate.open(corpus)
-    rounds = planned.chosen(gate)
+    rounds = planned.choose(gate)
     for _ in track(gate.rounds(), "releasing", lambda _: 1, None, "rounds", exact=True):
         pass
     return gate.released(), rounds

@@ -72,7 +72,7 @@ class Menu:
         """
         return _entry(self, limit)
 
-    def chosen(self, gate: "AdaptiveGate") -> AdaptiveRounds:
+    def choose(self, gate: "AdaptiveGate") -> AdaptiveRounds:
         """Return the rounds of the limit that the noisy histogram selects."""
         rounds = self.entry(self.limit_for(gate.classes()))
         gate.choose(rounds.stated())

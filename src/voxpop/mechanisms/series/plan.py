@@ -42,6 +42,8 @@ CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 NEVER = -(2**62)
 """A rest threshold below every score."""
+UNPLANNED = ("budget", "ran")
+"""Fields that are no numbers of a plan."""
 
 
 @final
@@ -63,6 +65,8 @@ class SeriesPlan(Printed):
         thresholds: By night, the score at which an item is released.
         rests: By night, the score below which an item rests on the next night.
         tried: Number of nights on which an item of a user gets weight although it rests.
+        limit: The most items of one user as given; None for the usual number.
+        ran: In the plan of a release, the number of nights so far.
 
     Example:
         >>> import voxpop as vp
@@ -85,6 +89,7 @@ class SeriesPlan(Printed):
     rests: tuple[int, ...]
     tried: int
     limit: int | None = field(default=None, kw_only=True)
+    ran: int = field(default=0, kw_only=True, compare=False)
 
     @property
     def nights(self) -> int:
@@ -97,6 +102,11 @@ class SeriesPlan(Printed):
         own = {name: getattr(self, name) for name in ("costs", "sigmas", "cutoffs", "factors", "thresholds")}
         proof = NightsProof(self.square, self.pool, self.bits, self.cell, **own)
         return Certificate(Claim(self.budget.epsilon, self.budget.delta), proof)
+
+    @property
+    def transcript(self) -> list[dict[str, Any]]:
+        """Every night so far."""
+        return [{"pass": "night", "night": night} for night in range(1, self.ran + 1)]
 
     @property
     def spreads(self) -> np.ndarray[Any, Any]:
@@ -121,7 +131,7 @@ class SeriesPlan(Printed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "budget"}
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in UNPLANNED}
         lists = {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
         spent = budget_numbers(self.budget, self.delta)
         return {"mechanism": "set union", "weighting": "series", "nights": self.nights, **spent, **lists}
@@ -129,7 +139,7 @@ class SeriesPlan(Printed):
     @staticmethod
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
         """Return the plan that `to_dict` described; its guarantee is computed again."""
-        own = {each.name: numbers[each.name] for each in fields(SeriesPlan) if each.name != "budget"}
+        own = {each.name: numbers[each.name] for each in fields(SeriesPlan) if each.name not in UNPLANNED}
         tuples: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in own.items()
         }

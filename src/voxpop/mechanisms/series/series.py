@@ -293,7 +293,8 @@ def _sorted(pools: Pools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
 def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Release:
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
-    release = Release.from_items(_sorted(pools, after)[0], plan, guarantee, record.reading, keys)
+    words = _sorted(pools, after)[0]
+    release = Release.from_items(words, replace(plan, ran=record.night), guarantee, record.reading, keys)
     if not record.ledger:
         return release
     path, name, number = record.ledger

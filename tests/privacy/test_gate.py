@@ -1,0 +1,266 @@
+"""Faults that the gate or the certificate must stop: nothing is released with less noise than was certified."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from support.look import read_engine
+from voxpop.engine.contract import check_engine
+from voxpop.errors import InternalError, ReleaseError
+from voxpop.mechanisms.ngrams.releasing import Runner
+from voxpop.mechanisms.rounds import adaptive, menu
+from voxpop.privacy import cumulative
+from voxpop.privacy.certificate import check
+from voxpop.privacy.gate.rounds import AdaptiveGate
+from voxpop.privacy.passes import Certificate
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.builtin import Weighted
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.release.verifying import verify
+
+BUDGET = vp.Budget(4, 1e-7)
+NGRAMS = vp.NGrams(max_length=4)
+REFUSED = "nothing was read"
+
+
+@pytest.fixture(scope="module")
+def talk():
+    """Return phrases of 4,000 users, of more than the words at which tokens are few."""
+    phrases = [" ".join(f"{part}{phrase:02}" for part in "abcd") for phrase in range(40)]
+    table = pl.DataFrame({"who": [row // 4 for row in range(16_000)], "what": phrases * 400})
+    return read_engine(table, user="who", text="what")
+
+
+# Passes of n-grams with less noise, or cheaper, than a schedule was charged for.
+
+
+def quiet_votes(step):
+    """Two percent less noise in votes."""
+    if step.vote is None:
+        return step
+    rules = tuple(replace(rule, scale=0.98 * rule.scale) for rule in step.vote.rules)
+    return replace(step, vote=replace(step.vote, rules=rules))
+
+
+def quiet_passes(step):
+    """Two percent less noise in votes and measurements."""
+    return replace(quiet_votes(step), sigma=0.98 * step.sigma)
+
+
+def cheap_passes(step):
+    """Users pay two percent less."""
+    if step.charge is None:
+        return step
+    return replace(step, charge=replace(step.charge, cost=step.charge.cost * 98 // 100))
+
+
+def generous(step):
+    """The charge states a larger mu^2 than its parts of the cap."""
+    if step.charge is None:
+        return step
+    charge = replace(step.charge, square=4 * step.charge.square, sigma=step.charge.sigma / 2)
+    return replace(quiet_passes(step), sigma=step.sigma / 2, charge=charge)
+
+
+def blind_measurements(step):
+    """The last of the measured grams get no noise."""
+    return step if step.vote is not None else replace(step, size=step.size - 1)
+
+
+def fewer_candidates(step):
+    """A vote lists only the candidates with a high forecast, and users weigh all valid ones."""
+    return step if step.kind != "screening" else replace(step, vote=replace(step.vote, candidates=step.among.rule))
+
+
+def coarser_grid(step):
+    """A grid on which the sensitivity is larger than the noise was charged for."""
+    if step.kind != "vote":
+        return step
+    setting = replace(
+        step.shares.setting, bits=20, cutoff=step.shares.setting.cutoff >> (step.shares.setting.bits - 20)
+    )
+    return replace(step, shares=replace(step.shares, setting=setting))
+
+
+def no_bound(step):
+    """The rounding of users with large individual sensitivities is not charged."""
+    if step.kind != "vote":
+        return step
+    return replace(step, shares=replace(step.shares, setting=replace(step.shares.setting, bound=1)))
+
+
+def same_name(step):
+    """Every measurement has the draws of the first."""
+    return step if step.kind != "measurement" else replace(step, length=1)
+
+
+FAULTS = [
+    quiet_votes,
+    quiet_passes,
+    cheap_passes,
+    generous,
+    blind_measurements,
+    fewer_candidates,
+    coarser_grid,
+    no_bound,
+]
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_schedule_with_a_fault_is_refused(fault, talk, monkeypatch):
+    """The honest release passes; each fault is refused before noise is drawn."""
+    plan, real = NGRAMS.plan(BUDGET), Runner.execute
+    honest = plan.release(talk, seed=5)
+    assert {each["pass"] for each in honest.plan.transcript} >= {"measurement", "screening", "vote"}
+    monkeypatch.setattr(Runner, "execute", lambda self, step: real(self, step if step.rounds else fault(step)))
+    with pytest.raises(InternalError, match=REFUSED):
+        plan.release(talk, seed=5)
+    monkeypatch.setattr(Runner, "execute", lambda self, step: real(self, replace(step)))
+    assert plan.release(talk, seed=5).to_list() == honest.to_list()
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("cheaper", [False, True])
+def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch):
+    """Passes that everybody pays for add up to the cap: less noise is refused where the cap is used up."""
+    plan, real = vp.papers.DPNE(max_length=3).plan(BUDGET), Runner.execute
+    assert len(plan.release(talk, seed=1))
+
+    def quieter(self, step):
+        return real(self, quiet_passes(step) if cheaper and step.kind == "vote" else step)
+
+    monkeypatch.setattr(Runner, "execute", quieter)
+    if cheaper:
+        with pytest.raises(InternalError, match=REFUSED):
+            plan.release(talk, seed=1)
+    else:
+        assert len(plan.release(talk, seed=1))
+
+
+# Set union runs from the certificate: nothing that the plan holds besides it counts.
+
+
+@pytest.mark.jit
+def test_a_plan_whose_numbers_change_behind_its_certificate_releases_the_same(talk):
+    """Rounds with a hundredth of the noise, put into a checked plan by force, are never looked at."""
+    plan = vp.SetUnion(limit=20).plan(BUDGET)
+    honest = plan.release(talk, seed=3)
+    louder = tuple(replace(each, sigma=each.sigma / 100) for each in plan.planned.rounds)
+    object.__setattr__(plan, "planned", replace(plan.planned, rounds=louder))
+    assert plan.release(talk, seed=3).to_list() == honest.to_list()
+
+
+def test_a_certificate_with_less_noise_is_refused():
+    """Every scale of a certificate, moved by a percent to the unsafe side, exceeds the claim or is out of range."""
+    numbers = vp.SetUnion(limit=20).plan(BUDGET).certificate.to_dict()
+    assert check(Certificate.from_dict(numbers)) <= BUDGET.delta
+    for number in range(len(numbers["numbers"]["rounds"]["later"])):
+        changed = json.loads(json.dumps(numbers))
+        changed["numbers"]["rounds"]["later"][number]["sigma"] *= 0.99
+        with pytest.raises(InternalError, match="does not apply"):
+            check(Certificate.from_dict(changed))
+
+
+@pytest.mark.parametrize("change", [{"unknown": 1}, {"version": 2}, {"proof": "counts"}, {"claim": None}])
+def test_a_certificate_of_another_form_is_refused(change):
+    """Unknown fields, other versions and other proofs are no certificates."""
+    numbers = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET).certificate.to_dict()
+    with pytest.raises(InternalError, match="schema"):
+        Certificate.from_dict(numbers | change)
+
+
+def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
+    """The gate compares the chosen rounds with the caps itself, whatever the menu says."""
+    plan = vp.SetUnion().plan(BUDGET)
+    entry = plan.planned.entry(100).stated()
+    for fault in (
+        replace(entry, later=tuple(replace(each, sigma=0.98 * each.sigma, mu=each.mu / 0.98) for each in entry.later)),
+        replace(entry, first=replace(entry.first, threshold=entry.first.threshold * 98 // 100)),
+        replace(entry, later=tuple(replace(each, threshold=0.98 * each.threshold) for each in entry.later)),
+        replace(entry, later=entry.later[:-1]),
+        replace(entry, pool=50),
+        replace(entry, caps=replace(entry.caps, items=(*entry.caps.items[:-1], 50))),
+        replace(entry, margin=entry.margin / 2),
+        replace(entry, first=None),
+    ):
+        gate = AdaptiveGate(plan.certificate.to_json(), Secret.fresh())
+        gate.open(talk)
+        with pytest.raises(InternalError):
+            gate.choose(fault)  # before the noisy counts
+        gate.classes()
+        with pytest.raises(InternalError):
+            gate.choose(fault)
+        with pytest.raises(InternalError, match=REFUSED):
+            next(gate.rounds())
+
+
+def test_passes_run_once_and_in_order(talk):
+    """A pass that runs twice would use its noise twice; a data set outside of the certificate has no gate."""
+    gate = AdaptiveGate(vp.SetUnion(limit=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
+    for early in (gate.released, gate.classes, lambda: next(gate.rounds())):
+        with pytest.raises(InternalError, match=REFUSED):
+            early()
+    gate.open(talk)
+    with pytest.raises(InternalError, match=REFUSED):
+        gate.open(talk)
+    list(gate.rounds())
+    with pytest.raises(InternalError, match=REFUSED):
+        list(gate.rounds())
+    several = AdaptiveGate(vp.SetUnion(limit=20).plan_each(("a", "b"), BUDGET).certificate.to_json(), Secret.fresh())
+    with pytest.raises(InternalError, match=REFUSED):
+        several.open(talk)
+    several.of("a", Secret.fresh())
+    for name, secret in (("a", Secret.fresh()), ("c", Secret.fresh()), ("b", several._secret)):
+        with pytest.raises(InternalError, match=REFUSED):
+            several.of(name, secret)
+
+
+def test_weights_are_not_opened_by_functions_without_noise(talk):
+    """Weights have no public attribute, and answer nothing but noise that a gate makes."""
+    weights = check_engine(talk).weigh(CalibratedRule(Weighted(), RuleSetting(10, 2)), 10, Secret.fresh(), "x")
+    assert not [name for name in dir(weights) if name in ("weights", "ids", "words")]
+    for opening in (
+        lambda: weights.chosen(lambda weights, names, texts: weights > 0),
+        lambda: weights.measured(lambda weights, names: weights, 1000),
+    ):
+        with pytest.raises(InternalError, match="without noise"):
+            opening()
+
+
+# A planner, and a whole installation, with a wrong bound.
+
+
+def halved(monkeypatch, modules):
+    """Halve the bound for novel items in some modules."""
+    real = cumulative.novel_release
+    for module in modules:
+        monkeypatch.setattr(module, "novel_release", lambda *given, **more: 0.5 * real(*given, **more))
+
+
+@pytest.mark.jit
+def test_a_planner_with_a_wrong_bound_makes_no_plan(monkeypatch):
+    """The certificate is checked by the formulas of the proof and not by those of the planner."""
+    menu._entry.cache_clear()
+    halved(monkeypatch, [adaptive])
+    with pytest.raises(InternalError, match="exceed"):
+        vp.SetUnion(limit=100).plan(vp.Budget(3, 1e-7))
+
+
+@pytest.mark.jit
+def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_path, talk):
+    """A release that a planted fault let through is refused by an installation without the fault."""
+    menu._entry.cache_clear()
+    with monkeypatch.context() as patch:
+        real = cumulative.novel_release
+        loaded = [each for name, each in sys.modules.items() if name.startswith("voxpop") and each is not None]
+        halved(patch, [each for each in loaded if getattr(each, "novel_release", None) is real])
+        vp.SetUnion(limit=100).release(talk, vp.Budget(3, 1e-7)).save(tmp_path / "words")
+        verify(Path(tmp_path / "words"))
+    with pytest.raises(ReleaseError, match="certificate"):
+        verify(Path(tmp_path / "words"))

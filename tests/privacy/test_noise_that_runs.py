@@ -1,0 +1,262 @@
+"""The noise that reaches private weights, on the engine that weighs, equals the numbers of the certificate exactly."""
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from support.exact import text_of, votes_gate
+from support.look import read_engine
+from voxpop.engine.local import nights, pools, tree_walk, weigh
+from voxpop.errors import InternalError
+from voxpop.mechanisms.heavy_hitters.protocol import Rules
+from voxpop.mechanisms.profile.constants import CELL
+from voxpop.mechanisms.profile.constants import UNIT as SHARES
+from voxpop.privacy.certificate import score_of
+from voxpop.privacy.cumulative import ScoreStep
+from voxpop.privacy.decisions import (
+    CellNoise,
+    GumbelNoise,
+    NoisyLevels,
+    ReleaseDecisions,
+    SelectionRule,
+    ThresholdRule,
+)
+from voxpop.privacy.gate.trees import PathsGate
+from voxpop.privacy.passes import PathsProof
+from voxpop.privacy.path_budget import ContextNoise
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.trie.ballot import Ballot
+from voxpop.privacy.upcrossing import NightReading
+from voxpop.privacy.weightings.holders import UNIT
+
+BUDGET = vp.Budget(4, 1e-7)
+PHRASES = [" ".join(f"{part}{phrase:02}" for part in "abcd") for phrase in range(40)]
+
+
+@pytest.fixture(scope="module")
+def talk():
+    """Return phrases of 1,200 users."""
+    table = pl.DataFrame({"who": [row // 4 for row in range(4800)], "what": PHRASES * 120})
+    return read_engine(table, user="who", text="what")
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Return the noise that engines are given, in order, also where nothing is left to add it to."""
+    found = []
+
+    def note(noise):
+        if not any(noise is each for each in found):
+            found.append(noise)
+
+    def watch(owner, name, place):
+        real = getattr(owner, name)
+
+        def noting(*given):
+            note(given[place])
+            return real(*given)
+
+        monkeypatch.setattr(owner, name, noting)
+
+    watch(weigh.Histogram, "noisy_levels", 1)
+    watch(weigh.Histogram, "measured", 1)
+    watch(pools.Pools, "advance", 2)
+    watch(tree_walk, "opened", 0)
+    watch(nights, "opened", 0)
+    return found
+
+
+def kinds(seen, kind):
+    """Return the noise of one kind."""
+    return [each for each in seen if type(each) is kind]
+
+
+def rule_of(first):
+    """Return the rule that a certificate states."""
+    return ThresholdRule(first.noise, first.scale, first.threshold, 2.0**-first.bounding.bits)
+
+
+def assert_rounds(seen, rounds):
+    """Compare the noise of a first round and of all later ones."""
+    (first,) = kinds(seen, ReleaseDecisions)
+    assert first.rule == rule_of(rounds.first)
+    assert_later(seen, rounds)
+
+
+def assert_later(seen, rounds):
+    """Compare the noise and the levels of later rounds."""
+    steps, spreads = kinds(seen, ScoreStep), score_of(rounds).spreads.tolist()
+    assert len(steps) == len(rounds.later) == len({each.purpose for each in steps})
+    for step, each, spread in zip(steps, rounds.later, spreads, strict=True):
+        numbers = each.sigma, 1 << each.bounding.bits, each.cell, each.part, each.threshold * spread
+        assert (step.sigma, step.unit, step.cell, step.part, step.threshold) == numbers
+        assert step.floor == (-inf if each.drop is None else each.drop * spread)
+
+
+def test_adaptive_rounds(talk, seen):
+    """The choice, the first round and all later rounds."""
+    certificate = vp.SetUnion().release(talk, BUDGET, seed=1).plan.certificate
+    (classes,) = kinds(seen, CellNoise)
+    assert (classes.sigma, classes.unit, classes.cell) == (certificate.proof.choice.sigma, 1, 1)
+    assert_rounds(seen, certificate.proof.rounds)
+
+
+def test_classic_passes(talk, seen):
+    """One rule with the scale and the threshold of the certificate."""
+    rules = vp.weightings
+    for weighting in (rules.PolicyGaussian(), rules.PolicyLaplace(), rules.Weighted(), rules.Count("laplace")):
+        certificate = vp.SetUnion(20, weighting).release(talk, BUDGET, seed=1).plan.certificate
+        assert seen[-1].rule == rule_of(certificate.proof.first)
+    certificate = vp.SetUnion(1, rules.Count(), min_users=7).release(talk, BUDGET, seed=1).plan.certificate
+    assert seen[-1].rule == SelectionRule(4.0, certificate.proof.delta, unit_weight=1, few=certificate.proof.few)
+    assert certificate.proof.few == 6
+
+
+def test_n_grams(talk, seen):
+    """Every later pass has the noise of the transcript, which its price pays for."""
+    plan = vp.NGrams(max_length=4).release(talk, BUDGET, seed=5).plan
+    assert_rounds(seen, plan.certificate.proof.rounds)
+    later = [each for each in seen if type(each) in (CellNoise, NoisyLevels)][1:]
+    passes = [each for each in plan.transcript if "cost" in each]
+    assert {each["pass"] for each in passes} == {"measurement", "screening", "vote"} | (
+        {"second chance"} & {each["pass"] for each in passes}
+    )
+    for noise, each in zip(later, passes, strict=True):
+        unit = 1 << each["bounding"]["bits"]
+        if isinstance(noise, CellNoise):
+            assert (noise.sigma, noise.unit) == (each["sigma"], unit)
+        else:
+            levels = [rule.threshold_units for rule in noise.rules]
+            assert noise.rules == tuple(ThresholdRule("gaussian", each["sigma"], level, 1 / unit) for level in levels)
+        paid = Fraction(plan.certificate.proof.later.square) * each["cost"] / 2**40
+        # Sensitivity is 1 or more.
+        assert Fraction(each["sigma"]) ** -2 <= paid
+
+
+def test_counts_and_rankings(talk, seen):
+    """Counts of users in classes, counts of grams, and ranks."""
+    words = vp.SetUnion(limit=20).release(talk, BUDGET, seed=1)
+    del seen[:]
+    tally = words.count(talk, BUDGET, seed=1)
+    proof = tally.plan.certificate.proof
+    assert [(each.sigma, each.unit, each.cell) for each in seen] == [
+        (proof.classes_sigma, 1, 1),
+        (proof.menu[proof.chosen].sigma, UNIT, UNIT),
+    ]
+    del seen[:]
+    ranking = words.top(3, talk, BUDGET, seed=1)
+    assert [(type(each), each.rate, each.unit) for each in seen] == [
+        (GumbelNoise, ranking.plan.certificate.proof.rate, UNIT)
+    ]
+
+
+@pytest.mark.jit
+def test_profiles(seen):
+    """Rounds over single and over joint values, counts, and cover; the parts fit into the cap of what follows."""
+    table = pl.DataFrame({"u": range(3000), "city": ["a", "b"] * 1500, "n": [1, 2, 3, 4] * 750})
+    profile = vp.profile(table, user="u", budget=BUDGET, joint=[("city", "n")], seed=1)
+    later = profile.plan.certificate.proof.later
+    steps = kinds(seen, ScoreStep)
+    assert len(steps) == 40
+    # Sensitivity is 1 or more.
+    assert sum(Fraction(each.sigma) ** -2 for each in steps[20:]) <= Fraction(later.joining)
+    cover = seen[-1]
+    assert (cover.sigma, cover.unit, cover.cell) == (later.cover.sigma, SHARES, CELL)
+    (counts,) = (each["certificate"]["numbers"] for each in profile.plan.transcript if each["pass"] == "counts")
+    ran = {each.sigma for each in kinds(seen, CellNoise)}
+    assert ran <= {later.cover.sigma, profile.plan.certificate.proof.choice.sigma, counts["classes_sigma"]} | {
+        each["sigma"] for each in counts["menu"]
+    }
+
+
+@pytest.mark.jit
+def test_sequences(talk, seen):
+    """The rate of every count is its share of epsilon over the sensitivity, exactly."""
+    alphabet = [f"{part}{phrase:02}" for part in "abcd" for phrase in range(40)]
+    for mechanism in (
+        vp.Sequences(max_length=6, alphabet=alphabet),
+        vp.papers.VariableLengthNGrams(6, 3, alphabet=alphabet[:20]),
+    ):
+        del seen[:]
+        proof = mechanism.release(talk, vp.Budget(4), seed=1).plan.certificate.proof
+        assert {type(each) for each in seen} == {ContextNoise}
+        tree = [each for each in seen if each.paths.limits.max_length == proof.max_length and each.shares.size]
+        users = [each for each in seen if each.first >= 1 << 31]
+        assert [each.paths.limits.max_length for each in users[:1]] == [1] * (proof.tree == "contexts")
+        for noise in tree:
+            limits = noise.paths.limits
+            assert (limits.epsilon, limits.alphabet in (proof.alphabet, 0, 1)) == (proof.epsilon, True)
+            for share in noise.shares.tolist():
+                own = noise.paths.shares[share]
+                assert own.own > 0
+                assert own.before + own.own <= 1
+                assert noise.paths.rate(share) == proof.epsilon * own.own / proof.max_length
+
+
+def test_nights(tmp_path, seen):
+    """Readings have sigma, factor and cell of their night, and the past of a new item has those of earlier nights."""
+    series = vp.SetUnion().series(tmp_path / "series", BUDGET, nights=3, seed=1)
+    for night in (1, 2, 3):
+        rows = pl.DataFrame({"who": range(900), "what": [f"tea{night}", "milk"] * 450})
+        series.run(vp.read(rows, user="who", items="what"), night=night)
+    proof = series.plan.certificate.proof
+    readings = kinds(seen, NightReading)
+    assert [each.number for each in readings] == [1, 2, 3]
+    for each, sigma, factor in zip(readings, proof.sigmas, proof.factors, strict=True):
+        assert (each.sigma, each.factor, each.unit, each.cell) == (sigma, factor, 1 << proof.bits, proof.cell)
+
+
+def test_votes():
+    """A prefix needs theta votes, by the law of the certificate, in at most so many rounds."""
+    rules, laws = Rules(Ballot(0.4, 5, 0.2, 0.3), 2), []
+    gate = votes_gate(rules, Secret.from_seed(1))
+
+    def votes(ballot, words, secret):
+        laws.append((ballot, words))
+        return {"enough": 5, "more": 6, "short": 4}
+
+    assert gate.round(votes) == gate.round(votes) == {"enough", "more"}
+    assert laws == [(rules.ballot, "one")] * 2
+    with pytest.raises(InternalError, match="more rounds"):
+        gate.round(votes)
+
+
+def test_paths_are_those_of_parents():
+    """A share is a part of the path to the parent; nodes of other levels, and several roots, are refused."""
+    gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
+
+    class Walk:
+        def released(self, kind, noise, *given):
+            return np.zeros((noise.shares.size, noise.width), np.int64)
+
+        def lengthen(self, *given):
+            pass
+
+    engine = type("Engine", (), {"tree_walk": lambda self, *given: Walk()})()
+    with pytest.raises(InternalError, match="symbols"):
+        gate.open(engine, ("a",))
+    gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
+    gate.open(engine, ("a", "b"))
+    half, root = Fraction(1, 2), np.array([-1], np.int32)
+    gate.lengths(np.array([1, 2]), Fraction(1, 10))
+    with pytest.raises(InternalError, match="roots"):
+        gate.level(np.repeat(root, 2), root, [half, half])
+    gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
+    gate.open(engine, ("a", "b"))
+    gate.lengths(np.array([1, 2]), Fraction(1, 10))
+    gate.variety(3, 1, Fraction(1, 9))
+    gate.level(root, root, [half])
+    gate.level(np.array([0, 0], np.int32), np.array([0, -2], np.int32), [half, Fraction(1)])
+    owns = [gate.paths.shares[share].own for share in gate.numbers.tolist()]
+    assert owns == [Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)]
+    with pytest.raises(InternalError, match="last level"):
+        gate.level(np.array([0], np.int32), np.array([1], np.int32), [half])
+    # The path of node 2 is spent.
+    with pytest.raises(InternalError, match="more than the budget"):
+        gate.level(np.array([2], np.int32), np.array([1], np.int32), [half])
+    with pytest.raises(InternalError, match="twice"):
+        gate.variety(3, 1, Fraction(1, 9))

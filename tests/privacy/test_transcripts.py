@@ -1,0 +1,133 @@
+"""Certificates and transcripts: numbers of the plan, and functions of released results only."""
+
+import json
+from fractions import Fraction
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from support.look import read_engine
+from voxpop.privacy.certificate import check
+from voxpop.privacy.passes import Certificate
+
+BUDGET = vp.Budget(4, 1e-7)
+COMMON = ["good morning to all", "good night to all", "thank you", "thank you all"]
+
+
+def read(strangers, **how):
+    """Return users of common phrases, and some whose words nobody else says."""
+    rows = [(user, phrase) for user in range(1500) for phrase in (COMMON[user % 4], COMMON[(user + 1) % 4])]
+    rows += [(10_000 + user, f"w{user}a w{user}b w{user}c") for user in range(strangers)]
+    return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", **how)
+
+
+def released(mechanism, strangers, **how):
+    """Return a release with a seed."""
+    return mechanism.release(read(strangers, **how), BUDGET, seed=7)
+
+
+MECHANISMS = {
+    "set union": (vp.SetUnion(), {"text": "what"}),
+    "set union, limit": (vp.SetUnion(limit=20), {"text": "what"}),
+    "policy gaussian": (vp.SetUnion(20, vp.weightings.PolicyGaussian()), {"text": "what"}),
+    "optimal selection": (vp.SetUnion(1, vp.weightings.Count()), {"text": "what"}),
+    "n-grams": (vp.NGrams(max_length=3), {"text": "what"}),
+    "DPNE": (vp.papers.DPNE(max_length=3), {"text": "what"}),
+    "heavy hitters": (vp.HeavyHitters(max_length=4), {"text": "what"}),
+    "sequences": (vp.Sequences(alphabet=["good", "night", "all", "thank"], max_length=5), {"text": "what"}),
+}
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_neighbours_with_equal_outputs_have_equal_bytes(name, tmp_path):
+    """Twenty more users change no output, so not a byte of what is saved: no number of rows, cells or candidates."""
+    mechanism, how = MECHANISMS[name]
+    for strangers in (0, 20):
+        released(mechanism, strangers, **how).save(tmp_path / str(strangers))
+    one, other = ({each.name: each.read_bytes() for each in sorted((tmp_path / n).iterdir())} for n in ("0", "20"))
+    assert one == other
+    (record,) = (json.loads(one[file]) for file in ("release.json", "model.json") if file in one)
+    assert record["transcript"]
+    assert check(Certificate.from_dict(record["certificate"])) <= record["certificate"]["claim"]["delta"]
+    again = vp.load(tmp_path / "0").plan
+    assert again.certificate.to_dict() == record["certificate"]
+    assert again.transcript == record["transcript"]
+
+
+@pytest.mark.jit
+def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
+    """The same for counts and rankings, whose users hold no released word."""
+    words = released(vp.SetUnion(limit=20), 0, text="what")
+    found = []
+    for strangers in (0, 20):
+        corpus, folder = read(strangers, text="what"), tmp_path / str(strangers)
+        words.save(folder)
+        words.count(corpus, BUDGET, seed=3).save(folder)
+        words.top(2, corpus, BUDGET, seed=3).save(folder)
+        found.append({each.name: each.read_bytes() for each in sorted(folder.iterdir())})
+    assert found[0] == found[1]
+    assert json.loads(found[0]["counts.json"])["transcript"]
+
+
+@pytest.mark.jit
+def test_the_transcript_of_n_grams_adds_up():
+    """From certificate and transcript alone: every pass has the noise that its price requires."""
+    plan = released(vp.NGrams(max_length=3), 0, text="what").plan
+    later, passes = plan.certificate.proof.later, [each for each in plan.transcript if "cost" in each]
+    assert len(passes) >= 3
+    for each in passes:
+        bits, limit = each["bounding"]["bits"], each["bounding"]["limit"]
+        error = 0.0 if each["bounding"]["name"] == "weighted" else 4 * 2.0**-50 + limit**0.5 / 2**bits
+        square = (Fraction(1 + 2.0**34 * error) / Fraction(each["sigma"])) ** 2
+        assert square <= Fraction(later.square) * each["cost"] / 2**40 * (1 + Fraction(1, 2**40))
+    assert sum(each["cost"] for each in passes if each["rates"] is None) <= 2**40
+
+
+PLANNED = MECHANISMS | {"profile": (vp.Profiling({"city": "string", "year": "int64"}), {})}
+CHANGES = [
+    ("profile", ("later", "counting"), 1.01),
+    ("profile", ("later", "cover", "sigma"), 0.99),
+    ("set union", ("choice", "sigma"), 0.99),
+    ("set union", ("choice", "square"), 1.01),
+    ("set union", ("choice", "novel"), 1.01),
+    ("set union", ("slack", "passes"), 1e14),
+    ("set union, limit", ("rounds", "first", "threshold"), 0.9),
+    ("set union, limit", ("rounds", "later", 19, "threshold"), 0.99),
+    ("set union, limit", ("rounds", "later", 0, "mu"), 0.99),
+    ("set union, limit", ("rounds", "pool"), 1.01),
+    ("set union, limit", ("rounds", "caps", "chances", -1), 1.01),
+    ("policy gaussian", ("first", "scale"), 0.99),
+    ("policy gaussian", ("first", "threshold"), 0.99),
+    ("policy gaussian", ("first", "bounding", "limit"), 1.1),
+    ("policy gaussian", ("first", "bounding", "bits"), 0.5),
+    ("optimal selection", ("delta",), 1.01),
+    ("n-grams", ("later", "square"), 1.01),
+    ("DPNE", ("later", "square"), 1.6),
+    ("heavy hitters", ("rate",), 1.01),
+    ("heavy hitters", ("theta",), 0.9),
+    ("heavy hitters", ("rounds",), 2),
+    ("sequences", ("epsilon",), 1.01),
+]
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(("name", "path", "factor"), CHANGES, ids=lambda each: str(each).replace(" ", ""))
+def test_a_number_moved_to_the_unsafe_side_is_not_proved(name, path, factor):
+    """A certificate with less noise, lower thresholds or larger caps exceeds its claim or is refused."""
+    numbers = PLANNED[name][0].plan(BUDGET if name != "sequences" else vp.Budget(4)).certificate.to_dict()
+    assert check(Certificate.from_dict(numbers)) <= numbers["claim"]["delta"]
+    place = numbers["numbers"]
+    for step in path[:-1]:
+        place = place[step]
+    value = place[path[-1]]
+    if isinstance(value, str):
+        place[path[-1]] = str(Fraction(value) * Fraction(101, 100))
+    else:
+        place[path[-1]] = type(value)(value * factor)
+    try:
+        proved = check(Certificate.from_dict(numbers)) <= numbers["claim"]["delta"]
+    except vp.errors.VoxpopError:
+        return
+    assert not proved

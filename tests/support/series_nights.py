@@ -1,0 +1,34 @@
+"""The steps of one night of a series, for tests that look between them."""
+
+from functools import partial
+
+from voxpop.mechanisms.series import series
+from voxpop.privacy.certificate import night_charge, night_setting
+from voxpop.privacy.gate import nights
+
+
+def gate_of(plan, secret):
+    """Return the gate of a series."""
+    return nights.NightsGate(plan.certificate.to_json(), secret)
+
+
+def begin_night(plan, pools, secret, corpus, night):
+    """Let items join the pools, and users pay."""
+    gate_of(plan, secret).begin(pools, corpus, night, *series._tonight(plan, night))
+
+
+def weights_of(plan, pools, night):
+    """Return the weights of a night for which users have paid."""
+    proof = plan.certificate.proof
+    add = partial(nights._add, night_setting(proof, night))
+    return pools.weigh(night_charge(proof, night), *series._tonight(plan, night), add)
+
+
+def read_night(plan, pools, secret, night, weights):
+    """Add noisy weights to the scores, and release."""
+    gate_of(plan, secret)._read(pools, night, weights)
+
+
+def reading(plan, secret, night):
+    """Return the noise of a night."""
+    return nights._reading(plan.certificate.proof, secret, night)
