@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench-all bench-stale federation spark browser audit trust clean \
-	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
+	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried proofs
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -168,6 +168,9 @@ wheel: $(VENV)/.installed-supply  ## build the wheel twice and compare the bytes
 
 wheels-tried: $(VENV)/.installed-supply  ## try the wheel in clean environments: each Python here, newest and oldest dependencies
 	$(BIN)/python -m tools.wheels_tried out/wheels
+
+proofs:  ## check the machine proofs with Coq (apt-get install coq libcoq-coquelicot libcoq-interval)
+	proofs/run
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis
