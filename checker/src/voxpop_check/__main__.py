@@ -66,7 +66,7 @@ def _no_number(name: str) -> float:
 
 
 def certificates(record: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield every certificate of a record with the object that contains it, but not those within another certificate."""
+    """Yield every certificate of a record with the object that contains it; not those within another one."""
     if isinstance(record, dict) and record.get("format") == FORMAT:
         yield record, record
     elif isinstance(record, dict):
@@ -95,9 +95,8 @@ def together(results: list[Result]) -> None:
     """
     epsilon = up(sum((each.epsilon for each in results), arb(0)))
     delta = up(sum((each.delta for each in results), arb(0)))
-    print(
-        f"all {len(results)} together: epsilon {float(epsilon):.9g}, delta {float(delta):.9g}, budgets fixed beforehand"
-    )
+    sums = f"epsilon {float(epsilon):.9g}, delta {float(delta):.9g}"
+    print(f"all {len(results)} together, fixed beforehand: {sums}")
 
 
 if __name__ == "__main__":

@@ -13,19 +13,24 @@ Terms = list[tuple[str, arb, str]]
 
 def counts(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     """Counts (docs/privacy/counts.md): mu^2 is the sum of limits over sigma^2, at its largest over the menu."""
-    menu, classes = numbers.menu, numbers.classes_sigma
-    require(len(menu) >= 1 and all(each.sigma > 0 and min(each.limits, default=0) >= 0 for each in menu), "no menu")
-    require(classes >= 0 and (len(menu) == 1 or classes > 0), "a choice without noise")
-    require(numbers.chosen is None or 0 <= numbers.chosen < len(menu), "the choice is not in the menu")
-    square = largest(max(1, sum(each.limits)) / each.sigma**2 for each in menu)
-    # One user moves one class of the histogram of the choice by 1.
-    square += 1 / classes**2 if classes > 0 else 0
+    square, menu, classes = counts_square(numbers), numbers.menu, numbers.classes_sigma
     passes = max(1, *(len(each.limits) for each in menu)) + (1 if classes > 0 else 0)
     shared = gauss(epsilon, square.sqrt())
     return [
         ("shared", shared, f"delta_G at mu {square.sqrt().str(9, radius=False)}"),
         ("slack", walk(epsilon, passes), "128 bits"),
     ]
+
+
+def counts_square(numbers: SimpleNamespace) -> arb:
+    """Return the mu^2 of counts, with that of the choice of a limit."""
+    menu, classes = numbers.menu, numbers.classes_sigma
+    require(len(menu) >= 1 and all(each.sigma > 0 and min(each.limits, default=0) >= 0 for each in menu), "no menu")
+    require(classes >= 0 and (len(menu) == 1 or classes > 0), "a choice without noise")
+    require(numbers.chosen is None or 0 <= numbers.chosen < len(menu), "the choice is not in the menu")
+    square = largest(max(1, sum(each.limits)) / each.sigma**2 for each in menu)
+    # One user moves one class of the histogram of the choice by 1.
+    return square + 1 / classes**2 if classes > 0 else square
 
 
 def picks(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:

@@ -8,6 +8,7 @@ from flint import arb
 from . import schema
 from .balls import require
 from .bounding import bounded
+from .public import counts_square
 
 PARTS = 2**40
 ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
@@ -82,6 +83,10 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
         if later.charged == "parts":
             known = {"counts": later.counting > 0, "cover": later.cover is not None, ROUND: later.joining > 0}
             require(known.get(each["pass"], False), "a pass ran that the certificate does not contain")
+            if each["pass"] == "counts":
+                counted = schema.certificate(each.get("certificate"))
+                fits = counted.proof == "counts" and counts_square(counted.numbers) <= later.counting
+                require(fits, "counts ran with less noise than was charged")
             continue
         votes += not str(each["pass"]).startswith("measure")
         require(votes <= later.passes, "more votes ran than were charged")
