@@ -33,7 +33,8 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"{kind}-{name}", lambda b=budget, w=weighting: vp.SetUnion(50, w).plan(b)
         yield f"dpne-{name}", lambda b=budget: vp.papers.DPNE().plan(b)
     for epsilon, delta in BUDGETS[1:3]:
-        yield f"heavy-hitters-{epsilon:g}", lambda b=vp.Budget(epsilon, delta): vp.HeavyHitters(max_length=8).plan(b)
+        budget = vp.Budget(epsilon, delta)
+        yield f"heavy-hitters-{epsilon:g}", lambda b=budget: vp.HeavyHitters(max_length=8).plan(b)
 
 
 def main(folder: Path) -> None:

@@ -147,8 +147,8 @@ def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
         for level, value in zip(waiting, values, strict=True):
             bounds[level] = up(value * rounds.caps.items[level])
         waiting = [level for level in waiting if not bounds[level] <= allowed]
-        # The error of a grid falls with the square of its step: the next one lowers a bound by less than a tenth.
-        if not waiting or any(bounds[level] > allowed * 11 / 10 for level in waiting):
+        # The error of a grid falls with the square of its step: the next one lowers a bound by less than a twentieth.
+        if not waiting or any(bounds[level] > allowed * 21 / 20 for level in waiting):
             break
     return d + largest(bounds.values())
 
