@@ -307,12 +307,8 @@ def test_a_further_pass_is_refused(name):
     certificate, passes = saved(name)
     check(certificate, passes)
     for further in ({"pass": "look"}, passes[0], {**passes[-1], "sigma": 0.1, "night": 9, "round": 9, "length": 9}):
-        many = [further] * 9 if name in ("heavy", "sequences") else [further]
-        if name == "sequences" and further == passes[-1]:
-            continue
+        many = [further] * 9 if name == "heavy" else [further]
         for ran in ([*passes, *many], [*many, *passes]):
-            if name == "profile" and further["pass"] == "round" and ran[0] != further:
-                continue
             with pytest.raises(CertificateError):
                 check(certificate, ran)
 
@@ -343,6 +339,6 @@ def test_passes_of_dpne_add_up():
     certificate, passes = saved("dpne")
     passes = deepcopy(passes)
     for each in passes[1:]:
-        each["sigma"] *= 0.98
+        each["sigma"] *= 0.3
     with pytest.raises(CertificateError):
         check(certificate, passes)

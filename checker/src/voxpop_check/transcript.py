@@ -82,7 +82,8 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
     for each in passes:
         if later.charged == "parts":
             known = {"counts": later.counting > 0, "cover": later.cover is not None, ROUND: later.joining > 0}
-            require(known.get(each["pass"], False), "a pass ran that the certificate does not contain")
+            once = each["pass"] == ROUND or [other["pass"] for other in passes].count(each["pass"]) == 1
+            require(once and known.get(each["pass"], False), "a pass ran that the certificate does not contain")
             if each["pass"] == "counts":
                 counted = schema.certificate(each.get("certificate"))
                 fits = counted.proof == "counts" and counts_square(counted.numbers) <= later.counting
@@ -108,14 +109,21 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
 
 
 def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
-    """Require that statistics and shares of a tree add up to at most 1 on every path."""
+    """Require that shares add up to at most 1 on every path: each begins where one of the level before ends."""
+    statistics = [each for each in passes if "part" in each]
+    names = [each["pass"] for each in passes]
+    known = ["lengths", "variety"][: len(statistics)]
+    require(names == known + ["level"] * (len(passes) - len(known)), "a pass ran that the certificate does not contain")
+    require(not statistics or numbers.tree == "contexts", "statistics ran before a tree of grams")
     spent = Fraction(0)
-    for each in passes:
-        if "part" in each:
-            part = Fraction(each["part"])
-            require(0 < part <= 1 and numbers.tree == "contexts", "a statistic ran with more than is left")
-            spent += (1 - spent) * part
-        for before, own in each.get("shares", ()):
-            require(Fraction(before) >= spent and Fraction(own) > 0, "a share is not that of its path")
-            require(Fraction(before) + Fraction(own) <= 1, "shares of a path exceed 1")
-    require(spent <= 1, "the statistics exceed epsilon")
+    for each in statistics:
+        part, sensitivity, bins = Fraction(each["part"]), each.get("sensitivity"), each.get("bins")
+        # One class of length; of distinct symbols as many as there are, or as many as a sequence has.
+        least = 1 if each["pass"] == "lengths" or bins == 2 else min(numbers.alphabet or 1, numbers.max_length)
+        require(0 < part <= 1 and type(sensitivity) is int and sensitivity >= least, "a statistic ran with less noise")
+        spent += (1 - spent) * part
+    ends = {spent}
+    for each in passes[len(statistics) :]:
+        shares = [(Fraction(before), Fraction(own)) for before, own in each.get("shares", ())]
+        require(all(before in ends and own > 0 and before + own <= 1 for before, own in shares), "shares exceed a path")
+        ends = {before + own for before, own in shares}

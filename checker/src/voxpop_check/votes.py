@@ -49,9 +49,9 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
 
 def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, arb]]:
     """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that may decide a round."""
-    # Tails are doubles and whole numbers of 2^-128.
+    # Tails are products of theta doubles at most, and whole numbers of 2^-128.
     exact = [n.rate] + [n.rate * n.again * n.further**x for x in range(n.theta - 1)]
-    tails = [ONE] + [x * (1 + arb(0, 2.0**-50)) + arb(0, 2.0**-128) if x > 0 else arb(0) for x in exact]
+    tails = [ONE] + [x * (1 + arb(0, n.theta * 2.0**-52)) + arb(0, 2.0**-128) if x > 0 else arb(0) for x in exact]
     law = [
         (x, a - b) for x, (a, b) in enumerate(zip(tails, [*tails[1:], arb(0)], strict=True)) if not (a - b).is_zero()
     ]
