@@ -8,7 +8,8 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo docs pictures notebook test check lint types types-of-callers exports dbt bench-all bench-stale federation spark browser audit trust clean \
-	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
+	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried \
+	proofs checker check-certificates
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -168,6 +169,23 @@ wheel: $(VENV)/.installed-supply  ## build the wheel twice and compare the bytes
 
 wheels-tried: $(VENV)/.installed-supply  ## try the wheel in clean environments: each Python here, newest and oldest dependencies
 	$(BIN)/python -m tools.wheels_tried out/wheels
+
+CHECKER := checker/.venv/.installed
+
+$(CHECKER): checker/pyproject.toml
+	$(call environment,checker/.venv)
+	$(call install,checker/.venv,--editable checker pytest)
+	touch $@
+
+checker: $(CHECKER)  ## tests of voxpop-check in an environment without voxpop
+	checker/.venv/bin/python -m pytest -q checker/tests
+
+check-certificates: $(VENV)/.installed-test $(CHECKER)  ## plan certificates of a grid of settings, and prove each of them
+	$(BIN)/python -m tools.certificates out/certificates
+	VOXPOP_CERTIFICATES=$(CURDIR)/out/certificates checker/.venv/bin/python -m pytest -q checker/tests
+
+proofs:  ## check the machine proofs with Coq (apt-get install coq libcoq-coquelicot libcoq-interval)
+	proofs/run
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,78 @@
+"""By how much one user moves the weights, and how items of this user only are weighed (docs/privacy/set-union.md)."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from flint import arb
+
+from .balls import ONE, any_of, largest, normal, require, up
+
+USERS = 2**33
+"""The public bound on the number of users: each of two runs errs by the rounding of one step at every user."""
+STEP = arb(2) ** -50
+"""8 * 2^-53: what conversion, square, sum, root and quotient of one step add up to, for a step of length 1."""
+EVEN = {"count", "weighted"}
+SEQUENTIAL = {"policy-gaussian", "capped"}
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A weighting with its numbers: the sensitivity S, and the weights [least, most(t)] of t novel items."""
+
+    name: str
+    p: int
+    limit: int
+    unit: arb
+    sensitivity: arb
+    least: arb
+
+    def share(self, n: int) -> arb:
+        """Return n^(-1/p): an even share of 1 among n items."""
+        return ONE / n if self.p == 1 else ONE / arb(n).sqrt()
+
+    def most(self, t: int) -> arb:
+        """Return the largest weight of each of t novel items: their norm is at most S, and they weigh the same."""
+        return self.sensitivity * self.share(self.limit if self.name == "count" else t)
+
+
+def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:
+    """Return the sensitivity of a weighting; `least_cap` is that of an adaptive round, below 1, or None."""
+    p, limit, unit = b.norm, b.limit, arb(2) ** -b.bits
+    require(p in (1, 2) and limit >= 1 and 0 <= b.bits <= 62 and b.bound in (1, 4), "a bounding is out of range")
+    require((b.error is None and b.least is None) or b.name == "custom", "only a custom weighting states its error")
+    require(b.name in EVEN | {"custom"} or p == (1 if b.name == "policy-laplace" else 2), "the norm is not the rule's")
+    # The largest step of all goes to items at 0: for that the cutoff is at least 1.
+    fits = b.cutoff == 0 if b.name in EVEN else 2**b.bits <= b.cutoff <= 2**62
+    require(fits, "a cutoff is out of range")
+    share = ONE / limit if p == 1 else ONE / arb(limit).sqrt()
+    floor = share - unit
+    if b.name in EVEN:
+        error, least = arb(0), floor
+    elif b.name == "policy-laplace":
+        error, least = limit * unit, floor
+    elif b.name == "custom":
+        require(b.error is not None and b.least is not None and b.error >= 0, "a custom weighting lacks its error")
+        error = b.error + arb(limit).root(p) * unit
+        least = b.least - error
+    else:
+        # "A step is within 8u (1 + 4 / a) + L^(1/2) 2^-bits of the exact one"; with individual bounds the first part
+        # is that of the largest bound, 4.
+        error = STEP * b.bound * (1 if least_cap is None else 1 + 4 / least_cap) + arb(limit).sqrt() * unit
+        least = floor - error
+    require(least > 0, "novel items could have no weight")
+    return Bounded(b.name, p, limit, unit, 1 + 2 * USERS * error, least)
+
+
+def reach(first: SimpleNamespace, rule: Bounded, w: arb) -> arb:
+    """Return the probability that an item of weight w reaches the threshold of a pass."""
+    gap = (first.threshold * rule.unit - w) / first.scale
+    if first.noise == "gaussian":
+        return normal(-gap)
+    # Laplace noise: both sides of its peak.
+    return (-gap).exp() / 2 if gap >= 0 else ONE - gap.exp() / 2 if gap < 0 else ONE
+
+
+def first_novel(first: SimpleNamespace, rule: Bounded) -> arb:
+    """Return the largest probability that a pass releases a novel item: the weight of each is then the largest."""
+    require(first.scale > 0, "a scale is not above 0")
+    return largest(any_of(up(reach(first, rule, rule.most(t))), t) for t in range(1, rule.limit + 1))

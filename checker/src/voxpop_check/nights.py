@@ -1,0 +1,69 @@
+"""A series of nights (docs/privacy/series.md): delta = Phi(Phi^-1(W p0) + M^(1/2)) + delta_G(epsilon; M^(1/2))."""
+
+from types import SimpleNamespace
+
+from flint import arb
+
+from .balls import ROOT_2, gauss, largest, normal, phi, require, up, walk
+from .bounding import bounded
+
+PARTS = 2**40
+CELLS = 4000
+LOWEST = -12
+"""Scores below that many standard deviations are counted as if they reached the threshold."""
+
+
+def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, arb, str]]:
+    """Return the terms of delta with what they come from."""
+    n, count = numbers, len(numbers.costs)
+    lists = (n.sigmas, n.cutoffs, n.factors, n.thresholds)
+    require(count >= 1 and all(len(each) == count for each in lists), "not every night has its numbers")
+    require(n.square > 0 and n.pool >= 1 and n.cell >= 1 and 0 <= n.bits <= 62, "the series is out of range")
+    require(min(n.costs) >= 1 and min(n.factors) >= 1 and all(s > 0 for s in n.sigmas), "a night is out of range")
+    # A user who pays c parts of the price moves the weights by S (c / price)^(1/2): M covers every night's noise.
+    squares = [n.square]
+    for cost, sigma, cutoff in zip(n.costs, n.sigmas, n.cutoffs, strict=True):
+        night = SimpleNamespace(
+            name="policy-gaussian", norm=2, limit=n.pool, bits=n.bits, cutoff=cutoff, bound=4, error=None, least=None
+        )
+        squares.append((bounded(night).sensitivity / sigma) ** 2 * PARTS / cost)
+    square = largest(squares)
+    require(square <= n.square * (1 + arb(2) ** -40), "a night has less noise than its price requires")
+    hit = n.pool * ever(n)
+    require(hit < 1, "noise alone reaches a threshold too often")
+    novel = normal(-ROOT_2 * (2 * hit).erfcinv() + square.sqrt())
+    return [
+        ("novel", up(novel), f"{n.pool} items of one user; noise alone releases one with {hit.str(4, radius=False)}"),
+        ("shared", gauss(epsilon, square.sqrt()), f"delta_G at mu {square.sqrt().str(9, radius=False)}"),
+        ("slack", walk(epsilon, count), "decisions by 128 bits"),
+    ]
+
+
+def ever(n: SimpleNamespace) -> arb:
+    """Return p0: the probability that noise alone reaches a threshold on any night.
+
+    The first night above a threshold is night 1 or follows a night below it. Given the score x of the night before, the
+    probability to reach the threshold rises with x, and below it is convex: on a cell it is at most the straight line
+    between its values at both ends, and at most that at the upper end.
+    """
+    steps = [f * s * arb(2) ** n.bits / n.cell for f, s in zip(n.factors, n.sigmas, strict=True)]
+    # Readings are rounded to cells: a score is within half the factors so far of the exact one.
+    tops, factors = [], 0
+    for threshold, factor in zip(n.thresholds, n.factors, strict=True):
+        factors += factor
+        tops.append(arb(threshold) - arb(factors) / 2)
+    spread, total = steps[0], normal(-tops[0] / steps[0])
+    for before, top, step in zip(tops[:-1], tops[1:], steps[1:], strict=True):
+        ends = [LOWEST + (before / spread - LOWEST) * k / CELLS for k in range(CELLS + 1)]
+        below, dense = [normal(x) for x in ends], [phi(x) for x in ends]
+        reached = [up(normal((spread * x - top) / step)) for x in ends]
+        total += below[0]
+        for k in range(CELLS):
+            mass, rise = below[k + 1] - below[k], (reached[k + 1] - reached[k]) / (ends[k + 1] - ends[k])
+            if spread * ends[k + 1] <= top:
+                # The mean of a line over the cell: the first moment of the normal is the difference of its density.
+                total += reached[k] * mass + rise * (dense[k] - dense[k + 1] - ends[k] * mass)
+            else:
+                total += up(mass) * reached[k + 1]
+        spread = (spread**2 + step**2).sqrt()
+    return up(total)

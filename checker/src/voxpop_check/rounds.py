@@ -1,0 +1,240 @@
+"""Adaptive rounds, the private choice of their limit, and what follows them: n-grams and profiles.
+
+    delta = n d + delta_G(epsilon; (n mu^2 + M)^(1/2)) + finite arithmetic            (docs/privacy/adaptive.md)
+
+for n data sets; d bounds the probability that an item of one user only is released, mu^2 is the sum of (S / sigma)^2
+over all rounds, and M caps the mu^2 of all later releases. With a choice, d and mu^2 are caps (docs/privacy/limit.md).
+"""
+
+from itertools import pairwise
+from math import floor
+from types import SimpleNamespace
+
+from flint import arb, arb_mat, ctx
+
+from .balls import ONE, down, gauss, largest, normal, phi, require, up, walk
+from .bounding import Bounded, bounded, first_novel
+from .schema import exact
+
+WHOLE_CAP = 2**30
+MARGIN = arb(10) ** -9
+"""Scores are added in doubles: thresholds are moved by that much in addition to half a cell a round."""
+DRAWN_BITS = 53
+"""Bits of the uniform number by which a user takes part."""
+GRIDS = (40, 80)
+"""Points of the score in one standard deviation of a round. Levels that a grid does not prove get the next one."""
+
+
+def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
+    """Return the terms of delta with what they come from."""
+    sets = max(1, len(numbers.data_sets))
+    require(len(set(numbers.data_sets)) == len(numbers.data_sets), "two data sets have one name")
+    later, slack, choice, rounds = numbers.later, numbers.slack, numbers.choice, numbers.rounds
+    require(choice is not None or rounds is not None, "there are neither rounds nor a choice")
+    rest = remaining(later)
+    cost = slack_of(slack, epsilon)
+    if rounds is not None:
+        covered(slack, rounds, choice is not None)
+    if choice is not None:
+        d, square = choice.novel, 1 / choice.sigma**2 + choice.square
+        require(choice.sigma > 0 and choice.square >= 0 and 0 <= choice.novel <= 1, "the choice is out of range")
+        if rounds is not None:
+            # Rounds that were chosen keep the caps that were charged.
+            require(square_of(rounds) <= choice.square, "the chosen rounds exceed the cap on mu^2")
+            require(novel(rounds, choice.novel) <= choice.novel, "the chosen rounds exceed the cap on novel items")
+        source = "the cap on novel items, whatever limit is chosen"
+    else:
+        square = square_of(rounds)
+        known = gauss(epsilon, (sets * square + rest).sqrt()) + sets * cost
+        d = novel(rounds, (delta - known - passes_of(later, epsilon)) / sets)
+        source = "items of one user: the first round, and V_1(0) of the later rounds"
+    mu = (sets * square + rest).sqrt()
+    return [
+        ("novel", sets * d, source),
+        ("shared", gauss(epsilon, mu), f"delta_G at mu {mu.str(9, radius=False)}, later releases included"),
+        ("slack", sets * cost + passes_of(later, epsilon), "decisions by 128 bits, draws by 64"),
+    ]
+
+
+def slack_of(slack: SimpleNamespace, epsilon: arb) -> arb:
+    """Return the cost of finite arithmetic in the rounds of one data set."""
+    draws = arb((slack.rounds + 1) * slack.pool**2) / arb(2) ** 65
+    require(min(slack.passes, slack.pool, slack.rounds) >= 0, "the slack is negative")
+    return walk(epsilon, slack.passes) + (draws if slack.pool else arb(0))
+
+
+def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool) -> None:
+    """Require that the slack pays for every round, and for draws from pools above the limit."""
+    limits = {each.bounding.limit for each in rounds.later}
+    require(len(limits) == 1, "the later rounds have no one limit")
+    drawn = rounds.pool > limits.pop()
+    require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than run")
+    enough = slack.pool >= rounds.pool and slack.rounds >= len(rounds.later)
+    require(enough or not drawn, "the slack covers fewer draws than run")
+
+
+def remaining(later: SimpleNamespace | None) -> arb:
+    """Return M, the cap on mu^2 of everything that follows, to which its parts add up."""
+    if later is None:
+        return arb(0)
+    parts = exact(later.joining) + exact(later.counting)
+    if later.cover is not None:
+        require(later.cover.columns >= 1 and later.cover.sigma > 0, "the cover is out of range")
+        parts += later.cover.columns / exact(later.cover.sigma) ** 2
+    require(later.square >= 0 and later.joining >= 0 and later.counting >= 0, "a square is negative")
+    require(parts <= exact(later.square), "the parts exceed the cap on later releases")
+    return later.square
+
+
+def passes_of(later: SimpleNamespace | None, epsilon: arb) -> arb:
+    """Return the cost of finite arithmetic in later releases."""
+    require(later is None or later.passes >= 0, "the number of passes is negative")
+    return arb(0) if later is None else walk(epsilon, later.passes)
+
+
+def sensitivities(rounds: SimpleNamespace) -> list[arb]:
+    """Return S of every later round: the least cap of a round is that of the last level."""
+    caps = [arb(units) / WHOLE_CAP for units in rounds.caps.weights[-1]]
+    require(len(caps) == len(rounds.later) >= 1, "not every round has a cap")
+    require(
+        all(each.bounding.name == "capped" and each.bounding.bound == 1 for each in rounds.later), "no capped round"
+    )
+    return [
+        bounded(each.bounding, None if a >= 1 else a).sensitivity for each, a in zip(rounds.later, caps, strict=True)
+    ]
+
+
+def opening(rounds: SimpleNamespace) -> Bounded:
+    """Return how users are bounded in the first round."""
+    first = rounds.first
+    require(first is not None and first.noise == "gaussian" and first.bounding.norm == 2, "no Gaussian first round")
+    require(first.bounding.name != "capped" and first.bounding.bound == 1, "the first round has caps")
+    return bounded(first.bounding)
+
+
+def square_of(rounds: SimpleNamespace) -> arb:
+    """Return mu^2: the sum of (S / sigma)^2 over the first and all later rounds."""
+    require(all(each.sigma > 0 for each in rounds.later) and rounds.first.scale > 0, "a sigma is not above 0")
+    shifts = [s / each.sigma for s, each in zip(sensitivities(rounds), rounds.later, strict=True)]
+    return sum((m * m for m in shifts), (opening(rounds).sensitivity / rounds.first.scale) ** 2)
+
+
+def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
+    """Require that caps and chances never rise with the number of items, and that caps are on the lattice."""
+    levels = len(caps.items)
+    require(levels == len(caps.weights) == len(caps.chances) >= 1, "levels without caps")
+    require(all(len(each) == rounds for each in caps.weights), "caps without rounds")
+    require(caps.items == sorted(set(caps.items)) and caps.items[0] >= 1, "levels do not rise")
+    require(caps.items[-1] >= pool >= 1, "the last level serves fewer items than a pool has")
+    require(all(0 <= q <= 1 for q in caps.chances), "a chance is out of range")
+    for (low, q), (high, further) in pairwise(zip(caps.weights, caps.chances, strict=True)):
+        falls = q >= further and all(x >= y for x, y in zip(low, high, strict=True))
+        require(falls, "caps rise with the number of items")
+    for units in {each for level in caps.weights for each in level}:
+        # 1 / a^2 is at least 1/4 above and 1/16 below a whole number: 1 - k a^2 is 0 or at least a^2 / 4.
+        square, rest = units * units, WHOLE_CAP**2 % max(units * units, 1)
+        between = 0 < units < WHOLE_CAP and square <= 4 * rest and 16 * rest <= 15 * square
+        require(units in (0, WHOLE_CAP) or between, "a cap is not on the lattice")
+
+
+def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
+    """Return d: the first round, and the largest t V_1(0) over all levels; the grid is as fine as `allowed` needs."""
+    check_caps(rounds.caps, len(rounds.later), rounds.pool)
+    d = first_novel(rounds.first, opening(rounds))
+    allowed, waiting, bounds = down(allowed - d), list(range(len(rounds.caps.items))), {}
+    for points in GRIDS:
+        values = recursion(rounds, waiting, points)
+        for level, value in zip(waiting, values, strict=True):
+            bounds[level] = up(value * rounds.caps.items[level])
+        waiting = [level for level in waiting if not bounds[level] <= allowed]
+        # The error of a grid falls with the square of its step: the next one lowers a bound by less than a twentieth.
+        if not waiting or any(bounds[level] > allowed * 21 / 20 for level in waiting):
+            break
+    return d + largest(bounds.values())
+
+
+def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[arb]:
+    """Return an upper bound of V_1(0) of some levels, by backward induction over a grid of scores.
+
+    V_r(S) = q G_r(a_r) + (1 - q) G_r(0), where G_r(w) is the mean of V_(r+1)(S + c_r (mu_r w + N)), and V counts 1 from
+    the threshold on and 0 below the drop threshold. With H_r(y) the mean of V_(r+1)(y + c_r N), G_r(w) is
+    H_r(S + c_r mu_r w). Between points H_r exceeds the straight line by at most h^2 / (8 c^2) of its upper value.
+    """
+    later, count = rounds.later, len(rounds.later)
+    require(all(each.part > 0 and each.cell >= 1 for each in later), "a part or a cell is not above 0")
+    require(all(each.drop is not None for each in later[:-1]), "only the last round has no drop threshold")
+    shifts = [s / each.sigma for s, each in zip(sensitivities(rounds), later, strict=True)]
+    cells = sum(((each.cell * arb(2) ** -each.bounding.bits / each.sigma) ** 2 for each in later), arb(0))
+    # Half a cell a round, in standard deviations of the score; whatever a certificate states, at least that.
+    margin = up(rounds.margin.max(cells.sqrt() / 2 + MARGIN))
+    variance, spread = arb(0), []
+    for each in later:
+        variance += each.part**2
+        spread.append(variance.sqrt())
+    tops = [down(s * (each.threshold - margin)) for s, each in zip(spread, later, strict=True)]
+    drops = [
+        down(s * (each.drop - margin)) if each.drop is not None else top
+        for s, each, top in zip(spread, later, tops, strict=True)
+    ]
+    require(all(drop <= top for drop, top in zip(drops, tops, strict=True)), "a drop threshold is above its threshold")
+    h = arb(max(float(each.part) for each in later) / points)
+    caps = [rounds.caps.weights[level] for level in levels]
+    chances = [up(rounds.caps.chances[level] * (1 + MARGIN) + arb(2) ** (1 - DRAWN_BITS)).min(ONE) for level in levels]
+    low, high = [0] + [cell(x, h) + 1 for x in drops[:-1]], [0] + [cell(x, h) + 2 for x in tops[:-1]]
+    precision, ctx.prec = ctx.prec, 64
+    try:
+        values: list[list[arb]] = []
+        for r in reversed(range(count)):
+            c, mu = later[r].part, up(shifts[r].max(later[r].mu))
+            moves = [up(c * mu * arb(each[r]) / WHOLE_CAP / h) for each in caps]
+            whole = [cell(move, ONE) for move in moves]
+            span = range(low[r], max(low[r], high[r]) + max(whole) + 2)
+            # V_(r+1) at its points from low[r + 1] on; after the last round an item counts from the threshold on only.
+            start = low[r + 1] if r + 1 < count else 0
+            reached = means(values, start, drops[r], tops[r], h, c, span, len(levels))
+            bulge = h * h / (8 * c * c)
+            values = []
+            size = max(1, high[r] - low[r] + 1)
+            for row, move, k, q in zip(reached, moves, whole, chances, strict=True):
+                part = move - k
+                raised = [up(x * (1 - part) + y * (part + bulge)) for x, y in pairwise(row[k:])]
+                mixed = [up(q * x + (1 - q) * y) for x, y in zip(raised[:size], row[:size], strict=True)]
+                # At a point; between points V exceeds the line of these by at most the bulge of the upper value.
+                values.append([up(x + bulge * y) for x, y in pairwise([*mixed, ONE])] if r else mixed)
+        return [row[0] for row in values]
+    finally:
+        ctx.prec = precision
+
+
+def cell(x: arb, h: arb) -> int:
+    """Return the k of the cell [k h, (k + 1) h) that contains x; both are exact."""
+    return floor(exact(x) / exact(h))
+
+
+def means(values: list[list[arb]], start: int, drop: arb, top: arb, h: arb, c: arb, span: range, levels: int) -> list:
+    """Return by level H(y) at the points of a span: the mean of V(y + c N), V given at points from `start` on.
+
+    V is a sum of steps up and of ramps over whole cells, all nonnegative: a step at the drop threshold to the value at
+    the first point above it; ramps; a step at the last point below the threshold to the value above it; and from there
+    to 1. So V is above its straight lines, and H is a product of two matrices.
+    """
+    last = cell(top, h)
+    steps, ramps = [(top, [ONE] * levels)], []
+    if values:
+        end = last - start
+        require(end >= 0, "a drop threshold is within a cell of its threshold")
+        rises = [[up((y - x).max(arb(0))) for x, y in pairwise(row[: end + 1])] for row in values]
+        over = [up((row[end + 1] - row[end]).max(arb(0))) for row in values]
+        steps = [(drop, [row[0] for row in values]), (h * last, over)]
+        steps.append((top, [up((1 - row[end + 1]).max(arb(0))) for row in values]))
+        ramps = list(range(start, last))
+    left = [[heights[level] for _, heights in steps] + (rises[level] if ramps else []) for level in range(levels)]
+    right = [[up(normal((h * y - at) / c)) for y in span] for at, _ in steps]
+    if ramps:
+        # The mean of a ramp from 0 at point k to 1 at point k + 1 is a function of y - k.
+        first, size = span[0] - ramps[-1], len(span)
+        v = [h * k / c for k in range(first - 1, span[-1] - ramps[0] + 1)]
+        hinge = [x * normal(x) + phi(x) for x in v]
+        ramp = [up((x - y) * c / h) for x, y in zip(hinge[1:], hinge[:-1], strict=True)]
+        right += [ramp[ramps[-1] - k : ramps[-1] - k + size] for k in ramps]
+    return [[up(x) for x in row] for row in (arb_mat(left) * arb_mat(right)).tolist()]

@@ -1,0 +1,132 @@
+"""The fields of certificates, version 1: a reader refuses a field that it does not know, lacks or cannot read.
+
+A double stands for exactly its value, and becomes an exact ball; whole numbers remain whole numbers.
+"""
+
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+from flint import arb, fmpq
+
+from .balls import require
+
+BOUNDING = {
+    "name": {"count", "weighted", "policy-laplace", "policy-gaussian", "custom", "capped"},
+    "norm": int,
+    "limit": int,
+    "bits": int,
+    "cutoff": int,
+    "bound": int,
+    "error?": arb,
+    "least?": arb,
+}
+FIRST = {"bounding": BOUNDING, "noise": {"gaussian", "laplace"}, "scale": arb, "threshold": int}
+LATER_ROUND = {
+    "bounding": BOUNDING,
+    "sigma": arb,
+    "cell": int,
+    "mu": arb,
+    "part": arb,
+    "threshold": arb,
+    "drop?": arb,
+    "enough": arb,
+    "steps": arb,
+}
+CAPS = {"items": [int], "weights": [[int]], "chances": [arb]}
+ROUNDS = {"pool": int, "first?": FIRST, "later": [LATER_ROUND], "caps": CAPS, "margin": arb}
+LATER = {
+    "square": arb,
+    "charged": {"each user", "everybody", "parts"},
+    "passes": int,
+    "joining": arb,
+    "counting": arb,
+    "cover?": {"columns": int, "sigma": arb},
+}
+CHOICE = {"edges": [int], "sigma": arb, "square": arb, "novel": arb}
+SLACK = {"passes": int, "pool": int, "rounds": int}
+PROOFS: dict[str, dict[str, Any]] = {
+    "adaptive rounds": {"data_sets": [str], "choice?": CHOICE, "rounds?": ROUNDS, "later?": LATER, "slack": SLACK},
+    "threshold": {"first": FIRST, "later?": LATER},
+    "optimal selection": {"delta": arb, "few": int},
+    "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int},
+    "picks": {"picks": int, "candidates": int, "rate": arb},
+    "votes": {"rate": arb, "again": arb, "further": arb, "theta": int, "rounds": int, "words": {"one", "many"}},
+    "paths": {
+        "tree": {"contexts", "grams"},
+        "epsilon": Fraction,
+        "alphabet?": int,
+        "max_length": int,
+        "max_gram": int,
+        "finding?": "certificate",
+    },
+    "nights": {
+        "square": arb,
+        "pool": int,
+        "bits": int,
+        "cell": int,
+        "costs": [int],
+        "sigmas": [arb],
+        "cutoffs": [int],
+        "factors": [int],
+        "thresholds": [int],
+    },
+}
+CLAIM = {"epsilon": arb, "delta": arb, "neighbours": {"one user added or removed"}}
+FRAME = {"format": {"voxpop certificate"}, "version": int, "claim": CLAIM, "proof": set(PROOFS), "numbers": dict}
+
+
+def certificate(value: Any) -> SimpleNamespace:
+    """Read a certificate: its claim, the name of its proof, and the numbers of the proof."""
+    frame = _read(value, FRAME, "the certificate")
+    require(frame.version == 1, "the version is not 1")
+    frame.numbers = _read(frame.numbers, PROOFS[frame.proof], frame.proof)
+    require(frame.claim.epsilon > 0 and 0 <= frame.claim.delta < 1, "the claim is out of range")
+    return frame
+
+
+def bounding(value: Any) -> SimpleNamespace:
+    """Read how users are bounded in a pass of a transcript."""
+    read: SimpleNamespace = _read(value, BOUNDING, "a pass")
+    return read
+
+
+def _read(value: Any, shape: Any, place: str) -> Any:
+    """Return a value of JSON, read by the shape of its field."""
+    if isinstance(shape, dict):
+        require(isinstance(value, dict), f"{place} is no object")
+        names = {name.rstrip("?"): name for name in shape}
+        require(value.keys() <= names.keys(), f"{place} has unknown fields")
+        missing = [name for name, spelled in names.items() if spelled == name and name not in value]
+        require(not missing, f"{place} lacks {', '.join(missing)}")
+        read = {name: _read(value[name], shape[names[name]], name) for name in names if value.get(name) is not None}
+        return SimpleNamespace(**{name: read.get(name) for name in names})
+    if isinstance(shape, list):
+        require(isinstance(value, list), f"{place} is no list")
+        return [_read(each, shape[0], place) for each in value]
+    if isinstance(shape, set):
+        require(isinstance(value, str) and value in shape, f"{place} is not one of {', '.join(sorted(shape))}")
+        return value
+    if shape == "certificate":
+        return certificate(value)
+    if shape is Fraction:
+        require(isinstance(value, str) and value.replace("/", "", 1).isdecimal(), f"{place} is no fraction")
+        above, _, below = value.partition("/")
+        require(int(below or 1) > 0, f"{place} is no fraction")
+        return Fraction(int(above), int(below or 1))
+    if shape is arb:
+        require(type(value) in (int, float) and arb(value).is_finite(), f"{place} is no finite number")
+        return arb(value)
+    require(type(value) is shape, f"{place} is not of type {shape.__name__}")
+    return value
+
+
+def exact(x: arb) -> Fraction:
+    """Return the value of a ball without radius."""
+    mantissa, exponent = x.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def ball(x: Fraction) -> arb:
+    """Return a ball around a fraction."""
+    return arb(fmpq(x.numerator, x.denominator))

@@ -1,0 +1,129 @@
+"""The transcript of a release: every pass that ran, compared with the certificate that must contain and pay for it."""
+
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from . import schema
+from .balls import require
+from .bounding import bounded
+from .public import counts_square
+
+PARTS = 2**40
+ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
+ALWAYS_MEASURED = "measurement"
+
+
+def check(certificate: Any, passes: Any) -> str:
+    """Return a sentence about the passes of a transcript.
+
+    Raises:
+        CertificateError: A pass ran that the certificate does not contain or does not pay for, or in another order.
+    """
+    frame = schema.certificate(certificate)
+    numbers, proof = frame.numbers, frame.proof
+    require(
+        isinstance(passes, list) and all(isinstance(each, dict) and "pass" in each for each in passes), "no transcript"
+    )
+    names = [each["pass"] for each in passes]
+    later = getattr(numbers, "later", None)
+    if proof == "adaptive rounds":
+        require(not passes or numbers.rounds is not None, "rounds ran that the certificate does not contain")
+        per_set = rounds_of(numbers)
+        sets = max(1, len(numbers.data_sets))
+        whole, rest = names[: len(per_set) * sets], passes[len(per_set) * sets :]
+        require(whole == (per_set * sets)[: len(whole)], "rounds ran that the certificate does not contain")
+        require(not rest or later is not None, "a pass ran that the certificate does not contain")
+        follow(later, rest)
+    elif proof == "threshold":
+        require(names[:1] in ([], ["threshold"]), "another pass ran before the threshold")
+        require(len(passes) < 2 or later is not None, "a pass ran that the certificate does not contain")
+        follow(later, passes[1:])
+    elif proof == "counts":
+        head = ["classes"] if numbers.classes_sigma > 0 else []
+        require(names[: len(head)] == head, "the choice did not run first")
+        ran = [each for each in passes[len(head) :]]
+        require(all(each["pass"] == "count" for each in ran), "a pass ran that the certificate does not contain")
+        lengths = [each.get("length") for each in ran]
+        require(len(set(lengths)) == len(lengths), "a length was counted twice")
+        menu = numbers.menu if numbers.chosen is None else [numbers.menu[numbers.chosen]]
+        for each in ran:
+            length, sigma = each.get("length"), each.get("sigma")
+            fits = any(length in range(1, len(m.limits) + 1) and m.sigma <= arb(sigma) for m in menu)
+            require(fits, "a count ran with less noise than was charged")
+    elif proof == "votes":
+        require(
+            all(each == "votes" for each in names) and len(names) <= numbers.rounds, "more rounds ran than were charged"
+        )
+    elif proof == "nights":
+        nights = [each.get("night") for each in passes]
+        require(set(names) <= {"night"} and len(set(nights)) == len(nights), "a night ran twice")
+        require(all(night in range(1, len(numbers.costs) + 1) for night in nights), "a night ran that was not charged")
+    elif proof == "paths":
+        paths_of(numbers, passes)
+    else:
+        allowed = {"picks": ["picks"], "optimal selection": ["selection"]}[proof]
+        require(names in ([], allowed), "a pass ran that the certificate does not contain")
+    return f"{len(passes)} passes, each of them in the certificate"
+
+
+def rounds_of(numbers: Any) -> list[str]:
+    """Return the passes of one data set, in order."""
+    if numbers.rounds is None:
+        return []
+    return [CLASSES] * (numbers.choice is not None) + [FIRST_ROUND] + [ROUND] * len(numbers.rounds.later)
+
+
+def follow(later: Any, passes: list[dict[str, Any]]) -> None:
+    """Require that the later releases are paid for: S / sigma against the price of a user, or against what is left."""
+    left = None if later is None else later.square
+    votes = 0
+    for each in passes:
+        if later.charged == "parts":
+            known = {"counts": later.counting > 0, "cover": later.cover is not None, ROUND: later.joining > 0}
+            once = each["pass"] == ROUND or [other["pass"] for other in passes].count(each["pass"]) == 1
+            require(once and known.get(each["pass"], False), "a pass ran that the certificate does not contain")
+            if each["pass"] == "counts":
+                counted = schema.certificate(each.get("certificate"))
+                fits = counted.proof == "counts" and counts_square(counted.numbers) <= later.counting
+                require(fits, "counts ran with less noise than was charged")
+            continue
+        votes += not str(each["pass"]).startswith("measure")
+        require(votes <= later.passes, "more votes ran than were charged")
+        form = schema.bounding(each.get("bounding"))
+        require(type(each.get("sigma")) in (int, float) and each["sigma"] > 0, "a pass ran without noise")
+        # In doubles the program rounds S; its last bits are no difference.
+        square = (bounded(form).sensitivity / arb(each["sigma"])) ** 2 * (1 - arb(2) ** -48)
+        if later.charged == "everybody":
+            left = left - square
+            require(left >= 0, "the passes exceed the cap on later releases")
+        else:
+            cost = each.get("cost")
+            require(type(cost) is int and 0 < cost <= PARTS, "a pass ran without a price")
+            require(square <= later.square * cost / PARTS, "a pass ran with less noise than its price requires")
+            rates = each.get("rates") or [0]
+            require(
+                all(type(rate) is int and 0 <= rate <= 2**20 for rate in rates), "users would pay more than they have"
+            )
+
+
+def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
+    """Require that shares add up to at most 1 on every path: each begins where one of the level before ends."""
+    statistics = [each for each in passes if "part" in each]
+    names = [each["pass"] for each in passes]
+    known = ["lengths", "variety"][: len(statistics)]
+    require(names == known + ["level"] * (len(passes) - len(known)), "a pass ran that the certificate does not contain")
+    require(not statistics or numbers.tree == "contexts", "statistics ran before a tree of grams")
+    spent = Fraction(0)
+    for each in statistics:
+        part, sensitivity, bins = Fraction(each["part"]), each.get("sensitivity"), each.get("bins")
+        # One class of length; of distinct symbols as many as there are, or as many as a sequence has.
+        least = 1 if each["pass"] == "lengths" or bins == 2 else min(numbers.alphabet or 1, numbers.max_length)
+        require(0 < part <= 1 and type(sensitivity) is int and sensitivity >= least, "a statistic ran with less noise")
+        spent += (1 - spent) * part
+    ends = {spent}
+    for each in passes[len(statistics) :]:
+        shares = [(Fraction(before), Fraction(own)) for before, own in each.get("shares", ())]
+        require(all(before in ends and own > 0 and before + own <= 1 for before, own in shares), "shares exceed a path")
+        ends = {before + own for before, own in shares}

@@ -1,0 +1,344 @@
+"""Numbers that are moved to the unsafe side, exchanged rules, and passes that no certificate contains."""
+
+import json
+from copy import deepcopy
+from math import erfc, exp, pi, sqrt
+from pathlib import Path
+
+import pytest
+from voxpop_check import PROVED, CertificateError, prove
+from voxpop_check.transcript import check
+
+HERE = Path(__file__).parent
+NUMBERS = "numbers"
+
+
+def read(name):
+    return json.loads((HERE / "certificates" / f"{name}.json").read_text("utf-8"))
+
+
+def verdict(certificate):
+    try:
+        return prove(certificate).verdict
+    except CertificateError:
+        return "refused"
+
+
+def at(certificate, path):
+    for name in path:
+        certificate = certificate[name]
+    return certificate
+
+
+def moved(certificate, path, factor):
+    """Return a copy in which one number is multiplied, a whole number by at least 1."""
+    changed = deepcopy(certificate)
+    holder, name = at(changed, path[:-1]), path[-1]
+    value = holder[name]
+    if isinstance(value, str):
+        above, _, below = value.partition("/")
+        holder[name] = f"{round(int(above) * factor * 1000)}/{int(below or 1) * 1000}"
+    elif type(value) is int:
+        step = round(abs(value) * (factor - 1))
+        holder[name] = value + (step or (1 if factor > 1 else -1))
+    else:
+        holder[name] = value * factor
+    return changed
+
+
+# Each kind of number, at a place where it binds, with the direction that is unsafe.
+FIRST, ROUNDS, LATER = (NUMBERS, "rounds", "first"), (NUMBERS, "rounds"), (NUMBERS, "rounds", "later")
+BINDING = [
+    ("set_union_limit_100", ("claim", "epsilon"), 0.99),
+    ("set_union_limit_100", ("claim", "delta"), 0.97),
+    ("set_union_limit_100", (*LATER, 0, "sigma"), 0.99),
+    ("set_union_limit_100", (*LATER, 19, "threshold"), 0.99),
+    ("set_union_limit_100", (*ROUNDS, "caps", "items", 88), 0.99),
+    ("set_union_limit_100", (*ROUNDS, "caps", "weights", 40, 0), 1.01),
+    ("set_union_limit_100", (*ROUNDS, "pool"), 1.01),
+    ("set_union_limit_100", (NUMBERS, "slack", "passes"), 0.99),
+    ("set_union_limit_10_epsilon_1", (NUMBERS, "slack", "pool"), 0.99),
+    ("set_union_limit_10_epsilon_1", (NUMBERS, "slack", "rounds"), 0.99),
+    ("set_union_chosen_100", (NUMBERS, "choice", "sigma"), 0.99),
+    ("set_union_chosen_100", (NUMBERS, "choice", "square"), 1.01),
+    ("set_union_chosen_100", (NUMBERS, "choice", "square"), 0.99),
+    ("set_union_chosen_100", (NUMBERS, "choice", "novel"), 1.01),
+    ("set_union_chosen_100", (NUMBERS, "choice", "novel"), 0.95),
+    ("set_union", (NUMBERS, "choice", "square"), 1.01),
+    ("ngrams", (NUMBERS, "later", "square"), 1.01),
+    ("profile", (NUMBERS, "later", "cover", "sigma"), 0.99),
+    ("profile", (NUMBERS, "later", "cover", "columns"), 1.01),
+    ("profile", (NUMBERS, "later", "counting"), 1.01),
+    ("policy_gaussian", (NUMBERS, "first", "scale"), 0.99),
+    ("policy_gaussian", (NUMBERS, "first", "threshold"), 0.99),
+    ("policy_laplace", (NUMBERS, "first", "scale"), 0.99),
+    ("policy_laplace", (NUMBERS, "first", "threshold"), 0.99),
+    ("weighted_gaussian", (NUMBERS, "first", "scale"), 0.99),
+    ("weighted_gaussian", (NUMBERS, "first", "threshold"), 0.99),
+    ("weighted_laplace", (NUMBERS, "first", "threshold"), 0.99),
+    ("count_gaussian", (NUMBERS, "first", "scale"), 0.99),
+    ("count_gaussian", (NUMBERS, "first", "bounding", "limit"), 1.01),
+    ("custom", (NUMBERS, "first", "scale"), 0.99),
+    ("custom", (NUMBERS, "first", "bounding", "error"), 1e9),
+    ("dpne", (NUMBERS, "first", "threshold"), 0.98),
+    ("dpne", (NUMBERS, "later", "square"), 1.05),
+    ("optimal_selection", (NUMBERS, "delta"), 1.01),
+    ("counts", (NUMBERS, "menu", 3, "sigma"), 0.99),
+    ("counts", (NUMBERS, "menu", 5, "limits", 0), 1.01),
+    ("counts", (NUMBERS, "classes_sigma"), 0.9),
+    ("top", (NUMBERS, "rate"), 1.01),
+    ("top", (NUMBERS, "picks"), 1.01),
+    ("heavy_hitters", (NUMBERS, "rate"), 1.01),
+    ("heavy_hitters", (NUMBERS, "again"), 1.01),
+    ("heavy_hitters", (NUMBERS, "further"), 1.01),
+    ("heavy_hitters", (NUMBERS, "theta"), 0.99),
+    ("heavy_hitters", (NUMBERS, "rounds"), 1.01),
+    ("sequences", (NUMBERS, "epsilon"), 1.01),
+    ("sequences_find", (NUMBERS, "epsilon"), 1.01),
+    ("sequences_find", (NUMBERS, "finding", "claim", "epsilon"), 1.01),
+    ("sequences_find", (NUMBERS, "finding", "numbers", "rounds", "first", "threshold"), 0.97),
+    ("series", (NUMBERS, "square"), 1.01),
+    ("series", (NUMBERS, "square"), 0.99),
+    ("series", (NUMBERS, "pool"), 1.01),
+    ("series", (NUMBERS, "sigmas", 12), 0.99),
+    ("series", (NUMBERS, "costs", 12), 0.99),
+    ("series", (NUMBERS, "thresholds", 0), 0.9),
+    ("series", (NUMBERS, "thresholds", 29), 0.99),
+    ("series", (NUMBERS, "factors", 3), 1.5),
+    ("series", (NUMBERS, "cell"), 0.99),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "factor"), BINDING, ids=lambda each: str(each).replace(" ", ""))
+def test_a_number_that_binds_is_not_proved_on_its_unsafe_side(name, path, factor):
+    assert verdict(moved(read(name), path, factor)) != PROVED
+
+
+# All numbers of a certificate of two rounds, against delta by quadrature in doubles.
+
+
+def two_rounds():
+    """Return rounds of limit 2 and pool 2, with drop thresholds, two levels of caps, and a delta just above theirs."""
+    half, unit = 2**30, 2**40
+
+    def bounding(name):
+        return {"name": name, "norm": 2, "limit": 2, "bits": 40, "cutoff": 30 * unit, "bound": 1}
+
+    def later(sigma, part, threshold, drop):
+        values = {
+            "bounding": bounding("capped"),
+            "sigma": sigma,
+            "cell": unit // 1024,
+            "mu": 1.001 / sigma,
+            "part": part,
+        }
+        return {
+            **values,
+            "threshold": threshold,
+            "enough": 9.0,
+            "steps": 9.0,
+            **({} if drop is None else {"drop": drop}),
+        }
+
+    first = {"bounding": bounding("policy-gaussian"), "noise": "gaussian", "scale": 4.0, "threshold": 20 * unit}
+    caps = {"items": [1, 2], "weights": [[half, half], [int(half * 0.7), int(half * 0.6)]], "chances": [1.0, 0.9]}
+    rounds = {
+        "pool": 2,
+        "first": first,
+        "later": [later(3.0, 1.0, 5.0, -0.5), later(2.5, 1.2, 4.6, None)],
+        "caps": caps,
+        "margin": 0.002,
+    }
+    slack = {"passes": 3, "pool": 0, "rounds": 0}
+    claim = {"epsilon": 2.0, "delta": 0.5, "neighbours": "one user added or removed"}
+    frame = {"format": "voxpop certificate", "version": 1, "claim": claim, "proof": "adaptive rounds"}
+    certificate = {**frame, "numbers": {"data_sets": [], "rounds": rounds, "slack": slack}}
+    claim["delta"] = exact(certificate) * 1.002
+    return certificate
+
+
+def upper(x):
+    return 0.5 * erfc(x / sqrt(2))
+
+
+def exact(certificate):
+    """Return delta of two rounds by Simpson's rule, written apart from the checker."""
+    epsilon, numbers = certificate["claim"]["epsilon"], certificate["numbers"]
+    rounds = numbers["rounds"]
+    first, (one, two), caps = rounds["first"], rounds["later"], rounds["caps"]
+
+    def sensitivity(each, cap):
+        share = 1 + 4 / cap if cap < 1 else 1
+        b = each["bounding"]
+        return 1 + 2**34 * (2.0**-50 * share + sqrt(b["limit"]) * 2.0 ** -b["bits"])
+
+    least = [units / 2**30 for units in caps["weights"][-1]]
+    s0, s1, s2 = sensitivity(first, 1), sensitivity(one, least[0]), sensitivity(two, least[1])
+    square = (s0 / first["scale"]) ** 2 + (s1 / one["sigma"]) ** 2 + (s2 / two["sigma"]) ** 2
+    mu = sqrt(square)
+    shared = upper(epsilon / mu - mu / 2) - exp(epsilon) * upper(epsilon / mu + mu / 2)
+    threshold = first["threshold"] * 2.0 ** -first["bounding"]["bits"]
+    limit = first["bounding"]["limit"]
+    novel = max(1 - (1 - upper((threshold - s0 / sqrt(t)) / first["scale"])) ** t for t in range(1, limit + 1))
+    c1, c2, m = one["part"], two["part"], rounds["margin"]
+    mu1, mu2 = max(one["mu"], s1 / one["sigma"]), max(two["mu"], s2 / two["sigma"])
+    top1, top2, drop = c1 * (one["threshold"] - m), sqrt(c1**2 + c2**2) * (two["threshold"] - m), c1 * (one["drop"] - m)
+    late = 0.0
+    for t, (a1, a2), q in zip(caps["items"], caps["weights"], caps["chances"], strict=True):
+        a1, a2 = a1 / 2**30, a2 / 2**30
+
+        def last(s, a2=a2, q=q):
+            return q * upper((top2 - s) / c2 - mu2 * a2) + (1 - q) * upper((top2 - s) / c2)
+
+        def before(w, last=last):
+            n, total = 2000, 0.0
+            for k in range(n + 1):
+                s = drop + (top1 - drop) * k / n
+                weight = 1 if k in (0, n) else 4 if k % 2 else 2
+                total += weight * last(s) * exp(-(((s - c1 * mu1 * w) / c1) ** 2) / 2) / (c1 * sqrt(2 * pi))
+            return upper((top1 - c1 * mu1 * w) / c1) + total * (top1 - drop) / n / 3
+
+        late = max(late, t * (q * before(a1) + (1 - q) * before(0.0)))
+    return novel + late + shared
+
+
+def places(value, path=()):
+    """Yield the path of every number."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from places(each, (*path, name))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from places(each, (*path, number))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+
+
+def test_every_number_of_two_rounds_is_moved():
+    certificate = two_rounds()
+    certificate["numbers"]["rounds"]["caps"]["weights"] = [[2**30, 2**30], [lattice(0.7), lattice(0.6)]]
+    certificate["claim"]["delta"] = exact(certificate) * 1.002
+    assert verdict(certificate) == PROVED
+    proved = unproved = 0
+    for path in places(certificate):
+        for factor in (0.99, 1.01):
+            changed = moved(certificate, path, factor)
+            said = verdict(changed)
+            try:
+                allowed = exact(changed) <= changed["claim"]["delta"] * (1 + 1e-9)
+            except (ValueError, ZeroDivisionError, OverflowError):
+                allowed = False
+            assert allowed or said != PROVED, (path, factor)
+            proved, unproved = proved + (said == PROVED), unproved + (said != PROVED)
+    # Most numbers bind in one direction.
+    assert unproved >= 35, unproved
+    assert proved >= 10, proved
+
+
+def lattice(weight):
+    """Return the next cap down whose square is well above and below parts of 1."""
+    units = int(weight * 2**30)
+    while not (units**2 <= 4 * (2**60 % units**2) and 16 * (2**60 % units**2) <= 15 * units**2):
+        units -= 2**18
+    return units
+
+
+def test_a_cap_off_the_lattice_is_refused():
+    certificate = two_rounds()
+    certificate["numbers"]["rounds"]["caps"]["weights"][1][0] = int(2**30 / sqrt(2)) + 1  # 1 / a^2 is almost 2
+    with pytest.raises(CertificateError, match="lattice"):
+        prove(certificate)
+
+
+# Exchanged rules.
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("set_union_limit_100", ("proof",), "threshold"),
+        ("set_union", ("proof",), "counts"),
+        ("counts", ("proof",), "picks"),
+        ("set_union_limit_100", (*LATER, 0, "bounding", "name"), "policy-gaussian"),
+        ("set_union_limit_100", (*FIRST, "bounding", "name"), "capped"),
+        ("set_union_limit_100", (*FIRST, "bounding", "name"), "policy-laplace"),
+        ("set_union_limit_100", (*FIRST, "noise"), "laplace"),
+        ("set_union_limit_100", (*LATER, 0, "bounding", "limit"), 99),
+        ("policy_gaussian", (NUMBERS, "first", "bounding", "name"), "policy-laplace"),
+        ("policy_gaussian", (NUMBERS, "first", "bounding", "name"), "weighted"),
+        ("weighted_gaussian", (NUMBERS, "first", "bounding", "name"), "policy-gaussian"),
+        ("count_gaussian", (NUMBERS, "first", "bounding", "name"), "weighted"),
+        ("weighted_gaussian", (NUMBERS, "first", "bounding", "norm"), 1),
+        ("weighted_laplace", (NUMBERS, "first", "noise"), "gaussian"),
+        ("policy_laplace", (NUMBERS, "first", "noise"), "gaussian"),
+        ("set_union_limit_100", ("version",), 2),
+        ("set_union_limit_100", ("claim", "neighbours"), "one row"),
+        ("set_union_limit_100", ("claim", "epsilon"), True),
+        ("set_union_limit_100", ("claim", "epsilon"), None),
+        ("set_union_limit_100", ("more",), 1),
+        ("heavy_hitters", (NUMBERS, "words"), "many"),
+        ("ngrams", (NUMBERS, "later", "charged"), "nobody"),
+    ],
+    ids=lambda each: str(each).replace(" ", ""),
+)
+def test_exchanged_rules_are_not_proved(name, path, value):
+    certificate = read(name)
+    assert verdict(certificate) == PROVED
+    at(certificate, path[:-1])[path[-1]] = value
+    assert verdict(certificate) != PROVED
+
+
+def test_a_drop_threshold_may_only_be_missing_in_the_last_round():
+    certificate = read("set_union_limit_100")
+    del certificate["numbers"]["rounds"]["later"][5]["drop"]
+    assert verdict(certificate) == "refused"
+
+
+# Transcripts.
+
+
+def saved(name):
+    record = json.loads((HERE / "releases" / name / "release.json").read_text("utf-8"))
+    return record["certificate"], record["transcript"]
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in (HERE / "releases").iterdir()))
+def test_a_further_pass_is_refused(name):
+    certificate, passes = saved(name)
+    check(certificate, passes)
+    for further in ({"pass": "look"}, passes[0], {**passes[-1], "sigma": 0.1, "night": 9, "round": 9, "length": 9}):
+        many = [further] * 9 if name == "heavy" else [further]
+        for ran in ([*passes, *many], [*many, *passes]):
+            with pytest.raises(CertificateError):
+                check(certificate, ran)
+
+
+@pytest.mark.parametrize("name", ["set_union", "ngrams", "optimal", "counts"])
+def test_passes_in_another_order_are_refused(name):
+    certificate, passes = saved(name)
+    certificate = deepcopy(certificate)
+    if len(passes) > 1:
+        with pytest.raises(CertificateError):
+            check(certificate, passes[::-1])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("sigma", 0.98), ("cost", 0.98), ("cost", 2**41), ("sigma", 0), ("cost", None)]
+)
+def test_a_later_pass_with_less_noise_or_price_is_refused(field, value):
+    certificate, passes = saved("ngrams")
+    for number in (number for number, each in enumerate(passes) if field in each):
+        ran = deepcopy(passes)
+        given = ran[number][field]
+        ran[number][field] = type(given)(given * value) if isinstance(value, float) else value
+        with pytest.raises(CertificateError):
+            check(certificate, ran)
+
+
+def test_passes_of_dpne_add_up():
+    certificate, passes = saved("dpne")
+    passes = deepcopy(passes)
+    for each in passes[1:]:
+        each["sigma"] *= 0.3
+    with pytest.raises(CertificateError):
+        check(certificate, passes)

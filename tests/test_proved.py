@@ -1,0 +1,71 @@
+"""The table of what is proved how: its sentences are on the pages, and what it names exists."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs" / "privacy"
+TABLE = PAGES / "proved.md"
+KINDS = ("machine", "certificate", "hand", "searched", "assumed")
+
+
+def plain(text):
+    """Return text without line breaks, comments and escapes of tables."""
+    return " ".join(re.sub(r"<!--.*?-->", "", text).replace("\\|", "|").split())
+
+
+def rows():
+    """Return (sentence, kind, by) of every row."""
+    found = re.findall(r'^\| "(.*)" \| (\w+) \|(.*) \|$', TABLE.read_text("utf-8"), re.MULTILINE)
+    return [(plain(sentence), kind, by) for sentence, kind, by in found]
+
+
+def test_every_row_is_read():
+    text = TABLE.read_text("utf-8")
+    assert len(rows()) == sum(line.startswith('| "') for line in text.splitlines()) > 120
+
+
+def test_sentences_are_on_the_pages():
+    pages = [plain(page.read_text("utf-8")) for page in PAGES.glob("*.md") if page != TABLE]
+    missing = [sentence for sentence, _, _ in rows() if not any(sentence in page for page in pages)]
+    assert not missing
+
+
+def test_what_the_rows_name_exists():
+    theorems = {
+        f"{file.stem}.{name}"
+        for file in (ROOT / "proofs").glob("*.v")
+        for name in re.findall(r"^(?:Theorem|Lemma) (\w+)", file.read_text("utf-8"), re.MULTILINE)
+    }
+    code = {
+        f"{file.stem}.{name}"
+        for file in (ROOT / "checker" / "src" / "voxpop_check").glob("*.py")
+        for name in re.findall(r"^def (\w+)", file.read_text("utf-8"), re.MULTILINE)
+    }
+    for sentence, kind, by in rows():
+        assert kind in KINDS, sentence
+        names = re.findall(r"`([^`]+)`", by)
+        assert kind not in ("machine", "searched") or names, sentence
+        for name in names:
+            known = (ROOT / name).exists() or (ROOT / "src" / "voxpop" / name).exists()
+            assert known or name in theorems | code or any(each.startswith(f"{name}.") for each in code), name
+        if kind == "machine":
+            assert names[0] in theorems, sentence
+
+
+def test_theorems_of_the_readme_exist():
+    readme = (ROOT / "proofs" / "README.md").read_text("utf-8")
+    for line in readme.splitlines():
+        if line.startswith("| `"):
+            names = re.findall(r"`([\w.]+)`", line.split("|")[1])
+            file = names[0].split(".")[0]
+            text = (ROOT / "proofs" / f"{file}.v").read_text("utf-8")
+            for name in names:
+                assert re.search(rf"^(Theorem|Lemma) {name.split('.')[-1]}\b", text, re.MULTILINE), name
+
+
+def test_counts_of_the_kinds():
+    counted = Counter(kind for _, kind, _ in rows())
+    stated = dict(re.findall(r"^\| (\w+) \| (\d+) \|", TABLE.read_text("utf-8"), re.MULTILINE))
+    assert stated == {kind: str(counted[kind]) for kind in KINDS}
