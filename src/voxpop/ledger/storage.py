@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from voxpop.errors import LedgerError
-from voxpop.reading.folder import replace_file, sync
+from voxpop.reading.folder import parsed_json, read_whole, replace_file, sync
 
 FORMAT, FORMAT_VERSION = "voxpop ledger", 2
 PATIENCE = 60.0
@@ -68,7 +68,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
         LedgerError: There is no ledger, or it is damaged.
     """
     try:
-        content = path.read_bytes()
+        content = read_whole(path)
     except FileNotFoundError:
         if traces_of(path):
             raise lost(path) from None
@@ -79,7 +79,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise LedgerError(f"{path} cannot be read: {error.strerror or error}.") from None
     try:
-        parsed = json.loads(content)
+        parsed = parsed_json(content)
     except ValueError:
         raise LedgerError(f"{path} is not readable JSON. {DAMAGED}") from None
     if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
+from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import joined
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.tables import TABLE, arrow_batches
@@ -40,6 +41,7 @@ def remote_batches(address: str, request: Request) -> Batches:
     """
     import polars as pl
 
+    require_polars()
     name = address.partition("?")[0].lower()
     plain = re.sub(r"\.(gz|zst)$", "", name)
     is_csv = plain.endswith((".csv", ".tsv"))
@@ -75,6 +77,7 @@ def _parquet(address: str) -> "pl.LazyFrame":
     """Return files of Parquet; polars would infer the types of columns that names of folders contain."""
     import polars as pl
 
+    require_polars()
     plain = pl.scan_parquet(address, hive_partitioning=False)
     inside = plain.collect_schema().names()
     keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
@@ -85,6 +88,7 @@ def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator
     """Yield parts of a table behind an address; of lines the one column they have."""
     import polars as pl
 
+    require_polars()
     with withheld(UNREAD):
         table = scan()
         names = table.collect_schema().names()

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
+from voxpop.kernels.threads import require_polars
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, with_schema, withheld
 from voxpop.reading.keys import is_string, value_type
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
@@ -88,6 +89,7 @@ def stream_batches(source: Any, request: Request) -> Batches:
 
 def polars_batches(source: Any, request: Request) -> Batches:
     """Yield the rows of a polars DataFrame or LazyFrame, whose dtypes declare the types."""
+    require_polars()
     if type(source).__name__ == "LazyFrame":
         if request.small:
             raise InputError(

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
 from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import flattened, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
@@ -285,6 +286,7 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
     """Return the columns as polars decodes them, or None if its result may differ from the rule for single values."""
     import polars as pl
 
+    require_polars()
     for lists in (False, True):
         shapes = [lists if each.lists is None else each.lists for each in columns]
         kinds = {each.name: pl.List(pl.String) if own else pl.String for each, own in zip(columns, shapes, strict=True)}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, 
 import pyarrow as pa
 
 from voxpop.errors import InputError, ReleaseError, on_one_line
+from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import Printed
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release import registry
@@ -200,6 +201,7 @@ class Result(Sized, Iterable[Any], ABC):
         """Return the table of `to_arrow` as a polars table."""
         import polars as pl
 
+        require_polars()
         return cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
 
     def to_pandas(self) -> "pd.DataFrame":
