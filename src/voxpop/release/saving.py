@@ -115,7 +115,7 @@ class Kind:
             raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
         source = folder_to_read(target)
         names = set(os.listdir(source)) if source.exists() else set()
-        if names and (holder.record not in names or not holder._wrote(self._read(source, holder.record, folder))):
+        if names and (holder.record not in names or not holder._wrote_file(source / holder.record)):
             raise ReleaseError(
                 f"{folder} holds files and is not a {holder.what}, so it is not replaced. "
                 "Give a new folder, or empty this one yourself."
@@ -267,6 +267,12 @@ class Kind:
         try:
             return bool(parsed_json(record)["format"] == self.format)
         except (ValueError, KeyError, TypeError):
+            return False
+
+    def _wrote_file(self, path: Path) -> bool:
+        try:
+            return self._wrote(read_whole(path))
+        except OSError:
             return False
 
     def _holds(self, folder: str | PathLike[str], record: bytes) -> bool:
