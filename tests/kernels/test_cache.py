@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +91,109 @@ def test_a_numba_without_a_place_for_the_stamp_keeps_nothing(kernels):
     edit(kernels / "_jit.py", '"_cache_file"', '"_another_name"')
     drawn(kernels, VOXPOP_JIT_CACHE="1", NUMBA_DISABLE_JIT="0")
     assert not list(kernels.glob("__pycache__/*.nb?"))
+
+
+def closed(kernels, tmp_path, **settings):
+    """Return settings of a process that can write neither to the installation nor to a home."""
+    shutil.rmtree(kernels / "__pycache__", ignore_errors=True)
+    (kernels / "__pycache__").write_text("a file where the folder of compiled kernels would be")
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    usual = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0", "HOME": "/dev/null", "TMPDIR": str(tmp_path / "tmp")}
+    return {**usual, "PYTHONDONTWRITEBYTECODE": "1", **settings}
+
+
+def run(kernels, settings, cwd=None, without=()):
+    """Return the output and the lines on standard error of a process that draws."""
+    environment = {**os.environ, "PYTHONPATH": str(kernels.parents[1]), **settings}
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", *without):
+        if name not in settings:
+            environment.pop(name, None)
+    done = subprocess.run([sys.executable, "-c", CALLER], env=environment, capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    symbols, hits = done.stdout.strip().rsplit(" ", 1)
+    return symbols, int(hits), [line for line in done.stderr.splitlines() if line.startswith("voxpop:")]
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+@pytest.mark.parametrize("home", ["/dev/null", "/nonexistent/home", "no"])
+def test_a_read_only_installation_without_a_home(kernels, tmp_path, home):
+    """Kernels are compiled once, in a folder that only this user can open, and one line says where."""
+    settings = closed(kernels, tmp_path, HOME=home)
+    if home == "no":
+        del settings["HOME"]
+        settings["XDG_CACHE_HOME"] = "/dev/null/cache"
+    elif home == "/nonexistent/home":
+        settings["XDG_CACHE_HOME"] = "/dev/null/cache"  # root may make any folder
+    first, hits, lines = run(kernels, settings, tmp_path, ["HOME"])
+    assert hits == 0
+    assert len(lines) == 1
+    (folder,) = (tmp_path / "tmp").glob("voxpop-*/kernels-*")
+    assert str(folder) in lines[0]
+    assert "NUMBA_CACHE_DIR" in lines[0]
+    for each in (folder, folder.parent):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o700
+        assert each.stat().st_uid == os.geteuid()
+    assert run(kernels, settings, tmp_path)[:2] == (first, 1)
+    assert not (tmp_path / "~").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+def test_code_is_not_loaded_from_folders_of_others(kernels, tmp_path):
+    """A temporary folder that others can write to, or that is a link, is not used; then nothing is kept."""
+    settings = closed(kernels, tmp_path)
+    own = tmp_path / "tmp" / f"voxpop-{os.geteuid()}"
+    own.mkdir()
+    own.chmod(0o777)
+    first, _, lines = run(kernels, settings)
+    assert "by every process again" in lines[0]
+    assert run(kernels, settings)[:2] == (first, 0)
+    shutil.rmtree(own)
+    (tmp_path / "elsewhere").mkdir()
+    own.symlink_to(tmp_path / "elsewhere")
+    assert run(kernels, settings)[:2] == (first, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+def test_a_home_that_others_can_write_to(kernels, tmp_path):
+    """With a home such as /tmp, others could have made the folder from which numba loads code."""
+    (tmp_path / "home" / ".cache" / "numba").mkdir(parents=True)
+    (tmp_path / "home" / ".cache" / "numba").chmod(0o777)
+    settings = closed(kernels, tmp_path, HOME=str(tmp_path / "home"))
+    run(kernels, settings)
+    kept = list((tmp_path / "home" / ".cache" / "voxpop").glob("kernels-*/*"))
+    assert len(kept) > 0
+    assert not list((tmp_path / "home" / ".cache" / "numba").rglob("*.nbc"))
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+def test_a_folder_that_the_caller_chose(kernels, tmp_path):
+    """NUMBA_CACHE_DIR is used; if it cannot be written, kernels are compiled elsewhere."""
+    settings = closed(kernels, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
+    first, _, lines = run(kernels, settings)
+    assert not lines
+    assert list((tmp_path / "chosen").rglob("*.nbc"))
+    assert run(kernels, settings)[:2] == (first, 1)
+    settings["NUMBA_CACHE_DIR"] = "/dev/null/chosen"
+    assert run(kernels, settings)[0] == first
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_and_damaged_files_only_cost_time(kernels):
+    """Code that cannot be kept is compiled, and damaged files are not loaded."""
+    settings = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
+    full = "import numba.core.caching as c\ndef full(*_): raise OSError(28, 'No space left on device')\n"
+    full += "c.IndexDataCacheFile.save = full\n"
+    environment = {**os.environ, "PYTHONPATH": str(kernels.parents[1]), **settings}
+    done = subprocess.run([sys.executable, "-c", full + CALLER], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, hits = drawn(kernels, **settings)
+    assert (first, hits) == (done.stdout.strip().rsplit(" ", 1)[0], 0)
+    for file in (kernels / "__pycache__").glob("*.nbc"):
+        file.write_bytes(file.read_bytes()[:100])
+    assert drawn(kernels, **settings)[0] == first

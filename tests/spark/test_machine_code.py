@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from voxpop.engine.spark import worker
+from voxpop.kernels._kept import is_ours
 
 COMPILE = """
 import json, os
@@ -58,7 +58,7 @@ def test_machine_code_is_compiled_once_and_then_read(tmp_path):
     assert ended(compiling(tmp_path))[1] == COUNT
     folder, before = files_in(tmp_path)
     assert len(before) >= COUNT
-    assert worker.is_ours(folder)
+    assert is_ours(folder)
     assert ended(compiling(tmp_path)) == [COUNT, COUNT]
     assert files_in(tmp_path) == (folder, before)
 
@@ -101,10 +101,10 @@ def test_nowhere_to_write_means_a_folder_for_temporary_files_or_none(tmp_path):
 
 def test_folders_that_others_may_write_are_not_read(tmp_path):
     """Missing folders and links to other folders are not read either."""
-    assert not worker.is_ours(tmp_path / "none")
+    assert not is_ours(tmp_path / "none")
     tmp_path.chmod(0o777)
-    assert not worker.is_ours(tmp_path)
+    assert not is_ours(tmp_path)
     tmp_path.chmod(0o755)
-    assert worker.is_ours(tmp_path)
+    assert is_ours(tmp_path)
     (tmp_path / "link").symlink_to(tmp_path)
-    assert not worker.is_ours(tmp_path / "link")
+    assert not is_ours(tmp_path / "link")

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
 from voxpop.exports.sql import Columns, key_names, key_types, released_items
+from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import array_of, joined
 from voxpop.reading.columns import check_columns
 from voxpop.reading.keys import WORDS, family, is_list, spelled, value_type
@@ -155,6 +156,7 @@ def _pandas_mask(release: Release, table: Any, names: list[str]) -> Any:
 def _polars_mask(release: Release, table: Any, names: list[str]) -> Any:
     import polars as pl
 
+    require_polars()
     _check_columns_exist(names, table.collect_schema().names())
 
     def released(keys: pl.Series) -> pl.Series:
@@ -191,6 +193,7 @@ def _others(release: Release, names: Sequence[str], other: Any) -> list[Any]:
 def _in_polars(table: Any, mask: Any, names: list[str], others: list[Any]) -> Any:
     import polars as pl
 
+    require_polars()
     schema = table.collect_schema()
     swaps = []
     for name, other in zip(names, others, strict=True):

@@ -13,6 +13,7 @@ folder states sources, compiler and processor), and a file gets its name when it
 
 import os
 import pickle
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -24,7 +25,10 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.serialize import dumps
+
+from voxpop.kernels._kept import digest_of_sources, folders, is_ours, is_temporary
 
 _rebuild: Callable[..., Any] = CompileResult._rebuild
 _dumps: Callable[..., bytes] = dumps
@@ -78,6 +82,14 @@ def _digest(content: bytes) -> bytes:
     return blake2b(content, digest_size=DIGEST).digest()
 
 
+# A fork waits until no thread compiles: the child would wait for ever for the lock of such a thread.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _FOLDER: list[str] = []
 
@@ -87,29 +99,72 @@ def jit(kernel: Kernel) -> Kernel:
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(kernel)
     if hasattr(compiled, "enable_caching"):  # else kernels run as plain Python
         if os.environ.get("VOXPOP_JIT_CACHE", "1") != "0":
-            _keep_while_sources_last(compiled)
+            _keep_while_sources_last(compiled, kernel)
         elif _FOLDER:
             compiled._cache = OverloadFiles(kernel, _FOLDER[0])
     return cast(Kernel, compiled)
 
 
-def _keep_while_sources_last(compiled: Any) -> None:
-    """Keep machine code in files whose stamp is all of this folder; without a place for the stamp keep none."""
-    compiled.enable_caching()
+def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
+    """Keep machine code in files whose stamp is all of this folder; without a place for them, in a folder of ours."""
+    with suppress(RuntimeError, OSError):  # numba finds no folder: a read-only installation without a home
+        if _has_home() or os.environ.get("NUMBA_CACHE_DIR"):
+            compiled.enable_caching()
     index: Any = getattr(compiled._cache, "_cache_file", None)
-    if hasattr(index, "_source_stamp"):
+    if hasattr(index, "_source_stamp") and _is_trusted(Path(compiled._cache.cache_path)):
         index._source_stamp = digest_of_sources()
+        compiled._cache = _Forgiving(compiled._cache)
     else:
-        compiled._cache = NullCache()
+        folder = _own_folder()
+        compiled._cache = NullCache() if folder is None else OverloadFiles(kernel, folder)
+
+
+def _has_home() -> bool:
+    """Return whether numba would not take the folder `~` of the working directory for the home of this user."""
+    return bool(os.environ.get("XDG_CACHE_HOME")) or os.path.expanduser("~") != "~"
+
+
+def _is_trusted(path: Path) -> bool:
+    """Check that no other user can write to a cache, which may be in a home that is shared, such as /tmp."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    inside = path.parent == Path(__file__).parent or (chosen and path.is_relative_to(os.path.abspath(chosen)))
+    return bool(inside) or (is_ours(path) and is_ours(path.parent))
 
 
 @cache
-def digest_of_sources() -> str:
-    """Return a digest of all kernel files: their bytes, since times and sizes may be the same after an upgrade."""
-    digest = blake2b(digest_size=16)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+def _own_folder() -> str | None:
+    """Return the folder for the code of all kernels, None if there is no safe one; print a line if it is temporary."""
+    folder = next(map(str, folders()), None)
+    if folder is None or is_temporary(folder):
+        place = "by every process again" if folder is None else f"in {folder}"
+        sys.stderr.write(
+            f"voxpop: kernels are compiled {place}, because neither the installation nor a home can be written. To "
+            "change the folder, set NUMBA_CACHE_DIR to one that only you can write to.\n"
+        )
+    return folder
+
+
+class _Forgiving:
+    """A cache of numba whose files may be damaged or on a full disk: then kernels are compiled again."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_cache":  # while it is copied
+            raise AttributeError(name)
+        return getattr(self._cache, name)
+
+    def load_overload(self, types: Any, target: Any) -> Any:
+        """Return compiled code, or None if it is not there or damaged."""
+        with suppress(Exception):
+            return self._cache.load_overload(types, target)
+        return None
+
+    def save_overload(self, types: Any, code: Any) -> None:
+        """Write code, or do nothing if the disk is full."""
+        with suppress(OSError):
+            self._cache.save_overload(types, code)
 
 
 def keep_overloads_in(folder: str | None) -> None:

@@ -1,6 +1,12 @@
-"""The number of threads to use, and parallel work whose results are returned in order."""
+"""The number of threads to use, parallel work whose results are returned in order, and threads that a fork lost.
+
+A forked process has only the thread that forked. Arrow and the C library start threads again, and voxpop starts its own
+for each call. polars does not: in a child it would wait for ever for threads of the parent.
+"""
 
 import os
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,6 +41,78 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
+
+
+POLARS = ("tokio-rt", "async-exec", *(f"polars-{digit}" for digit in range(10)))
+"""How the names of the threads of polars begin that it starts with its first work."""
+PROBED = 60.0
+"""Seconds in which polars must answer where it is not known whether it has lost its threads."""
+NOT_KNOWN, STARTED, LOST = 0, 1, 2
+
+
+def _has_threads() -> bool:
+    """Return whether polars has started its threads in this process; False where the system does not list threads."""
+    try:
+        for number in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{number}/comm", encoding="utf-8", errors="replace") as file:
+                if file.read().startswith(POLARS):
+                    return True
+    except OSError:
+        pass
+    return False
+
+
+class _Polars:
+    """Whether the threads of polars exist in this process.
+
+    Attributes:
+        state: not known, started or lost.
+        doubtful: whether polars was imported before this module, so that an earlier fork may have lost its threads.
+    """
+
+    def __init__(self) -> None:
+        self.state, self.doubtful = NOT_KNOWN, "polars" in sys.modules
+
+    def before_fork(self) -> None:
+        if self.state == NOT_KNOWN and "polars" in sys.modules and _has_threads():
+            self.state = STARTED
+
+    def after_fork(self) -> None:
+        if self.state == STARTED:
+            self.state = LOST
+
+    def probe(self) -> None:
+        """Let a thread ask polars for work that needs its threads."""
+        import polars as pl
+
+        asked = threading.Thread(target=pl.DataFrame({"a": [1]}).select, args=("a",), daemon=True)
+        asked.start()
+        asked.join(PROBED)
+        self.state = LOST if asked.is_alive() else NOT_KNOWN
+        self.doubtful = False
+
+
+_polars = _Polars()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_polars.before_fork, after_in_child=_polars.after_fork)
+
+
+def require_polars() -> None:
+    """Check, before each use of polars, that it has not lost its threads in a fork.
+
+    Raises:
+        InputError: It has, so that it would never return.
+    """
+    if _polars.state == NOT_KNOWN and _polars.doubtful and not _has_threads():
+        _polars.probe()
+    if _polars.state == LOST:
+        from voxpop.errors import InputError
+
+        raise InputError(
+            "this process was forked after polars had started threads, which do not exist here, so polars would wait "
+            'for ever. Start processes by "spawn" or "forkserver" (multiprocessing.get_context), or use polars only '
+            "after the fork. Without polars, read files of Parquet, Arrow or CSV, and use to_arrow or to_pandas."
+        )
 
 
 def one_ahead(items: Iterator[Result]) -> Iterator[Result]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.reading.folder import folder_to_read
+from voxpop.reading.folder import folder_to_read, read_whole
 from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kind_in
 from voxpop.release.tally import Addition
 
@@ -122,7 +122,7 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
     try:
         if kind is not None:  # otherwise another process published it
             kind.read(kept)  # checks the files
-            kind.put({each.name: each.read_bytes() for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
+            kind.put({each.name: read_whole(each) for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
             kept.rename(kept.with_name(f"{kept.name}.published"))  # so that no part of it is taken for a result
     except (ReleaseError, OSError) as error:
         if kept.exists():

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Final
 
 from voxpop.errors import LedgerError
+from voxpop.reading.folder import parsed_json, read_whole
 
 APPLICATION: Final = int.from_bytes(b"vxpl", "big")
 """Number in the head of the file by which programs recognise a ledger (`PRAGMA application_id`)."""
@@ -142,7 +144,10 @@ def _missing(path: Path) -> LedgerError:
 @contextmanager
 def _opened(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
     """Connect to a ledger. A transaction that is open at the end is undone."""
-    if path.stat().st_nlink > 1:
+    status = path.stat()
+    if not S_ISREG(status.st_mode):
+        raise LedgerError(f"{path} is not a regular file, so it is no ledger. Give another file.")
+    if status.st_nlink > 1:
         raise LedgerError(
             f"{path} has a second name (a hard link), and changes under one name may be lost under the other. Nothing "
             "was charged. Remove the other name; use a symbolic link instead."
@@ -173,8 +178,8 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
 
 def _no_ledger(path: Path) -> LedgerError:
     """Build the error for a file that is no database: ledgers of earlier versions were JSON."""
-    with suppress(OSError, ValueError):
-        if json.loads(path.read_bytes()).get("format") == "voxpop ledger":
+    with suppress(OSError, ValueError, AttributeError):
+        if parsed_json(read_whole(path)).get("format") == "voxpop ledger":
             return LedgerError(f"{path} {CARRY_OVER}")
     return LedgerError(f"{path} is not a ledger that voxpop wrote, or it is damaged. {DAMAGED}")
 
@@ -202,7 +207,7 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
             f"SELECT dataset, epsilon, delta, guarantee, {', '.join(COLUMNS)} FROM entries ORDER BY dataset, number"
         )
         for dataset, epsilon, delta, guarantee, *values in rows:
-            stated = json.loads(guarantee)
+            stated = parsed_json(guarantee)
             if (stated["epsilon"], stated["delta"]) != (epsilon, delta):
                 raise ValueError
             found[dataset]["entries"].append({**dict(zip(COLUMNS, values, strict=True)), "guarantee": stated})

@@ -16,6 +16,7 @@ import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
 from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM, public_alphabet
 from voxpop.mechanisms.sequences.plan import check_epsilon
@@ -200,6 +201,7 @@ class GramModel:
         """
         import polars as pl
 
+        require_polars()
         tree, entries = self.tree, self.tree.entries
         nodes, last = np.divmod(entries, tree.width)
         return pl.DataFrame(
@@ -221,6 +223,7 @@ class GramModel:
         """
         import polars as pl
 
+        require_polars()
         columns, counts = synthetic_sequences(self.tree, self.plan.mechanism.l_max)
         sizes = (columns >= 0).sum(axis=1)
         return pl.DataFrame(

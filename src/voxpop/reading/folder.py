@@ -8,20 +8,67 @@ place in one step. Where the system cannot exchange two folders, the old one is 
 import ctypes
 import errno
 import glob
+import json
 import os
 import shutil
+import stat
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import isfinite
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from voxpop.errors import ReleaseError
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
 UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the content of a regular file. A pipe, a device or a folder in its place is refused: it might never end.
+
+    Raises:
+        OSError: It is no regular file, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return file.read()
+
+
+def parsed_json(content: bytes) -> Any:
+    """Return the value of JSON that somebody may have forged.
+
+    Raises:
+        ValueError: It is no JSON, is nested too deeply, repeats a name, or has a number that is not finite or too long.
+    """
+    try:
+        return json.loads(content, object_pairs_hook=_distinct, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is repeated")
+    return found
+
+
+def _refuse(_: str) -> Any:
+    raise ValueError("not finite")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("not finite")
+    return number
 
 
 def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrite: bool = False) -> None:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import InputError, SourceError
+from voxpop.kernels.threads import require_polars
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.files import EMPTY, file_batches
 from voxpop.reading.hidden import LOGS, is_hidden, log_message
@@ -44,6 +45,7 @@ def remote_batches(address: str, request: Request) -> Batches:
     """
     import polars as pl
 
+    require_polars()
     name = address.partition("?")[0].lower()
     plain = re.sub(r"\.(gz|zst)$", "", name)
     is_csv = plain.endswith((".csv", ".tsv"))
@@ -97,6 +99,7 @@ def _parquet(address: str) -> "pl.LazyFrame":
     """Return files of Parquet; polars would infer the types of columns that names of folders contain."""
     import polars as pl
 
+    require_polars()
     plain = pl.scan_parquet(address, hive_partitioning=False)
     inside = plain.collect_schema().names()
     keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
@@ -110,6 +113,7 @@ def _streamed(
     """Yield parts of a table behind an address, with the file of each row, without hidden files."""
     import polars as pl
 
+    require_polars()
     with withheld(UNREAD):
         table = scan()
         check_columns(names, [each for each in table.collect_schema().names() if each != FILE], "the address")

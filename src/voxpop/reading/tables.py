@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
+from voxpop.kernels.threads import require_polars
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, withheld
 from voxpop.reading.hidden import check_no_log
 from voxpop.reading.keys import is_string, kind_of_values, value_type
@@ -95,6 +96,7 @@ def stream_batches(source: Any, request: Request) -> Batches:
 
 def polars_batches(source: Any, request: Request) -> Batches:
     """Yield the rows of a polars DataFrame or LazyFrame, whose dtypes declare the types."""
+    require_polars()
     if type(source).__name__ == "LazyFrame":
         if request.small:
             raise InputError(

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
 from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import flattened, int64_array, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
@@ -384,6 +385,7 @@ def _frame(data: bytes, columns: Sequence[Column], lists: bool, rows: int) -> "t
     """Return strings, or lists of them, and which rows are doubtful; None if polars cannot read all rows so."""
     import polars as pl
 
+    require_polars()
     kinds: dict[str, Any] = {}
     for each in columns:
         kinds[each.name] = pl.List(pl.String) if (lists if each.lists is None else each.lists) else pl.String

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import lay_documents
-from voxpop.kernels.threads import THREADS, in_order
+from voxpop.kernels.threads import THREADS, in_order, require_polars
 from voxpop.reading.arrow import decoded, flattened, int_codes
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
@@ -79,12 +79,14 @@ def tokeniser_name(tokenizer: Any) -> str:
 def _whitespace(texts: pa.Array) -> pa.Array:
     import polars as pl
 
+    require_polars()
     return _lists(pl.Series(values=texts, dtype=pl.String).str.extract_all(r"\S+"))
 
 
 def _characters(texts: pa.Array) -> pa.Array:
     import polars as pl
 
+    require_polars()
     series = pl.Series(values=texts, dtype=pl.String).str.replace_all(INVISIBLE, "").str.normalize("NFC")
     series = series.str.to_lowercase().str.replace_all(DOTTED_I, "i").str.normalize("NFC")
     return _lists(series.str.extract_all(r"\S"))

@@ -5,7 +5,10 @@ Tests compare this tokenizer with the kernels, the Hugging Face tokenizer and th
 The table of a release has its grams in canonical order: by length, then by the bytes of their tokens.
 """
 
+import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -129,8 +132,38 @@ def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
     if reading in NAMES:
         return Cutter(reading)(text)
     if reading.startswith(REGEX):
-        return Cutter(re.compile(reading.removeprefix(REGEX)))(text)
+        return _found(reading.removeprefix(REGEX), text)
     return [_as_released(part, released) for part in Cutter("whitespace")(text)]
+
+
+PATIENCE = 10.0
+"""Seconds in which an expression must find the tokens of a prompt."""
+FIND = """
+import json, re, sys
+pattern, text = json.load(sys.stdin)
+json.dump([found.group(0) for found in re.finditer(pattern, text) if found.group(0)], sys.stdout)
+"""
+
+
+def _found(pattern: str, text: str) -> list[str]:
+    """Return what a regular expression finds, by a process that is ended if it takes too long.
+
+    The expression is that of a saved folder, which somebody may have forged: (a+)+$ takes years for a short text.
+    """
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", FIND],
+            input=json.dumps([pattern, text]).encode(),
+            capture_output=True,
+            timeout=PATIENCE,
+            check=True,
+        )
+        return list(map(str, json.loads(ran.stdout)))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        raise InputError(
+            "the regular expression of this release cannot cut the prompt: it is damaged, or takes more than "
+            f"{PATIENCE:g} s. Give the prompt as a list of tokens."
+        ) from None
 
 
 def _as_released(part: str, released: Container[str]) -> str:
@@ -237,6 +270,10 @@ def write_parquet(table: pa.Table) -> bytes:
     return content
 
 
+LARGEST, EXPANDED = 1 << 32, 1000
+"""Bytes of a table that is read however small its file is, and the most bytes of others for each byte of the file."""
+
+
 def read_parquet(content: bytes) -> pa.Table:
     """Return the table of a Parquet file written by voxpop.
 
@@ -245,7 +282,11 @@ def read_parquet(content: bytes) -> pa.Table:
     Raises:
         ValueError: for nulls, which nothing that we save holds.
     """
-    table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(content))
+    size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups))
+    if file.metadata.num_rows > size or size > max(LARGEST, EXPANDED * len(content)):
+        raise ValueError("a few bytes would become more rows than fit into memory")
+    table = file.read(use_threads=False)
     if any(column.null_count for column in table.columns):
         raise ValueError("A saved table holds no nulls.")
     return table

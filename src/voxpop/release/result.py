@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, 
 import pyarrow as pa
 
 from voxpop.errors import InputError, ReleaseError, on_one_line
+from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import Printed
 from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
@@ -232,6 +233,7 @@ class Result(Sized, Iterable[Any], ABC):
         """Return the table of `to_arrow` as a polars table; times in zones that polars does not have are in UTC."""
         import polars as pl
 
+        require_polars()
         table = self.to_arrow()
         try:
             return cast(pl.DataFrame, pl.from_arrow(table))

@@ -16,7 +16,7 @@ from voxpop.privacy.budget import SHOWN, all_printable, card, check_whole
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
-from voxpop.reading.folder import folder_to_read
+from voxpop.reading.folder import folder_to_read, read_whole
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.release import Release, report_of
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
@@ -83,7 +83,7 @@ def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathL
     # Equal tables are not enough: two releases may name the same grams of different users.
     if stored.id != addition.grams.id or stored != addition.grams:
         raise ReleaseError(f"{folder} holds another release. Save {kind.what} beside the release they are of.")
-    files = {each.name: each.read_bytes() for each in sorted(folder_to_read(target).iterdir())}
+    files = {each.name: read_whole(each) for each in sorted(folder_to_read(target).iterdir())}
     files[kind.tables[0]] = write_parquet(numbers)
     content = {
         **stated(addition),

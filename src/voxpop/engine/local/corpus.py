@@ -30,7 +30,7 @@ from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, cut_sequences
 from voxpop.reading.arrow import int64_array, numbers_of, string_array
-from voxpop.reading.folder import folder_to_read, replace_folder_by, sync
+from voxpop.reading.folder import folder_to_read, parsed_json, read_whole, replace_folder_by, sync
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
 from voxpop.reading.typed_keys import TypedKeys, column_numbers
@@ -278,13 +278,15 @@ def load_corpus(
     limit = None if memory is None else MemoryLimit.of(memory, work_folder)
     path = folder_to_read(Path(folder))
     meta = _meta(path)
+    if not all((path / name).is_file() for name in (*(f"{name}.npy" for name in ARRAYS), VOCABULARY)):
+        raise _damaged(path)
     try:
         arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
         with pa.memory_map(str(path / VOCABULARY)) as source:
             table = pa.ipc.open_file(source).read_all()
         vocabulary = pa.concat_arrays([pa.array([], pa.large_string()), *table.column("token").chunks])
         keys, families = Keys.from_list(meta.get("keys", [])), tuple(map(str, meta.get("families", [])))
-    except (OSError, ValueError, EOFError, pa.ArrowException, KeyError, TypeError):
+    except Exception:  # the files may be anything
         raise _damaged(path) from None
     kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
     corpus = LocalCorpus(
@@ -297,7 +299,7 @@ def load_corpus(
 
 def _meta(path: Path) -> dict[str, Any]:
     try:
-        meta = json.loads((path / META).read_bytes())
+        meta = parsed_json(read_whole(path / META))
     except OSError:
         raise SourceError(f"{path} is not a saved corpus: it has no {META}. Save one with corpus.save(...).") from None
     except ValueError:

@@ -7,16 +7,10 @@ code depends on. Without them every worker would compile for tens of seconds.
 
 import gc
 import os
-import platform
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import wraps
-from hashlib import blake2b
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from voxpop.errors import InternalError, MemoryLimitError, VoxpopError
@@ -33,42 +27,9 @@ def keep_machine_code() -> None:
     if "voxpop.kernels._jit" in sys.modules:
         return
     from voxpop.kernels import _jit
+    from voxpop.kernels._kept import folders
 
-    _jit.keep_overloads_in(next(map(str, _folders()), None))
-
-
-def _folders() -> Iterator[Path]:
-    """Yield folders of this user, the best first."""
-    name, cache = f"kernels-{_digest()}", os.environ.get("XDG_CACHE_HOME")
-    homes: tuple[Callable[[], Path], ...] = (
-        lambda: (Path(cache) if cache else Path.home() / ".cache") / "voxpop",  # executors have not always a home
-        lambda: Path(tempfile.gettempdir()) / f"voxpop-{os.geteuid()}",
-    )
-    for home in homes:
-        with suppress(OSError, RuntimeError):
-            folder = home() / name
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if is_ours(folder) and is_ours(folder.parent):
-                yield folder
-
-
-def is_ours(folder: Path) -> bool:
-    """Check whether the folder exists and only this user can have written it."""
-    with suppress(OSError):
-        status = folder.lstat()
-        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
-    return False
-
-
-def _digest() -> str:
-    """Return a name for everything that machine code depends on."""
-    from llvmlite import binding  # type: ignore[import-untyped]
-
-    from voxpop.kernels import _jit
-
-    cpu = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
-    parts = [sys.version, platform.machine(), cpu, version("numba"), version("llvmlite"), _jit.digest_of_sources()]
-    return blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
+    _jit.keep_overloads_in(next(map(str, folders()), None))
 
 
 Task = TypeVar("Task", bound=Callable[..., "Iterator[pa.RecordBatch]"])

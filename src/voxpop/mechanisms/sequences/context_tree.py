@@ -17,6 +17,7 @@ import pyarrow as pa
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.sequences import nodes_of
 from voxpop.kernels.shrinking import count_quantiles, fit_ratios
+from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.constants import FEWEST, MOST, QUANTILE, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
 from voxpop.reading.arrow import array_of, int64_array, lists_of, string_array
 
@@ -128,6 +129,7 @@ def context_table(alphabet: tuple[str, ...], tree: ContextTree, estimates: Float
     """
     import polars as pl
 
+    require_polars()
     width = tree.width
     # "Others" have the context of their parent.
     named = np.where(tree.before == OTHERS, tree.parents, np.arange(tree.nodes))
@@ -154,6 +156,7 @@ def lists_of_symbols(alphabet: tuple[str, ...], symbols: Int32s | Int64s, sizes:
     """Return lists of symbols, given by their numbers one after the other and the size of each list."""
     import polars as pl
 
+    require_polars()
     ends = int64_array(np.concatenate([[0], np.cumsum(sizes)]))
     lists = pa.LargeListArray.from_arrays(ends, string_array(alphabet).take(array_of(symbols)))
     return pl.Series(values=lists, dtype=pl.List(pl.String))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import printable
 from voxpop.release.cutting import table_of_lists
 from voxpop.release.report.numbers import plain, whole
@@ -91,6 +92,7 @@ def rows_of(model: "SequenceModel", end: str) -> list[Row]:
     """Return the grams whose beginnings all have a count too, in canonical order, with their smoothed counts."""
     import polars as pl
 
+    require_polars()
     frame = model.to_polars().filter(~pl.col("begins") & ~pl.col("others"))
     rows: dict[tuple[str, ...], tuple[int, float]] = {}
     for gram, ends, estimate, scale in frame.select("gram", "ends", "estimate", "scale").iter_rows():
@@ -106,6 +108,7 @@ def _released(model: "SequenceModel") -> tuple[dict[int, int], Grid]:
     """Return the number of released counts by length of gram, and a table of their noise."""
     import polars as pl
 
+    require_polars()
     length = pl.col("gram").list.len() + pl.col("ends").cast(pl.UInt32)
     low, high = pl.col("scale").min().alias("low"), pl.col("scale").max().alias("high")
     found = model.to_polars().group_by(length.alias("length")).agg(pl.len(), low, high).sort("length").rows()
@@ -140,6 +143,7 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
     """
     import polars as pl
 
+    require_polars()
     if model.tree.counts.size > MOST_COUNTS:
         return {}
     last, length = model.max_length, min(PATH_LENGTH, model.max_length)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InputError
+from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
 from voxpop.mechanisms.sequences.profile import Profile, profile_of, profile_record
@@ -134,6 +135,7 @@ class SequenceModel(Result):
         """
         import polars as pl
 
+        require_polars()
         queries.check_released(self.tree)
         numbers = self._symbols(prefix, known=True)
         if level is not None:
@@ -186,6 +188,7 @@ class SequenceModel(Result):
         """
         import polars as pl
 
+        require_polars()
         check_whole("length", length, self.max_length, "the number of symbols in a run")
         check_whole("number", number, 10_000, "the number of runs to return")
         size = len(self.alphabet)

@@ -18,6 +18,7 @@ import numpy as np
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_reaching
+from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
 from voxpop.mechanisms.sequences.drawing import Sessions, draw_sessions
 from voxpop.mechanisms.sequences.profile import Fitted, Profile, fitted
@@ -95,6 +96,7 @@ def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, see
     """Draw sequences as a table; see `SequenceModel.sample`."""
     import polars as pl
 
+    require_polars()
     check_whole("n", n, MOST, "the number of sequences to draw")
     check_released(sampler.tree)
     secret = Secret.of(seed)
@@ -151,6 +153,8 @@ class Queries:
     def answer(self, answer: Answer, level: float, **labels: Any) -> "pl.DataFrame":
         """Return an answer with its intervals, from the spread of the bootstrap models, behind columns of labels."""
         import polars as pl
+
+        require_polars()
         from scipy.special import stdtrit  # scipy.stats takes a tenth of the least limit of memory
 
         if isinstance(level, bool) or not 0.5 <= level < 1:
@@ -230,6 +234,7 @@ def containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> Fl
     """Return the share of sessions that contain each run."""
     import polars as pl
 
+    require_polars()
     if not runs:
         return np.empty(0)
     wanted = [_number(run, size) for run in runs]
@@ -242,6 +247,7 @@ def _runs(sessions: Sessions, length: int, size: int) -> "pl.DataFrame":
     """Return every run of a length as one number, once for each session that contains it."""
     import polars as pl
 
+    require_polars()
     if size**length > 2**62:
         raise InputError("the alphabet has too many possible runs of this length. Use a smaller `length`.")
     owner = np.repeat(np.arange(sessions.size), sessions.sizes)

@@ -16,7 +16,6 @@ from hashlib import blake2b
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Union, final
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from voxpop.errors import ReleaseError
 from voxpop.ledger.ledger import Ledger
 from voxpop.ledger.storage import PATIENCE
 from voxpop.privacy.secret import SEALED, Secret, seal, unseal
-from voxpop.reading.folder import fresh_prefix, replace_file, sync
+from voxpop.reading.folder import fresh_prefix, parsed_json, read_whole, replace_file, sync
 
 if TYPE_CHECKING:
     from voxpop.engine.spark.nights import SparkNights
@@ -158,7 +157,7 @@ class Store:
             LedgerError: The state is not the newest.
         """
         try:
-            content = (self._folder / FILE).read_bytes()
+            content = read_whole(self._folder / FILE)
         except OSError:
             raise self._absent() from None
         whole = content
@@ -172,22 +171,24 @@ class Store:
         try:
             with np.load(io.BytesIO(whole), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            fields = json.loads(arrays.pop("record").tobytes())
-        except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+            fields = parsed_json(arrays.pop("record").tobytes())
+            version = fields.get("format"), fields.get("version")
+            record = Record(**fields) if version == (FORMAT, VERSION) else None
+            pools = None if record is None or record.frames else NightlyPools.of(arrays)
+        except Exception as error:  # the file may be anything
             raise ReleaseError(
                 f"{self._folder / FILE} is damaged. Put back the file of the last night; without it the series ends."
             ) from error
-        if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
+        if record is None:
             raise ReleaseError(f"{self._folder / FILE} has another version: use the voxpop that wrote it.")
-        record = Record(**fields)
         # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
         _advance(record, content)
-        if record.frames:
+        if pools is None:
             from voxpop.engine.spark.nights import SparkNights
 
             secret = Secret(bytes.fromhex(record.secret), private=record.private)
             return record, SparkNights(self._folder / record.frames, record.places, secret)
-        return record, NightlyPools.of(arrays)
+        return record, pools
 
     def write(self, record: Record, pools: Pools) -> None:
         """Replace the state in one step, then record it in the ledger; before that nothing of it may be published.

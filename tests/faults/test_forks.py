@@ -1,0 +1,95 @@
+"""Work in a forked process: it succeeds or raises an error at once, and never waits for threads of the parent."""
+
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+PROGRAM = """
+import multiprocessing as mp, os, sys, warnings
+from concurrent.futures import ProcessPoolExecutor
+warnings.simplefilter("ignore")
+if sys.argv[2] == "late":
+    import polars as pl
+    pl.DataFrame({"a": [1]}).select("a")
+else:
+    import polars as pl, voxpop as vp
+SOURCES = {"jsonl": lambda name: name, "csv": lambda name: name, "parquet": lambda name: name,
+           "polars": lambda name: pl.DataFrame({"user": range(2000), "text": ["tea time"] * 2000})}
+def work(kind):
+    import voxpop as vp
+    source = SOURCES[kind]("t." + kind)
+    data = vp.read(source, user="user", text="text", options=vp.ReadOptions(progress=False))
+    release = vp.SetUnion().release(data, vp.Budget(2, 1e-7))
+    release.save(f"out-{kind}-{os.getpid()}")
+    return len(release), release.to_polars().height
+def safely(kind):
+    import voxpop as vp
+    try:
+        return "done" if work(kind) == (2, 2) else "wrong"
+    except vp.errors.InputError as error:
+        return "refused" if "forked" in str(error) else repr(error)
+if __name__ == "__main__":
+    kind, way = sys.argv[1:]
+    if way not in ("late", "first"):
+        work(kind)
+    if way == "os.fork":
+        read, write = os.pipe()
+        if not os.fork():
+            os.write(write, safely(kind).encode())
+            os._exit(0)
+        print(os.read(read, 100).decode())
+    elif way == "futures":
+        with ProcessPoolExecutor(1, mp_context=mp.get_context("fork")) as pool:
+            print(pool.submit(safely, kind).result())
+    else:
+        method = way if way in ("spawn", "forkserver") else "fork"
+        with mp.get_context(method).Pool(1) as pool:
+            print(pool.apply(safely, [kind]))
+"""
+
+
+def outcome(folder, kind, way):
+    """Return the outcome of work in a process that was started in some way; a process that hangs fails the test."""
+    table = pl.DataFrame({"user": range(2000), "text": ["tea time"] * 2000})
+    table.write_csv(folder / "t.csv")
+    table.write_parquet(folder / "t.parquet")
+    table.write_ndjson(folder / "t.jsonl")
+    (folder / "program.py").write_text(PROGRAM)
+    call = [sys.executable, "program.py", kind, way]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("way", ["os.fork", "fork", "futures"])
+@pytest.mark.parametrize("kind", ["parquet", "polars"])
+def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
+    """The error names the next step; the release is saved before its table is asked for."""
+    assert outcome(tmp_path, kind, way) == "refused"
+    assert len(list(tmp_path.glob("out-*"))) == (2 if kind == "parquet" else 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_other_sources_after_a_fork(tmp_path, kind):
+    """Sources that polars reads are refused; those of Arrow are read."""
+    assert outcome(tmp_path, kind, "fork") == "refused"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["spawn", "forkserver", "first"])
+@pytest.mark.parametrize("kind", ["jsonl", "polars"])
+def test_processes_that_have_their_own_threads(tmp_path, kind, way):
+    """A process that was spawned, or forked before polars was used, does all work."""
+    assert outcome(tmp_path, kind, way) == "done"
+
+
+@pytest.mark.slow
+def test_voxpop_imported_after_the_fork(tmp_path, monkeypatch):
+    """Polars is asked for an answer within a time if it is not known whether it lost its threads."""
+    assert outcome(tmp_path, "jsonl", "late") in ("refused", "done")

@@ -1,0 +1,165 @@
+"""Folders that somebody forged: loading, showing and verifying raise a clean error within a bounded time."""
+
+import json
+import os
+import shutil
+import signal
+import time
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import voxpop as vp
+from voxpop.errors import InputError
+from voxpop.mechanisms.series.state import FILE
+from voxpop.release.saving import checksum
+from voxpop.release.verifying import verify
+
+OPTIONS = vp.ReadOptions(progress=False)
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """Save one of everything that is loaded again."""
+    folder = tmp_path_factory.mktemp("originals")
+    table = pl.DataFrame({"who": range(1500), "a": ["x", "y", "z"] * 500, "s": [["p", "q"]] * 1500})
+    corpus = vp.read(table, user="who", items="a", options=OPTIONS)
+    release = vp.SetUnion(limit=1).release(corpus, vp.Budget(2, 1e-7))
+    release.save(folder / "release")
+    release.count(corpus, vp.Budget(1, 1e-7)).save(folder / "release")
+    corpus.save(folder / "corpus")
+    vp.profile(table.select("who", "a"), user="who", budget=vp.Budget(2, 1e-7), options=OPTIONS).save(
+        folder / "profile"
+    )
+    rows = vp.read(table, user="who", sequence="s", options=OPTIONS)
+    vp.Sequences(alphabet=["p", "q"], max_length=4).release(rows, vp.Budget(4)).save(folder / "model")
+    vp.SetUnion().series(folder / "series", vp.Budget(2, 1e-7), nights=2)
+    vp.Ledger(folder / "team.json").open("posts", vp.Budget(2, 1e-7), create=True)
+    return folder
+
+
+@pytest.fixture
+def folder(originals, tmp_path):
+    """Return a copy of the originals."""
+    shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+RECORDS = {
+    "release/release.json": lambda folder: [vp.load(folder / "release"), verify(folder / "release")],
+    "release/counts.json": lambda folder: [vp.load(folder / "release", vp.Tally), verify(folder / "release")],
+    "profile/profile.json": lambda folder: [vp.load(folder / "profile"), verify(folder / "profile")],
+    "model/model.json": lambda folder: [vp.load(folder / "model"), verify(folder / "model")],
+    "corpus/corpus.json": lambda folder: vp.load_corpus(folder / "corpus"),
+    "team.json": lambda folder: vp.Ledger(folder / "team.json").names,
+}
+DEEP = b"[" * 5000 + b"]" * 5000
+CONTENTS = {
+    "deep": lambda whole: DEEP,
+    "deep objects": lambda whole: b'{"a":' * 5000 + b"1" + b"}" * 5000,
+    "deep inside": lambda whole: whole.rstrip()[:-1] + b', "x": ' + DEEP + b"}",
+    "no object": lambda whole: b"[]",
+    "null": lambda whole: b"null",
+    "repeated": lambda whole: whole.rstrip()[:-1] + b', "format": "x"}',
+    "NaN": lambda whole: whole.rstrip()[:-1] + b', "x": NaN}',
+    "Infinity": lambda whole: whole.rstrip()[:-1] + b', "x": -Infinity}',
+    "1e999": lambda whole: whole.rstrip()[:-1] + b', "x": 1e999}',
+    "digits": lambda whole: whole.rstrip()[:-1] + b', "x": ' + b"9" * 5000 + b"}",
+    "empty": lambda whole: b"",
+    "bytes": lambda whole: b"\xff\xfe\x00",
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("record", RECORDS)
+def test_records_that_are_no_records(folder, record, content):
+    """Depth, repeated names, numbers that are not finite and other JSON raise an error of voxpop."""
+    path = folder / record
+    path.write_bytes(CONTENTS[content](path.read_bytes()))
+    with pytest.raises(InputError):
+        RECORDS[record](folder)
+
+
+PIPES = [*RECORDS, "release/release.parquet", "model/grams.parquet", "profile/profile.parquet", "corpus/tokens.npy"]
+PIPES += ["corpus/vocabulary.arrow", f"series/{FILE}"]
+LOADED = {
+    "release": lambda folder: vp.load(folder / "release"),
+    "counts": lambda folder: vp.load(folder / "release", vp.Tally),
+    "profile": lambda folder: vp.load(folder / "profile"),
+    "model": lambda folder: vp.load(folder / "model"),
+    "corpus": lambda folder: vp.load_corpus(folder / "corpus"),
+    "series": lambda folder: vp.SetUnion().series(folder / "series").night,
+    "team.json": lambda folder: vp.Ledger(folder / "team.json").names,
+}
+
+
+@pytest.fixture
+def alarm():
+    """Fail after minutes instead of waiting for ever."""
+
+    def late(*_):
+        raise AssertionError("it waits for a pipe, or reads a device")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(240)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "device"])
+@pytest.mark.parametrize("place", PIPES)
+@pytest.mark.usefixtures("alarm")
+def test_pipes_and_devices_are_not_read(folder, place, kind):
+    """A pipe would wait for ever for a writer, and a device has no end."""
+    path = folder / place
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(folder / "pipe")
+        path.symlink_to(folder / "pipe")
+    with pytest.raises(InputError):
+        LOADED["counts" if "counts" in place else place.split("/")[0]](folder)
+
+
+def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder, monkeypatch):
+    """Loading, showing and verifying compile no expression; completing ends it after some seconds."""
+    from voxpop.release import cutting
+
+    path = folder / "release" / "release.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "reading": "regex:(a+)+$"}))
+    monkeypatch.setattr(cutting, "PATIENCE", 2.0)
+    release, begun = vp.load(folder / "release"), time.perf_counter()
+    assert release._repr_html_()
+    assert release.report().html
+    assert release.complete("aaa") == []
+    with pytest.raises(InputError, match="takes more than 2 s"):
+        release.complete("a" * 60 + "!")
+    assert time.perf_counter() - begun < 60
+    path.write_text(json.dumps({**json.loads(path.read_text()), "reading": "regex:("}))
+    with pytest.raises(InputError, match="it is damaged"):
+        vp.load(folder / "release").complete("tea")
+
+
+def test_a_small_file_of_many_rows(folder):
+    """A table of a few kilobytes that would become gigabytes is refused before it is read."""
+    path = folder / "release" / "release.parquet"
+    rows = 100_000_000
+    schema = pa.schema([pa.field("gram", pa.string()), pa.field("length", pa.int32())])
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for _ in range(20):
+            one = pa.repeat(pa.scalar(7, pa.int32()), rows // 20)
+            writer.write_table(pa.table([pa.nulls(rows // 20, pa.string()), one], schema=schema))
+    assert path.stat().st_size < 1 << 20
+    record = folder / "release" / "release.json"
+    content = json.loads(record.read_text())
+    content["checksums"]["release.parquet"] = checksum(path.read_bytes())
+    record.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="was changed after it was saved"):
+        vp.load(folder / "release")
