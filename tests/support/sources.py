@@ -124,9 +124,10 @@ def folders(rows: list[Row], folder: Path) -> Path:
         name = "__HIVE_DEFAULT_PARTITION__" if what is None else quote(what, safe="")
         file = root / f"what={name}" / "rows.csv"
         file.parent.mkdir(parents=True, exist_ok=True)
-        with open(file, "a") as out:
+        with open(file, "a", newline="") as out:
             out.write("" if out.tell() else "who,at\n")
-            out.write(f'"{who}",{"" if at is None else at}\n')
+            cells = ["" if each is None else '"' + str(each).replace('"', '""') + '"' for each in (who, at)]
+            out.write(f"{','.join(cells)}\n")
     return root
 
 
@@ -264,7 +265,9 @@ FORMS: dict[str, dict[str, Form]] = {
         "json lines": Form(json_lines, holds=in_json, lists=True),
         "json array": Form(json_array, holds=in_json, lists=True),
         "feather": Form(feather, declared=True),
-        "names of folders": Form(folders, holds=lambda value: value is None or isinstance(value, str)),
+        "names of folders": Form(
+            folders, holds=lambda value: value is None or (isinstance(value, str) and len(value) <= 40)
+        ),
     },
     "opened": {
         "feather": Form(lambda rows, to: io.BytesIO(feather(rows, to).read_bytes()), declared=True),

@@ -355,15 +355,17 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
     Rows that polars may decode otherwise than the rule for single values are decoded one by one. Whether a row is one
     of them depends on this row only.
     """
-    found, lines, names = None, _lines(data), [each.name for each in columns]
+    found, names = None, [each.name for each in columns]
     for lists in sorted({False, any(each.lists is None for each in columns)}):
-        found = _frame(data, columns, lists, len(lines)) or found
-        if found is None or not found[1].any():
+        found = _frame(data, columns, lists) or found
+        if found is not None and not found[1].any():
             break
     if found is None:
         return None
     frame, doubtful = found
-    if SURROGATE.search(data):
+    unchecked = SURROGATE.search(data) is not None
+    lines = _lines(data) if unchecked or doubtful.any() else []
+    if unchecked:
         doubtful = doubtful | np.array([SURROGATE.search(line) is not None for line in lines])
     try:
         if not doubtful.any():
@@ -381,7 +383,7 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
     )
 
 
-def _frame(data: bytes, columns: Sequence[Column], lists: bool, rows: int) -> "tuple[pl.DataFrame, Bools] | None":
+def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.DataFrame, Bools] | None":
     """Return strings, or lists of them, and which rows are doubtful; None if polars cannot read all rows so."""
     import polars as pl
 
@@ -393,7 +395,7 @@ def _frame(data: bytes, columns: Sequence[Column], lists: bool, rows: int) -> "t
         frame = pl.read_ndjson(data, schema=kinds)
     except pl.exceptions.PolarsError:
         return None
-    if frame.height != rows:
+    if frame.height != data.count(b"\n") + (not data.endswith(b"\n")) and frame.height != len(_lines(data)):
         return None
     tests = [
         (pl.col(name) if kind == pl.String else pl.col(name).list.join("\n", ignore_nulls=True))
