@@ -181,7 +181,7 @@ def test_folders_behind_an_address_give_strings(tmp_path):
         (tmp_path / f"year={year}").mkdir()
         pl.DataFrame({"user": [1]}).write_parquet(tmp_path / f"year={year}/part.parquet")
     assert remote._parquet(f"{tmp_path}/").collect().sort("year")["year"].to_list() == ["0007", "2026"]
-    assert remote._parquet(f"{tmp_path}/year=2026/part.parquet").collect().columns == ["user", remote.FILE]
+    assert remote._parquet(f"{tmp_path}/year=2026/part.parquet").collect().columns == ["user"]
 
 
 def test_a_folder_of_texts_has_one_user_per_file(tmp_path):

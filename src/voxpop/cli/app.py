@@ -41,12 +41,12 @@ def alphabet_of(text: str | None) -> Any:
     if path.is_dir():
         return RELEASE.load(path)
     if path.is_file():
-        return list(dict.fromkeys(given.listed_file(path, "--alphabet")))
+        return given.listed_file(path, "--alphabet")
     if "," not in text and ("/" in text or path.suffix in (".txt", ".csv", ".parquet", ".json")):
         raise InputError(
             f"--alphabet {text}: no such file or folder. Give an existing one, or symbols separated by commas."
         )
-    return list(dict.fromkeys(given.listed(text, "--alphabet")))
+    return given.listed(text, "--alphabet")
 
 
 def _weighting(name: str) -> Any:

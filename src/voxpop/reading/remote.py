@@ -104,7 +104,9 @@ def _parquet(address: str) -> "pl.LazyFrame":
     inside = plain.collect_schema().names()
     keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
     hive = {"hive_schema": dict.fromkeys(keys, pl.String)} if keys else {"hive_partitioning": False}
-    return pl.scan_parquet(address, include_file_paths=FILE, **hive)
+    # Of a single file the column would only take memory.
+    file = FILE if _root_of(address)[1] else None
+    return pl.scan_parquet(address, include_file_paths=file, **hive)
 
 
 def _streamed(
@@ -116,8 +118,9 @@ def _streamed(
     require_polars()
     with withheld(UNREAD):
         table = scan()
-        check_columns(names, [each for each in table.collect_schema().names() if each != FILE], "the address")
-        table = table.select(*names, FILE)
+        existing = table.collect_schema().names()
+        check_columns(names, [each for each in existing if each != FILE], "the address")
+        table = table.select(*names, *({FILE} & {*existing}))
         if hasattr(pl.LazyFrame, "collect_batches"):
             rows = min(request.rows, FEW_ROWS) if request.small else request.rows
             batches: Iterator[pl.DataFrame] = iter(
