@@ -227,7 +227,7 @@ def _url_width(
 @jit
 def _is_between(data: Bytes, position: Whole, begin: Whole) -> bool:
     """Return whether nothing precedes a position that can be part of a URL."""
-    return position == begin or data[position - 1] >= 0x80 or data[position - 1] == 0x20
+    return bool(position == begin or data[position - 1] >= 0x80 or data[position - 1] == 0x20)
 
 
 @jit

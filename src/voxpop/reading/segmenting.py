@@ -180,9 +180,7 @@ def words(text: str) -> list[str]:
     """
     text = normal_form(text)
     kinds = _without_addresses(text, text.translate(_KINDS))
-    spans = ((found.start(), found.end()) for found in _WORD.finditer(kinds))
-    if "c" in kinds:
-        spans = _cut_unspaced(text, kinds)
+    spans = _cut_unspaced(text, kinds) if "c" in kinds else (found.span() for found in _WORD.finditer(kinds))
     return [text[begin:end].translate(_PLAIN) for begin, end in spans]
 
 
@@ -205,7 +203,7 @@ def _cut_unspaced(text: str, kinds: str) -> "Iterator[tuple[int, int]]":
     for part in _breakers()[0](text):
         border += len(part)
         if border == len(text) or {*kinds[border - 1 : border + 1]} & {"c", "d"}:
-            yield from ((found.start(), found.end()) for found in _WORD.finditer(kinds, begin, border))
+            yield from (found.span() for found in _WORD.finditer(kinds, begin, border))
             begin = border
 
 
