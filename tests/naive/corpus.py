@@ -13,7 +13,6 @@ UNSPACED = (
     "KATAKANA",
     "HALFWIDTH KATAKANA",
     "CJK ",
-    "IDEOGRAPHIC ",
 )
 BETWEEN = "'\u00b7\u055f\u058a\u05f4\u2027"
 LIKE_MARKS = "\u055a\u055b\u055c\u055e\u05f3"

@@ -203,7 +203,7 @@ def _cut_unspaced(text: str, kinds: str) -> "Iterator[tuple[int, int]]":
     for part in _breakers()[0](text):
         border += len(part)
         if border == len(text) or {*kinds[border - 1 : border + 1]} & {"c", "d"}:
-            yield from ((found.start(), found.end()) for found in _WORD.finditer(kinds, begin, border))
+            yield from (found.span() for found in _WORD.finditer(kinds, begin, border))
             begin = border
 
 
