@@ -12,9 +12,11 @@ from typing import Any
 from audits.engines import Engine, in_memory
 from audits.union_cases import BUDGET
 from voxpop.errors import InternalError
-from voxpop.mechanisms.rounds.menu import Menu
+from voxpop.mechanisms.rounds.menu import Menu, planned_slack
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.gate.rounds import AdaptiveGate
+from voxpop.privacy.passes import AdaptiveProof, Certificate, Claim
 from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import Case
 from voxpop.testing.sensitivity import copied_items
@@ -61,8 +63,10 @@ class Reached:
 
     def run(self, corpus: Any) -> tuple[int, Any]:
         """Count several times, each with a fresh secret; return the number of events, and the counts."""
-        counts = []
+        counts, proof = [], AdaptiveProof((), self.menu.stated(), None, None, planned_slack(None))
+        text = Certificate(Claim(BUDGET.epsilon, BUDGET.delta), proof).to_json()
         for _ in range(COPIES):
-            secret = Secret.of(None)
-            counts.append(int(self.menu.counted(corpus.pools(secret), secret)[0]))
+            gate = AdaptiveGate(text, Secret.of(None))
+            gate.open(corpus)
+            counts.append(int(gate.classes()[0]))
         return sum(count >= self.number for count in counts), tuple(counts)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from naive.hitters import by_share, found_words, grow_trie, most_frequent
 from naive.protocol import cast_vote, client_of, count_votes, round_votes, run_protocol, votes_cast
+from support.exact import votes_gate
 from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.heavy_hitters.protocol import (
@@ -92,7 +93,7 @@ def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabe
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
     trie = Trie()
-    for grown in grown_tries(spelling, electorate, rules, secret):
+    for grown in grown_tries(spelling, electorate, rules, votes_gate(rules, secret)):
         known, size = rules.size(trie.rounds), rules.size(trie.rounds + 1)
         votes = round_votes(clients, trie, rules, secret)
         asked, cast = electorate.sampled(trie.rounds, rules, secret)
@@ -162,7 +163,7 @@ def test_phrases_agree_with_clients(users):
     rules, secret = rules_of("many", 1, 0.9, max_length=5, alphabet="tokens"), Secret.from_seed(2)
     clients = [client_of(who, Counter(documents), rules) for who, documents in held.items()]
     spelling = spell(corpus, rules)
-    *_, trie = grown_tries(spelling, Electorate.of(spelling, corpus.user_key, rules), rules, secret)
+    *_, trie = grown_tries(spelling, Electorate.of(spelling, corpus.user_key, rules), rules, votes_gate(rules, secret))
     assert trie == run_protocol(clients, rules, secret)
 
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import ndtr
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import voxpop as vp
 from voxpop.errors import InternalError
@@ -246,3 +247,17 @@ def test_undecided_items_can_always_use_weight(score):
     assert DROPPED + 1 == state(step) < state(replace(step, enough=1e9)) == UNDECIDED
     assert state(replace(step, threshold=-60.0)) == RELEASED
     assert state(replace(step, floor=2.5)) == DROPPED
+
+
+@pytest.mark.parametrize("fineness", [1.0, 0.5, 0.25, 1 / 40])
+@pytest.mark.parametrize("drop", [-1.0, 0.0, 0.4])
+@pytest.mark.parametrize("threshold", [0.5, 1.5, 3.0])
+def test_any_step_bounds_two_rounds(threshold, drop, fineness):
+    """Low thresholds and coarse grids: there the value between two points is above the line most."""
+
+    def later(score):
+        return norm.pdf(score - 0.5) * norm.sf(threshold * 2**0.5 - score - 0.5)
+
+    exact = norm.sf(threshold - 0.5) + quad(later, drop, threshold)[0]
+    rounds = CumulativeScore((0.5, 0.5), (1.0, 1.0), (threshold, threshold), (drop,))
+    assert exact * (1 - 1e-9) <= novel_release(rounds, whole(2, 1), fineness) < 5 * exact
