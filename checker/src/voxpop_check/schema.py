@@ -78,7 +78,7 @@ FRAME = {"format": {"voxpop certificate"}, "version": int, "claim": CLAIM, "proo
 
 def certificate(value: Any) -> SimpleNamespace:
     """Read a certificate: its claim, the name of its proof, and the numbers of the proof."""
-    frame = _read(value, FRAME, "the certificate")
+    frame: SimpleNamespace = _read(value, FRAME, "the certificate")
     require(frame.version == 1, "the version is not 1")
     frame.numbers = _read(frame.numbers, PROOFS[frame.proof], frame.proof)
     require(frame.claim.epsilon > 0 and 0 <= frame.claim.delta < 1, "the claim is out of range")

@@ -1,8 +1,11 @@
 """Commands on a saved release or model: show, complete, export, count, top and ask."""
 
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +14,7 @@ from cyclopts import Parameter
 
 from voxpop.cli import options as given
 from voxpop.cli import releasing
-from voxpop.errors import InputError
+from voxpop.errors import InputError, ReleaseError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 from voxpop.privacy.budget import printable, words_first
 from voxpop.privacy.guarantee import Guarantee
@@ -139,6 +142,7 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
     from voxpop.release.verifying import verify as verified
 
     found = verified(folder)
+    found["independent"] = _checked(folder)
     if json:
         releasing.print_json(found)
         return
@@ -149,7 +153,30 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
         whole = compose([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
         print(f"All results of this folder together: {whole}")
     print("report.html: made again from the result, no difference")
+    ran = "not run, because voxpop-check is not installed"
+    print(f"independent check of the certificates: {found['independent'] or ran}")
     print(f"Digest of SHA256SUMS: {found['digest']}")
+
+
+def _checked(folder: Path) -> str | None:
+    """Return the verdict of `voxpop-check` on the certificates of a folder; None if it is not installed.
+
+    Raises:
+        ReleaseError: The verdict is not that they are proved.
+    """
+    try:
+        check = import_module("voxpop_check.__main__").main
+    except ModuleNotFoundError:
+        return None
+    said = StringIO()
+    with redirect_stdout(said):
+        code = check([str(folder)])
+    if code != 0:
+        # The terms and the reason; numbers of the certificate only.
+        raise ReleaseError(
+            f"{folder}: voxpop-check does not prove the certificates. Do not use this release.\n{said.getvalue()}"
+        )
+    return "proved by voxpop-check"
 
 
 def export(
