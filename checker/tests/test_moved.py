@@ -46,15 +46,16 @@ def moved(certificate, path, factor):
     return changed
 
 
-# Each kind of number, at a place where it binds, with the direction that is unsafe.
+# Each kind of number, at a place where it binds, with the direction that is unsafe. Numbers of one round among twenty
+# move further: at 1 percent the exact delta of the plan, whose bound comes from a coarse grid, still keeps the claim.
 FIRST, ROUNDS, LATER = (NUMBERS, "rounds", "first"), (NUMBERS, "rounds"), (NUMBERS, "rounds", "later")
 BINDING = [
     ("set_union_limit_100", ("claim", "epsilon"), 0.99),
     ("set_union_limit_100", ("claim", "delta"), 0.97),
-    ("set_union_limit_100", (*LATER, 0, "sigma"), 0.99),
+    ("set_union_limit_100", (*LATER, 0, "sigma"), 0.9),
     ("set_union_limit_100", (*LATER, 19, "threshold"), 0.99),
     ("set_union_limit_100", (*ROUNDS, "caps", "items", 88), 0.99),
-    ("set_union_limit_100", (*ROUNDS, "caps", "weights", 40, 0), 1.01),
+    ("set_union_limit_100", (*ROUNDS, "caps", "weights", 40, 0), 1.05),
     ("set_union_limit_100", (*ROUNDS, "pool"), 1.01),
     ("set_union_limit_100", (NUMBERS, "slack", "passes"), 0.99),
     ("set_union_limit_10_epsilon_1", (NUMBERS, "slack", "pool"), 0.99),
@@ -81,7 +82,7 @@ BINDING = [
     ("custom", (NUMBERS, "first", "scale"), 0.99),
     ("custom", (NUMBERS, "first", "bounding", "error"), 1e9),
     ("dpne", (NUMBERS, "first", "threshold"), 0.98),
-    ("dpne", (NUMBERS, "later", "square"), 1.05),
+    ("dpne", (NUMBERS, "later", "square"), 1.1),
     ("optimal_selection", (NUMBERS, "delta"), 1.01),
     ("counts", (NUMBERS, "menu", 3, "sigma"), 0.99),
     ("counts", (NUMBERS, "menu", 5, "limits", 0), 1.01),
@@ -267,7 +268,8 @@ def test_a_cap_off_the_lattice_is_refused():
         ("policy_gaussian", (NUMBERS, "first", "bounding", "name"), "policy-laplace"),
         ("policy_gaussian", (NUMBERS, "first", "bounding", "name"), "weighted"),
         ("weighted_gaussian", (NUMBERS, "first", "bounding", "name"), "policy-gaussian"),
-        ("count_gaussian", (NUMBERS, "first", "bounding", "name"), "weighted"),
+        ("weighted_gaussian", (NUMBERS, "first", "bounding", "name"), "custom"),
+        ("count_gaussian", (NUMBERS, "first", "bounding", "name"), "policy-gaussian"),
         ("weighted_gaussian", (NUMBERS, "first", "bounding", "norm"), 1),
         ("weighted_laplace", (NUMBERS, "first", "noise"), "gaussian"),
         ("policy_laplace", (NUMBERS, "first", "noise"), "gaussian"),

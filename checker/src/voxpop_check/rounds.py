@@ -16,6 +16,8 @@ from .balls import ONE, down, gauss, largest, normal, phi, require, up, walk
 from .bounding import Bounded, bounded, first_novel
 from .schema import exact
 
+Grid = list[list[arb]]
+"""Numbers by level and point."""
 WHOLE_CAP = 2**30
 MARGIN = arb(10) ** -9
 """Scores are added in doubles: thresholds are moved by that much in addition to half a cell a round."""
@@ -183,7 +185,7 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
     low, high = [0] + [cell(x, h) + 1 for x in drops[:-1]], [0] + [cell(x, h) + 2 for x in tops[:-1]]
     precision, ctx.prec = ctx.prec, 64
     try:
-        values: list[list[arb]] = []
+        values: Grid = []
         for r in reversed(range(count)):
             c, mu = later[r].part, up(shifts[r].max(later[r].mu))
             moves = [up(c * mu * arb(each[r]) / WHOLE_CAP / h) for each in caps]
@@ -211,7 +213,7 @@ def cell(x: arb, h: arb) -> int:
     return floor(exact(x) / exact(h))
 
 
-def means(values: list[list[arb]], start: int, drop: arb, top: arb, h: arb, c: arb, span: range, levels: int) -> list:
+def means(values: Grid, start: int, drop: arb, top: arb, h: arb, c: arb, span: range, levels: int) -> Grid:
     """Return by level H(y) at the points of a span: the mean of V(y + c N), V given at points from `start` on.
 
     V is a sum of steps up and of ramps over whole cells, all nonnegative: a step at the drop threshold to the value at

@@ -78,7 +78,7 @@ FRAME = {"format": {"voxpop certificate"}, "version": int, "claim": CLAIM, "proo
 
 def certificate(value: Any) -> SimpleNamespace:
     """Read a certificate: its claim, the name of its proof, and the numbers of the proof."""
-    frame = _read(value, FRAME, "the certificate")
+    frame: SimpleNamespace = _read(value, FRAME, "the certificate")
     require(frame.version == 1, "the version is not 1")
     frame.numbers = _read(frame.numbers, PROOFS[frame.proof], frame.proof)
     require(frame.claim.epsilon > 0 and 0 <= frame.claim.delta < 1, "the claim is out of range")
@@ -97,7 +97,7 @@ def _read(value: Any, shape: Any, place: str) -> Any:
         require(isinstance(value, dict), f"{place} is no object")
         names = {name.rstrip("?"): name for name in shape}
         require(value.keys() <= names.keys(), f"{place} has unknown fields")
-        missing = [name for name, spelled in names.items() if spelled == name and name not in value]
+        missing = [name for name, spelled in names.items() if spelled == name and value.get(name) is None]
         require(not missing, f"{place} lacks {', '.join(missing)}")
         read = {name: _read(value[name], shape[names[name]], name) for name in names if value.get(name) is not None}
         return SimpleNamespace(**{name: read.get(name) for name in names})

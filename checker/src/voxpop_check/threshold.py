@@ -58,8 +58,11 @@ def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowe
             yield cost(t, t, w, w, (rule.limit - t) * w**2)
     elif rule.name == "weighted":
         for n in range(1, rule.limit + 1):
-            w = rule.most(n)
-            yield from divided(1, n, lambda a, b, n=n, w=w: cost(a, b, w, w, s2 * (n - a) / n), allowed)
+
+            def some(a: int, b: int, n: int = n, w: arb = rule.most(n)) -> arb:  # noqa: B008
+                return cost(a, b, w, w, s2 * (n - a) / n)
+
+            yield from divided(1, n, some, allowed)
     else:
         for t in range(1, rule.limit + 1):
             light, heavy = rule.least, rule.most(t)

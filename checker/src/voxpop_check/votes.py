@@ -55,7 +55,8 @@ def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, ar
     law = [
         (x, a - b) for x, (a, b) in enumerate(zip(tails, [*tails[1:], arb(0)], strict=True)) if not (a - b).is_zero()
     ]
-    k, grown, waiting, points = 0, arb(0), [ONE] + [arb(0)] * (n.theta - 1), []
+    k, grown, waiting = 0, arb(0), [ONE] + [arb(0)] * (n.theta - 1)
+    points: list[tuple[int, arb, arb, arb, arb]] = []
     while True:
         # All terms are positive, for the probability to grow and for that to wait.
         more = grown + sum((w * tails[n.theta - held] for held, w in enumerate(waiting)), arb(0))
@@ -97,7 +98,7 @@ def hull(points: list[tuple[int, arb, arb, arb, arb]], n: SimpleNamespace, wide:
     return corners
 
 
-def recursion(corners: list, n: SimpleNamespace, epsilon: arb, steps: int) -> arb:
+def recursion(corners: list[tuple[arb, ...]], n: SimpleNamespace, epsilon: arb, steps: int) -> arb:
     """Return F_1(e^epsilon). F falls, is convex and F(0) = 1: straight lines between nodes are above it."""
     g = ONE / steps
     top = float(epsilon.upper()) + (0.0 if n.words == "one" else 2.0)

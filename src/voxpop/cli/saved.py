@@ -1,7 +1,10 @@
 """Commands on a saved release or model: show, complete, export, count, top and ask."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from functools import partial
+from importlib import import_module
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +13,7 @@ from cyclopts import Parameter
 
 from voxpop.cli import options as given
 from voxpop.cli import releasing
-from voxpop.errors import InputError, on_one_line
+from voxpop.errors import InputError, ReleaseError, on_one_line
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 from voxpop.privacy.budget import all_printable, printable, words_first
 from voxpop.privacy.guarantee import Guarantee
@@ -138,6 +141,7 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
 
     found = verified(folder)
     total = total_of([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
+    found["independent"] = _checked(folder)
     if json:
         releasing.print_json({**found, "total": total.to_dict()})
         return
@@ -151,7 +155,30 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
     if len(found["results"]) > 1:
         releasing.say(releasing.total_text(total).strip())
     releasing.say("report.html: made again from the result, no difference")
+    ran = "not run, because voxpop-check is not installed"
+    releasing.say(f"independent check of the certificates: {found['independent'] or ran}")
     releasing.say(f"Digest of SHA256SUMS: {found['digest']}")
+
+
+def _checked(folder: Path) -> str | None:
+    """Return the verdict of `voxpop-check` on the certificates of a folder; None if it is not installed.
+
+    Raises:
+        ReleaseError: The verdict is not that they are proved.
+    """
+    try:
+        check = import_module("voxpop_check.__main__").main
+    except ModuleNotFoundError:
+        return None
+    said = StringIO()
+    with redirect_stdout(said):
+        code = check([str(folder)])
+    if code != 0:
+        # The terms and the reason; numbers of the certificate only.
+        raise ReleaseError(
+            f"{folder}: voxpop-check does not prove the certificates. Do not use this release.\n{said.getvalue()}"
+        )
+    return "proved by voxpop-check"
 
 
 def export(
