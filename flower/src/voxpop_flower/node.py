@@ -92,8 +92,8 @@ def answer_of(
         own.log(**told, **ran)
         return answer
     except (Exception, SystemExit) as error:
-        # Its text may quote a path or a row, so it remains in the log of the node.
-        context.state.pop(MEMBER, None)
+        # Its text may quote a path or a row, so it remains in the log of the node. The secrets of the round remain too,
+        # because a repeated message is refused, and must not end the round.
         _report(own, error, told)
         return {}
 
