@@ -125,6 +125,10 @@ class Kept:
         corpus: LocalCorpus = check_engine(load_corpus(folder)).gathered()
         return corpus
 
+    def delete_words(self) -> None:
+        """Delete the words only. What remains is public."""
+        shutil.rmtree(self.path / ELECTORATE, ignore_errors=True)
+
     def delete(self) -> None:
         """Delete the folder. The ledger of the node keeps the number of the run."""
         shutil.rmtree(self.path, ignore_errors=True)

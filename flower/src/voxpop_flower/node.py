@@ -167,13 +167,18 @@ def _admit(own: NodeSettings, run: Kept, settings: Settings, exclude: PublicList
 
 
 def _end(own: NodeSettings, run: Kept) -> None:
-    """Delete the folder of a run, and mark its entry as finished."""
-    if run.exists:
-        run.delete()
-        account = own.account()
-        entry = account.entry(_label(run))
-        if entry is not None and entry.state == "charged":
-            account.finish(entry)
+    """Delete the words of a run, so that no message of the run is answered again."""
+    if not run.exists:
+        return
+    account = own.account()
+    entry = account.entry(_label(run))
+    if entry is None:
+        # A run with a seed, which no ledger lists: the record of its answers remains until its time is over.
+        run.delete_words()
+        return
+    run.delete()
+    if entry.state == "charged":
+        account.finish(entry)
 
 
 def _label(run: Kept) -> str:
