@@ -249,6 +249,17 @@ def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_agai
     assert "deleted" in node.refusal
 
 
+def test_a_run_with_a_seed_is_answered_once_too(tmp_path):
+    """No ledger lists the run, so the record of its answers remains, without any word."""
+    node = Node(tmp_path, **{"allow-seed": True})
+    config = {"max-length": 4, "seed": 5}
+    ballot = numbers_of(plan_of(**config).rules.ballot)
+    assert node.ask(ballot=ballot, **config) is not None
+    assert [path.name for path in (node.state / "runs" / "1").iterdir()] == ["run.json"]
+    assert node.ask(ballot=ballot, **config) is None
+    assert "answered before" in node.refusal
+
+
 def test_the_server_ends_a_run(node):
     """A run that stops early ends with a message, after which the node answers nothing more of it."""
     node.ask()

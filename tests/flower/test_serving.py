@@ -28,11 +28,13 @@ class Grid:
     Attributes:
         config: the run config, which nodes receive with each message.
         lost: stages in which each node is lost.
+        repeats: whether each message arrives twice; the answer to the second one is heard first.
     """
 
     def __init__(self, folder: Path, config: dict, run: int = RUN, **bounds):
         self.folder, self.config, self.run, self.asked = folder, config, run, []
         self.lost: dict[int, set[str]] = {}
+        self.repeats = False
         self.records = {number: RecordDict() for number in range(1, NODES + 1)}
         self.own = {}
         for number in self.records:
@@ -56,6 +58,8 @@ class Grid:
             if stage not in self.lost.get(node, ()):
                 context = Context(self.run, node, self.own[node], self.records[node], self.config)
                 answers.append(client(message, context))
+                if self.repeats:
+                    answers.insert(0, client(message, context))
         return answers
 
     def serve(self):
@@ -83,6 +87,16 @@ def test_a_run_releases_the_words_and_ends_on_every_node(tmp_path, config):
     for number in grid.own:
         [entry] = vp.Ledger(tmp_path / f"state{number}" / "ledger.json").account("node").entries
         assert (entry.state, entry.guarantee.epsilon, entry.guarantee.delta) == ("finished", 1.0, 1e-6)
+
+
+def test_repeated_messages_do_not_end_a_round(tmp_path, config):
+    """The node refuses the second message of a stage, and goes on with the first."""
+    grid = Grid(tmp_path, config)
+    grid.repeats = True
+    grid.serve()
+    assert "star" in vp.load(tmp_path / "found").to_list() or "sun" in vp.load(tmp_path / "found").to_list()
+    refused = [json.loads(line) for line in (tmp_path / "state1" / "answers.log").read_text().splitlines()]
+    assert sum("refused" in line for line in refused) == 4 * 5
 
 
 def test_public_words_go_to_the_nodes_and_into_the_record(tmp_path, config):

@@ -25,6 +25,7 @@ from voxpop_flower.federation import read_trie, write_trie
 STATE, ELECTORATE = "run.json", "electorate"
 STAGES = ("votes", "keys", "shares", "masked", "unmasking")
 """The stages of a round in their order: open sums have the first, secure sums the four others."""
+MOST_ROUNDS = 1 << 32
 HOUR = 3600.0
 
 
@@ -124,6 +125,11 @@ class Kept:
             raise InputError("the words of this run were lost or damaged. Start a new run.")
         corpus: LocalCorpus = check_engine(load_corpus(folder)).gathered()
         return corpus
+
+    def delete_words(self) -> None:
+        """Delete the words only, and record that every round was answered. What remains is public."""
+        shutil.rmtree(self.path / ELECTORATE, ignore_errors=True)
+        self._write({**self._read(), "said": [MOST_ROUNDS, 0]})
 
     def delete(self) -> None:
         """Delete the folder. The ledger of the node keeps the number of the run."""

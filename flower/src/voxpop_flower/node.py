@@ -92,8 +92,8 @@ def answer_of(
         own.log(**told, **ran)
         return answer
     except (Exception, SystemExit) as error:
-        # Its text may quote a path or a row, so it remains in the log of the node.
-        context.state.pop(MEMBER, None)
+        # Its text may quote a path or a row, so it remains in the log of the node. The secrets of the round remain too,
+        # because a repeated message is refused, and must not end the round.
         _report(own, error, told)
         return {}
 
@@ -167,13 +167,18 @@ def _admit(own: NodeSettings, run: Kept, settings: Settings, exclude: PublicList
 
 
 def _end(own: NodeSettings, run: Kept) -> None:
-    """Delete the folder of a run, and mark its entry as finished."""
-    if run.exists:
-        run.delete()
-        account = own.account()
-        entry = account.entry(_label(run))
-        if entry is not None and entry.state == "charged":
-            account.finish(entry)
+    """Delete the words of a run, so that no message of the run is answered again."""
+    if not run.exists:
+        return
+    account = own.account()
+    entry = account.entry(_label(run))
+    if entry is None:
+        # A run with a seed, which no ledger lists: the record of its answers remains until its time is over.
+        run.delete_words()
+        return
+    run.delete()
+    if entry.state == "charged":
+        account.finish(entry)
 
 
 def _label(run: Kept) -> str:

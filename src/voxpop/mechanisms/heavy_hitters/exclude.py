@@ -152,5 +152,5 @@ def excluded_tokens(vocabulary: pa.LargeStringArray, listed: list[tuple[str, ...
         listed: The tokens of each entry of the list. Entries of several tokens are no words.
     """
     single = string_array([entry[0] for entry in listed if len(entry) == 1])
-    found: Bools = numbers_of(pc.is_in(vocabulary, value_set=single).cast(pa.int8())) != 0
-    return found
+    excluded: Bools = numbers_of(pc.is_in(vocabulary, value_set=single).cast(pa.int8())) != 0
+    return excluded
