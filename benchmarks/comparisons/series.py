@@ -34,7 +34,7 @@ from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.mechanisms.series import plan as planning
 from voxpop.mechanisms.series.plan import NEVER, NOVELTY, SeriesPlan
-from voxpop.mechanisms.series.series import begin_night, read_night, weights_of
+from voxpop.mechanisms.series.series import _gate, _tonight
 from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.secret import Secret
 
@@ -98,8 +98,9 @@ def run(rows: pl.DataFrame, nights: int, way: str) -> tuple[pl.DataFrame, list[i
     for night in range(1, nights + 1):
         corpus = check_engine(vp.read(parts.get((night - 1,), none), user="user", items="word"))
         begun = time.perf_counter()
-        begin_night(plan, pools, secret, corpus, night)
-        read_night(plan, pools, secret, night, weights_of(plan, pools, night))
+        gate = _gate(plan, secret)
+        gate.begin(pools, corpus, night, *_tonight(plan, night))
+        gate.complete(pools, night, *_tonight(plan, night))
         took = time.perf_counter() - begun
     words, out = pools.out(0)
     counts = np.bincount(out, minlength=nights + 1)[1:]

@@ -14,7 +14,7 @@ from benchmarks.support.benchmark import SET_UNION, Benchmark
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.engine.local.pools import Pools
-from voxpop.mechanisms.series.series import begin_night, read_night, weights_of
+from voxpop.mechanisms.series.series import _gate, _tonight
 from voxpop.privacy.secret import Secret
 
 BENCHMARK = Benchmark(__file__, ("series_night",), (*SET_UNION, "mechanisms/series"), minutes=1, seeds="1")
@@ -60,9 +60,10 @@ def main() -> None:
         pools = NightlyPools.empty()
         for number, corpus in enumerate((small, small) if kernels else (whole, few, few), start=1):
             begun = time.process_time()
-            begin_night(plan, pools, secret, check_engine(corpus), number)
+            gate = _gate(plan, secret)
+            gate.begin(pools, check_engine(corpus), number, *_tonight(plan, number))
             joined = time.process_time()
-            read_night(plan, pools, secret, number, weights_of(plan, pools, number))
+            gate.complete(pools, number, *_tonight(plan, number))
             ended = time.process_time()
             nights.append((ended - begun, ended - joined))
     seconds_of_rounds(small)
