@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
+from voxpop.ledger.entry import Entry, labelled, paid_by, pays, remaining_of
 from voxpop.ledger.storage import DAMAGED, changing, read_ledger
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import Total, composed_delta, total_of
@@ -27,64 +28,6 @@ FIT = 0.25
 LONGEST_LABEL = 200
 STEP = 0.01
 """Distance of the epsilons that `largest_epsilon` tries."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One release that was charged to a data set.
-
-    Attributes:
-        dataset: The name of the data set.
-        number: From 1 on, in the order of charging.
-        mechanism: The kind of release, in a few words.
-        label: The label of the run, or "".
-        guarantee: The guarantee that was charged.
-        charged: The time, in UTC.
-        state: "charged", "finished", "failed" or "reserved". A failed release stays charged: its output may have been
-            seen. A run that is only charged may be repeated under its label without a second charge.
-        attempt: How many times the run was started. Only the last attempt can finish.
-        release: The identifier of the release, once it is finished; of a saved model the digest of its files, as
-            `voxpop verify` prints it.
-        kept: The folder in which the result was kept until it was saved, or "".
-        times: The number of equal releases that the entry pays for; more than one only in a reserve.
-        reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
-        budget: The budget of the data set.
-    """
-
-    dataset: str
-    number: int
-    mechanism: str
-    label: str
-    guarantee: Guarantee
-    charged: str
-    state: str = "charged"
-    attempt: int = 1
-    release: str = ""
-    kept: str = ""
-    times: int = 1
-    reserve: int = 0
-    budget: Budget | None = None
-
-    def __str__(self) -> str:
-        budget = f", budget ({self.budget.epsilon:g}, {self.budget.delta:g})" if self.budget else ""
-        return f'entry {self.number} of "{self.dataset}"{budget}' + (f', run "{self.label}"' if self.label else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry without the name and the budget of the data set, ready for JSON."""
-        values = {name: getattr(self, name) for name in self.__slots__ if name not in ("dataset", "budget")}
-        return {**values, "guarantee": self.guarantee.to_dict()}
-
-    @staticmethod
-    def from_dict(dataset: str, budget: Budget, values: Mapping[str, Any]) -> "Entry":
-        """Return the entry that `to_dict` described."""
-        guarantee = Guarantee.from_dict(values["guarantee"])
-        entry = Entry(dataset, **{**values, "guarantee": guarantee, "budget": budget})
-        numbers = (entry.number, entry.attempt, entry.times, entry.reserve)
-        known = entry.state in ("charged", "finished", "failed", "reserved")
-        if not known or any(type(each) is not int for each in numbers) or entry.times < 1:
-            raise ValueError("not an entry")
-        return entry
 
 
 @final
@@ -195,7 +138,7 @@ class LedgerAccount:
         guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
         with changing(self.path) as datasets:
             entries = self._parsed(datasets)[1]
-            if _labelled(entries, _checked_label(label)):
+            if labelled(entries, _checked_label(label)):
                 raise LedgerError(
                     f'"{self.name}" has an entry with the label "{label}" already. Nothing was charged. Choose another '
                     "label."
@@ -206,7 +149,7 @@ class LedgerAccount:
 
     def remaining(self, reserve: Entry) -> int:
         """Return the number of releases that a reserve still pays for."""
-        return _remaining(self.entries, reserve)
+        return remaining_of(self.entries, reserve)
 
     def finish(self, entry: Entry, result: Any = None, *, kept: str = "") -> None:
         """Record that a release is complete, before anyone sees it.
@@ -259,8 +202,8 @@ class LedgerAccount:
         """Return whether a release could be charged now. Another process may charge first."""
         _check(guarantee)
         budget, entries = self._parsed(read_ledger(self.path))
-        reserved = any(_pays(each, guarantee) and _remaining(entries, each) for each in entries)
-        return reserved or may_run(budget, _paid(entries), guarantee)
+        reserved = any(pays(each, guarantee) and remaining_of(entries, each) for each in entries)
+        return reserved or may_run(budget, paid_by(entries), guarantee)
 
     def check(self, guarantee: Guarantee, mechanism: str = "", label: str = "") -> None:
         """Refuse what `charge` would refuse now."""
@@ -283,16 +226,16 @@ class LedgerAccount:
         None without entries.
         """
         budget, entries = self._parsed(read_ledger(self.path))
-        return total_of(_paid(entries), budget) if entries else None
+        return total_of(paid_by(entries), budget) if entries else None
 
     def used(self) -> dict[str, dict[str, float]]:
         """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
         budget, entries = self._parsed(read_ledger(self.path))
-        return Caps.of(budget).used(_paid(entries))
+        return Caps.of(budget).used(paid_by(entries))
 
     def entry(self, label: str) -> Entry | None:
         """Return the entry of the run with this label, or None."""
-        return _labelled(self.entries, label)
+        return labelled(self.entries, label)
 
     def largest_epsilon(self, mechanism: Any, delta: float) -> float:
         """Return the largest multiple of 0.01 at which a release could be charged now, or 0.
@@ -302,7 +245,7 @@ class LedgerAccount:
             delta: The delta of the release.
         """
         budget, entries = self._parsed(read_ledger(self.path))
-        before = _paid(entries)
+        before = paid_by(entries)
 
         def fits(steps: int) -> bool | None:
             try:
@@ -363,15 +306,15 @@ class LedgerAccount:
         _check(guarantee)
         label = _checked_label(label)
         budget, entries = self._parsed(datasets)
-        if earlier := _labelled(entries, label):
+        if earlier := labelled(entries, label):
             return self._repeated(earlier, guarantee, mechanism)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget=budget)
         if times == 1:
             for each in entries:
-                if each.mechanism == mechanism and _pays(each, guarantee) and _remaining(entries, each):
+                if each.mechanism == mechanism and pays(each, guarantee) and remaining_of(entries, each):
                     return replace(entry, reserve=each.number)
-        before = _paid(entries)
+        before = paid_by(entries)
         if may_run(budget, before, guarantee, times):
             return entry if times == 1 else replace(entry, times=times, state="reserved")
         if len(before) + times > MOST_ENTRIES:
@@ -507,24 +450,6 @@ def _same(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
         return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", each).split()).casefold())
 
     return [each for each in names if key(each) == key(name)]
-
-
-def _paid(entries: Sequence[Entry]) -> list[Guarantee]:
-    """Return the guarantees that count: each of a reserve as often as it pays, none that a reserve paid for."""
-    return [each.guarantee for each in entries for _ in range(0 if each.reserve else each.times)]
-
-
-def _pays(entry: Entry, guarantee: Guarantee) -> bool:
-    """Return whether an entry is a reserve of releases with this guarantee, its spend included."""
-    return entry.state == "reserved" and entry.guarantee.to_dict() == guarantee.to_dict()
-
-
-def _remaining(entries: Sequence[Entry], reserve: Entry) -> int:
-    return reserve.times - sum(each.reserve == reserve.number for each in entries)
-
-
-def _labelled(entries: Sequence[Entry], label: str) -> Entry | None:
-    return next((each for each in entries if label and each.label == label), None)
 
 
 def _checked_label(label: str) -> str:

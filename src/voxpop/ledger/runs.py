@@ -22,7 +22,8 @@ from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kin
 from voxpop.release.tally import Addition
 
 if TYPE_CHECKING:
-    from voxpop.ledger.ledger import Entry, LedgerAccount
+    from voxpop.ledger.entry import Entry
+    from voxpop.ledger.ledger import LedgerAccount
 
 SPACE = 64 << 20
 """Free bytes that a release must find before it is charged. Most releases are far smaller."""
