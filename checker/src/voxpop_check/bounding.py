@@ -32,7 +32,10 @@ class Bounded:
 
     def most(self, t: int) -> arb:
         """Return the largest weight of each of t novel items: their norm is at most S, and they weigh the same."""
-        return self.sensitivity * self.share(self.limit if self.name == "count" else t)
+        if self.name == "count":
+            # Under "count" the weight of every item is the same: an even share of the limit, rounded down.
+            return (self.share(self.limit) / self.unit).floor() * self.unit
+        return self.sensitivity * self.share(t)
 
 
 def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:

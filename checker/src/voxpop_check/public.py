@@ -76,7 +76,7 @@ def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     """Sequences (docs/privacy/sequences.md): shares add up to 1 on every path, so the counts cost their epsilon."""
     require(numbers.epsilon > 0 and numbers.max_length >= 1 and numbers.max_gram >= 1, "the tree is out of range")
     found = numbers.finding
-    require((found is None) == (numbers.alphabet is not None), "the alphabet is neither given nor found")
+    require(found is not None or numbers.alphabet is not None, "the alphabet is neither given nor found")
     spent = numbers.epsilon + (Fraction(0) if found is None else exact(found.claim.epsilon))
     require(spent <= exact(epsilon), "the parts of epsilon exceed it")
     return [("counts", arb(0), f"pure at {numbers.epsilon}")]

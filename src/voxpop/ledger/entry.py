@@ -77,8 +77,10 @@ def pays(entry: Entry, guarantee: Guarantee) -> bool:
 
 
 def remaining_of(entries: Sequence[Entry], reserve: Entry) -> int:
+    """Return the number of releases that a reserve still pays for."""
     return reserve.times - sum(each.reserve == reserve.number for each in entries)
 
 
 def labelled(entries: Sequence[Entry], label: str) -> Entry | None:
+    """Return the entry with a label, or None."""
     return next((each for each in entries if label and each.label == label), None)
