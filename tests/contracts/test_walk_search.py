@@ -15,8 +15,9 @@ from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels.arrays import DROPPED
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.gate import walks
 from voxpop.privacy.gate.walks import LaterPasses
-from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
+from voxpop.privacy.individual import BOUND_STEPS
 from voxpop.privacy.weightings.capped import CappedDescent
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
@@ -111,15 +112,12 @@ def is_found():
 
 def test_a_sweep_charged_less_than_it_moves(monkeypatch):
     """The charge is half of that for which the noise was calibrated, so users move more with their remaining budget."""
-    real = IndividualFilter.charge
+    real = walks.Charge
 
-    def cheap(self, cost, sensitivity, rates=None):
-        charge = real(self, cost, sensitivity, rates)
-        if rates != (BOUND_STEPS,):
-            return charge
-        return Charge(cost // 2, charge.square, charge.sensitivity, charge.sigma, charge.rates)
+    def cheap(cost, square, sensitivity, sigma, rates):
+        return real(cost // 2 if rates == (BOUND_STEPS,) else cost, square, sensitivity, sigma, rates)
 
-    monkeypatch.setattr(IndividualFilter, "charge", cheap)
+    monkeypatch.setattr(walks, "Charge", cheap)
     assert is_found()
 
 

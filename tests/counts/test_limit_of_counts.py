@@ -13,6 +13,7 @@ from support.exact import Exact
 from voxpop.mechanisms.counts.constants import SHARE
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.counts.plan import root_above
+from voxpop.mechanisms.counts.releasing import listed_grams
 from voxpop.privacy import precise
 from voxpop.privacy.gate import counts as releasing
 from voxpop.privacy.secret import Secret
@@ -39,7 +40,7 @@ def holders(sizes):
 def classes(engine, edges=(4, 16, 64), counted=None):
     """Return the private histogram of users by their number of released words."""
     walk = engine.length_walk()
-    walk.keep_words(next(releasing.listed_grams(WORDS, 1)).words)
+    walk.keep_words(next(listed_grams(WORDS, 1)).words)
     weights = walk.weigh(ClassShares(edges, counted), 300, Secret.fresh(), "count classes")
     return weights.measured(Exact(), len(edges) + 1).tolist()
 

@@ -6,7 +6,7 @@ the formulas of the proofs. It imports no planner. docs/privacy/certificate.md d
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from math import hypot, isqrt, nextafter, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +132,7 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
     return Bounding(rule.name, *numbers)
 
 
+@lru_cache(maxsize=64)
 def caps_of(rounds: Rounds) -> Caps:
     """Return the caps of rounds."""
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
@@ -190,7 +191,8 @@ def spend_of(certificate: Certificate) -> Spend | None:
 # Adaptive rounds.
 
 
-def mus_of(rounds: Rounds) -> list[float]:
+@lru_cache(maxsize=64)
+def mus_of(rounds: Rounds) -> tuple[float, ...]:
     """Return the mu of every round: sensitivity over sigma, of the numbers that run."""
     shown = []
     if rounds.first is not None:
@@ -207,9 +209,10 @@ def mus_of(rounds: Rounds) -> list[float]:
         margin = hypot(margin, each.cell / (1 << each.bounding.bits) / each.sigma)
     # Half a cell a round.
     _ensure(margin / 2 <= rounds.margin)
-    return shown
+    return tuple(shown)
 
 
+@lru_cache(maxsize=64)
 def square_of(rounds: Rounds) -> Fraction:
     """Return all of mu^2 of rounds, of sensitivities in doubles: exactly."""
     mus_of(rounds)  # raises where a round has less noise than its score was charged for

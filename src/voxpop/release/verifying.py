@@ -24,6 +24,8 @@ from voxpop.release.tally import page_of_all
 
 PRECISION = 1e-9
 """Relative difference that is taken for rounding of another machine."""
+LARGE = 2**32
+"""Whole numbers from here on are rounded numbers in fine units."""
 RAN = frozenset({"ran", "second_chance", "trust"})
 """Numbers that follow from released phrases, and a statement of a federation; the guarantee depends on neither."""
 
@@ -114,11 +116,9 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
 
 
 def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[str]:
-    """Return what does not follow from the certificate of a record: nothing where it proves the guarantee.
-
-    Raises:
-        LookupError: There is none.
-    """
+    """Return what does not follow from the certificate of a record: nothing where it proves the guarantee."""
+    if "certificate" not in record:
+        return ["the certificate"]
     certificate = Certificate.from_dict(record["certificate"])
     claim = certificate.claim
     try:
@@ -136,7 +136,16 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
         if "choice" in each["numbers"]:
             each["numbers"].pop("rounds", None)
         each["numbers"].pop("chosen", None)
-    return [] if _same(again, numbers) else ["the certificate"]
+    return [] if _same(_in_doubles(again), _in_doubles(numbers)) else ["the certificate"]
+
+
+def _in_doubles(value: Any) -> Any:
+    """Return a value of JSON with large whole numbers, such as thresholds in fine units, as doubles."""
+    if isinstance(value, Mapping):
+        return {name: _in_doubles(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_in_doubles(each) for each in value]
+    return float(value) if isinstance(value, int) and value >= LARGE else value
 
 
 def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
