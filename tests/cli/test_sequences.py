@@ -46,7 +46,7 @@ def test_json_holds_nothing_private(voxpop, visits, tmp_path):
     mechanism = vp.Sequences(3, 2, ["a", "b", "c"])
     assert content["plan"] == mechanism.plan(vp.Budget(4)).to_dict()
     assert content["statement"] == "(4, 0)-DP, one user added or removed"
-    assert content["with_alphabet"] is None
+    assert content["total"]["adaptive"] == content["guarantee"]
     assert "900" not in json.dumps({**content, "folder": ""})
 
 
@@ -59,9 +59,10 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
     items = ["visits.parquet", "--user", "who", "--items", "pages", "--epsilon", 2, "--delta", "1e-6", "-o", "words"]
     assert voxpop("items", *items).code == 0
     content = voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--json").json
-    assert 5 < content["with_alphabet"]["guarantee"]["epsilon"] <= 6
-    assert content["with_alphabet"]["guarantee"]["delta"] == 1e-6
-    statement = content["with_alphabet"]["statement"]
+    assert content["total"]["adaptive"]["epsilon"] == 6
+    assert 5 < content["total"]["fixed"]["epsilon"] <= 6
+    assert content["total"]["fixed"]["delta"] == 1e-6
+    statement = "All results together, if from the same users: (6, 1e-06)-DP"
     assert statement in voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--overwrite").out
 
 
@@ -73,7 +74,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     call = ["--ledger", "team.ledger", "--dataset", "visits", "-o", "model", "--json"]
     content = voxpop("sequences", *CALL, *find, *call).json
     assert content["statement"] == "(8, 1e-06)-DP, one user added or removed"
-    assert content["with_alphabet"] is None
+    assert content["total"]["adaptive"] == content["guarantee"]
     assert (content["plan"]["epsilon_to_find"], content["plan"]["epsilon_to_count"]) == (2, 6)
     assert (content["plan"]["epsilon"], content["plan"]["delta"]) == (8, 1e-6)
     assert content["plan"]["alphabet_size"] == 3

@@ -47,6 +47,7 @@ def test_show_for_machines(voxpop, saved):
         "plan": PLAN.to_dict(),
         "folder": str(saved),
         "first": [["word000"], ["word001"]],
+        "total": {"adaptive": GUARANTEE.to_dict(), "fixed": GUARANTEE.to_dict()},
     }
 
 

@@ -113,13 +113,11 @@ def test_forged_ledgers_print_no_escapes(voxpop, tmp_path, place):
     path = tmp_path / "team.ledger"
     account = vp.Ledger(path).open("posts", vp.Budget(7, 1e-4), create=True)
     account.charge(vp.Guarantee(1, 1e-6), "set union", "first")
-    datasets = storage.read_ledger(path)
-    if place == "dataset":
-        datasets = {EVIL: datasets["posts"]}
-    else:
-        datasets["posts"]["entries"][0][place] = EVIL
-    with storage.held(path):
-        storage.write_ledger(path, datasets)
+    with storage.changing(path) as datasets:
+        if place == "dataset":
+            datasets[EVIL] = datasets["posts"]
+        else:
+            datasets["posts"]["entries"][0][place] = EVIL
     for more in ([], ["--dataset", "none"], ["--dataset", EVIL], ["--for", "items", "--delta", "1e-8"]):
         ran = voxpop("ledger", "show", "team.ledger", *more)
         assert is_safe(ran.out + ran.err), more

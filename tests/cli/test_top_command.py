@@ -32,7 +32,8 @@ def test_grams_come_in_order_with_the_guarantee(voxpop, words):
     assert (code, err) == (0, "")
     assert [line.split() for line in out.splitlines()[:3]] == [["1", "tea"], ["2", "milk"], ["3", "oat"]]
     assert "(2, 1e-08)-DP" in out
-    assert "Together with the release, if from the same users: (3.9915, 2e-08)-DP" in out
+    assert "All results together, if from the same users: (4, 2e-08)-DP" in out
+    assert "if all budgets were fixed in advance: (3.3" in out
 
 
 def test_saved_beside_the_release_and_shown(voxpop, words):
@@ -44,7 +45,7 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
     shown = voxpop("show", words).out
     assert "The 2 grams that most users hold, in order, (2, 1e-08)-DP" in shown
     assert "\n     1  tea\n     2  milk\n" in shown
-    assert "All results of this folder together: (3.9915, 2e-08)-DP" in shown
+    assert "All results together, if from the same users: (4, 2e-08)-DP" in shown
     assert "     2  milk" not in voxpop("show", words, "--first", 1).out
     assert voxpop("show", words, "--json").json["top"]["grams"] == [["tea"], ["milk"]]
     assert "already holds rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint
@@ -59,7 +60,7 @@ def test_documents_are_about_all_results_of_the_folder(voxpop, words, tmp_path):
     voxpop("top", words, *READ, *SPEND, "--k", 2)
     for name in ("registry", "checklist"):
         assert voxpop("export", words, "-o", name, "--format", name).code == 0
-        assert "(3.9915, 2e-08)-DP" in (tmp_path / name).read_text()
+        assert "(4, 2e-08)-DP" in (tmp_path / name).read_text()
 
 
 def test_a_budget_that_is_too_small_is_refused(voxpop, words):

@@ -134,7 +134,7 @@ def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
     """Weights without a stop overflowed beyond 2^63 units, so that one user could move them by the whole range."""
     plan = vp.SetUnion(limit=4, weighting=Half()).plan(vp.Budget(3, 1e-6))
     shares = plan.round.shares
-    weights = crowd_of_tea._engine.weigh(shares, 4, Secret.from_seed(1)).weights
+    weights = crowd_of_tea._engine.weigh(shares, 4, Secret.from_seed(1))._weights
     assert 400 * 0.5 / 2**0.5 * shares.setting.unit > 2**63
     assert weights.tolist() == [shares.setting.cutoff] * 2
 

@@ -10,9 +10,11 @@ from hypothesis import given
 
 import voxpop as vp
 from naive.pools import naive_undecided
+from support.exact import By
 from support.look import read_engine
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED
 from voxpop.kernels.weigh import keep_undecided
+from voxpop.privacy.opening import Opening
 from voxpop.privacy.secret import Secret
 from voxpop.reading.limited.memory import MemoryLimit
 
@@ -39,7 +41,7 @@ class Recorded:
         np.add.at(histogram, items, 1)
 
 
-class Step:
+class Step(Opening):
     """A round with a custom decision rule that records its arguments."""
 
     def __init__(self, states=lambda names: np.full(len(names), UNDECIDED)):
@@ -50,6 +52,7 @@ class Step:
         return score, self.states(names).astype(np.uint8)
 
 
+@By
 def nothing(weights, names, texts):
     return np.zeros(weights.size, bool)
 

@@ -12,7 +12,7 @@ def test_users_that_are_numbers_in_one_file_and_strings_in_another(tmp_path):
     """The reader raised an error of pyarrow."""
     pl.DataFrame({"who": [7], "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": ["7"], "text": ["a"]}).write_parquet(tmp_path / "b.parquet")
-    with pytest.raises(ColumnError, match='"who" holds numbers and strings'):
+    with pytest.raises(ColumnError, match='"who" holds whole numbers in one table and strings in another'):
         read_engine(tmp_path, user="who", text="text")
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
+from support.exact import votes_gate
 from support.look import read_engine
 from voxpop.cli import main
 from voxpop.errors import InputError, SourceError
@@ -35,7 +36,7 @@ def table_of(users: list[list[str]]) -> pl.DataFrame:
 def votes(corpus, rules: Rules, exclude: PublicList, secret: Secret):
     spelling = spell(corpus, rules, exclude)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    return [trie.levels for trie in grown_tries(spelling, electorate, rules, secret)]
+    return [trie.levels for trie in grown_tries(spelling, electorate, rules, votes_gate(rules, secret))]
 
 
 @given(USERS, st.sets(WORDS, max_size=3), st.integers(0, 3))

@@ -7,9 +7,9 @@ from scipy.stats import binom
 from support.exact import By
 from voxpop.engine.local.weigh import Histogram
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.ngrams import votes as unsupported
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
 from voxpop.privacy import precise
+from voxpop.privacy.gate import simulating
 from voxpop.privacy.gate.simulating import hits_below, spurious_hits
 from voxpop.privacy.sampling import BAND
 from voxpop.privacy.secret import Secret
@@ -61,7 +61,7 @@ def test_supported_candidates_are_left_to_their_own_noise():
     histogram = Histogram(supported[::-1], np.ones(supported.size, np.int64))
     theirs = np.full(81, 2)
     rest, levels = histogram.noisy_levels(
-        lambda weights, names, texts: np.zeros(weights.size, np.int64), everything, theirs
+        By(lambda weights, names, texts: np.zeros(weights.size, np.int64)), everything, theirs
     )
     assert rest.tolist() == everything[1::2].tolist()
     assert (levels == 2).all()
@@ -74,7 +74,7 @@ def test_supported_candidates_are_left_to_their_own_noise():
 
 def test_too_many_candidates_are_refused_with_advice(monkeypatch):
     """The proof requires that candidates are numbered safely."""
-    monkeypatch.setattr(unsupported, "MOST_CANDIDATES", 80)
+    monkeypatch.setattr(simulating, "MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     with pytest.raises(BudgetError, match="lower limit"):
         spurious_hits(candidates, precise.number(0.1), Secret.from_seed(1), "x")

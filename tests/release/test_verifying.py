@@ -14,7 +14,7 @@ import pytest
 import voxpop as vp
 from voxpop.cli import main
 from voxpop.errors import ReleaseError
-from voxpop.privacy.composition import compose
+from voxpop.privacy.composition import total_of
 from voxpop.release.registry import MECHANISMS
 from voxpop.release.verifying import verify
 
@@ -87,7 +87,9 @@ def test_the_command(folders, capsys):
     assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text
     assert text.count("planned again with the same settings, all numbers agree: (4, 1e-07)-DP") == 3
     parts = [vp.load(folders / "default", kind).guarantee for kind in (vp.Release, vp.Tally, vp.Ranking)]
-    assert f"All results of this folder together: {compose(parts)}\n" in text
+    total = total_of(parts)
+    assert f"All results together, if from the same users: {total.adaptive},\n" in text
+    assert f"  {total.if_fixed}.\n" in text
     assert main(["verify", str(folders / "default"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["results"]) == 3
 

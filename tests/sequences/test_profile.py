@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive import engine as naive
+from support.exact import By
 from support.look import read_engine
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.kernels.sequences import count_variety, fit_ends
@@ -23,6 +24,7 @@ PAGES = ["home", "news", "sport", "weather"]
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
 
 
+@By
 def exact(keys, counts):
     """Return the counts without noise."""
     return dict(zip(keys.tolist(), counts.tolist(), strict=True))

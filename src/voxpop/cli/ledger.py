@@ -10,7 +10,7 @@ from voxpop.cli.options import Json, Spend, SpendOptions
 from voxpop.cli.releasing import print_json, say
 from voxpop.errors import InputError, on_one_line
 from voxpop.privacy.budget import table
-from voxpop.privacy.composition import WHY_SMALLER
+from voxpop.privacy.guarantee import WHY_SMALLER
 from voxpop.release.registry import MECHANISMS, load
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from uuid import uuid4
 from voxpop.cli.options import Call, Charge, Result, Run, Table
 from voxpop.errors import BudgetError, InputError, shown
 from voxpop.privacy.budget import Budget, all_printable, words_first
-from voxpop.privacy.composition import WHY_SMALLER, Total
-from voxpop.privacy.guarantee import Guarantee, cautions, meaning
+from voxpop.privacy.guarantee import WHY_SMALLER, Guarantee, cautions, meaning
 from voxpop.reading.hidden import SKIPPED, is_hidden
 from voxpop.reading.progress import rounded, tell
 from voxpop.release.registry import mechanism_called
@@ -25,6 +24,7 @@ from voxpop.release.saving import Kind
 
 if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
+    from voxpop.privacy.composition import Total
     from voxpop.release.release import Release
     from voxpop.release.result import About
 
@@ -295,7 +295,7 @@ def _needed_at(plan: Any, times: int) -> str:
     return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"
 
 
-def total_text(total: Total) -> str:
+def total_text(total: "Total") -> str:
     """Return the totals of several results about the same users."""
     texts = [
         f"\nAll results together, if from the same users: {total.adaptive},",

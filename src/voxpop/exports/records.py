@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import printable
-from voxpop.privacy.composition import WHY_SMALLER
-from voxpop.privacy.guarantee import cautions, meaning
+from voxpop.privacy.guarantee import WHY_SMALLER, cautions, meaning
 from voxpop.release.release import Release
 from voxpop.release.report.page import story_of
 

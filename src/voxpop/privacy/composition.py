@@ -99,13 +99,6 @@ class Total:
         return {"adaptive": self.adaptive.to_dict(), "fixed": self.fixed.to_dict()}
 
 
-WHY_SMALLER: Final = (
-    "The second total is below the sum because independent Gaussian noise adds up by squares, so the losses of several "
-    "releases rarely reach their largest values together."
-)
-"""One sentence for pages and terminals that show two totals."""
-
-
 def total_of(guarantees: Sequence[Guarantee], budget: Budget | None = None) -> Total:
     """Return the total of releases about the same users.
 

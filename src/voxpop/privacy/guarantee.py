@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from math import ceil, exp, floor, log10
-from typing import Any
+from typing import Any, Final
 
 from voxpop.errors import InputError
 
@@ -187,6 +187,12 @@ class Guarantee:
 
 
 # Meaning in words: odds before and after a release, and cautions.
+
+WHY_SMALLER: Final = (
+    "The second total is below the sum because independent Gaussian noise adds up by squares, so the losses of several "
+    "releases rarely reach their largest values together."
+)
+"""One sentence for pages and terminals that show two totals."""
 
 LARGE_EPSILON = 4.0
 HARDLY_ANY = 10.0

@@ -23,11 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.composition import WHY_SMALLER
 from voxpop.privacy.guarantee import (
     LARGE_DELTA,
     LARGE_EPSILON,
     SUPPORT,
+    WHY_SMALLER,
     at_most,
     cautions,
     chance_at_most,
