@@ -8,19 +8,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from voxpop.errors import InputError, SourceError
-from voxpop.kernels.arrays import Bools
-from voxpop.reading.arrow import numbers_of, string_array
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from voxpop.engine.local.corpus import LocalCorpus
+    from voxpop.kernels.arrays import Bools
 
 PublicWord = str | tuple[str, ...]
 """A word or a text, or the tokens of a phrase as a release lists them."""
-TOKENIZERS = ("words", "whitespace", "characters", "unicode")
+TOKENIZERS = ("words", "whitespace", "characters")
 PATTERN = "regex:"
 
 
@@ -144,13 +142,18 @@ def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
     return [tuple(vocabulary[each] for each in ids[begin:end].tolist() if each >= 0) for begin, end in spans]
 
 
-def excluded_tokens(vocabulary: pa.LargeStringArray, listed: list[tuple[str, ...]]) -> Bools:
+def excluded_tokens(vocabulary: "pa.LargeStringArray", listed: list[tuple[str, ...]]) -> "Bools":
     """Return for each token of a vocabulary whether a list contains it as a word.
 
     Args:
         vocabulary: The tokens.
         listed: The tokens of each entry of the list. Entries of several tokens are no words.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from voxpop.reading.arrow import numbers_of, string_array
+
     single = string_array([entry[0] for entry in listed if len(entry) == 1])
     excluded: Bools = numbers_of(pc.is_in(vocabulary, value_set=single).cast(pa.int8())) != 0
     return excluded
