@@ -397,6 +397,9 @@ def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.Dat
         return None
     if frame.height != data.count(b"\n") + (not data.endswith(b"\n")) and frame.height != len(_lines(data)):
         return None
+    # Null is a value where single values may be, also next to lists.
+    either = [each.name for each in columns if each.lists is None and lists]
+    frame = frame.with_columns(pl.col(name).fill_null(pl.lit([None], pl.List(pl.String))) for name in either)
     tests = [
         (pl.col(name) if kind == pl.String else pl.col(name).list.join("\n", ignore_nulls=True))
         .str.contains(DOUBTFUL if kind == pl.String else f"(?m){DOUBTFUL}")
