@@ -26,7 +26,7 @@ from voxpop.reading.arrow import flattened, int64_array, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
 from voxpop.reading.progress import row_called
-from voxpop.reading.types import Column, batch_of_rows, typed, typed_lists
+from voxpop.reading.types import AS_ROWS, Column, batch_of_rows, typed, typed_lists
 
 if TYPE_CHECKING:
     import polars as pl
@@ -327,7 +327,9 @@ def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) ->
         raise SourceError(f"{where} is no JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines.")
     for number, row in enumerate(found):
         if not isinstance(row, dict):
-            raise SourceError(f"{where}, {row_called(number + 1)}: the element is no JSON object. Correct the row.")
+            raise SourceError(
+                f"{where}, {row_called(number + 1)}: the element is no JSON object ({AS_ROWS}). Correct it."
+            )
     for first in range(0, len(found), rows):
         yield batch_of_rows(found[first : first + rows], columns, where, first)
 
