@@ -168,6 +168,10 @@ def test_floats_and_two_families_are_refused(tmp_path):
     pl.DataFrame({"who": [1], "key": ["7"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match="whole numbers in one table and strings in another"):
         read_engine(tmp_path, user="who", items="key")
+    tables = [pa.table({"who": [number], "key": key}) for number, key in enumerate(([7], [0.5]))]
+    for pair, found in ((tables, "int64 in one table and double"), (tables[::-1], "Floats")):
+        with pytest.raises(ColumnError, match=found):
+            read_engine(iter(pair), user="who", items="key")
     with pytest.raises(InputError, match="both for users and for what they hold"):
         read_engine(pl.DataFrame({"who": [1]}), user="who", items="who")
     with pytest.raises(ColumnError, match="years"):

@@ -6,7 +6,7 @@ from decimal import Decimal
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
@@ -47,11 +47,15 @@ def test_a_reader_that_infers_types_is_caught(theirs, own, reading):
         check_one_user(inferring, lambda rows: rows, theirs, [own], READINGS[reading])
 
 
-@given(st.lists(values.filter(lambda each: not isinstance(each, Decimal)) | st.lists(words | numbers), max_size=6))
+@given(
+    st.lists(values.filter(lambda each: not isinstance(each, Decimal)) | st.lists(words | numbers), max_size=6),
+    st.sampled_from(["x", ["x"]]),
+)
+@example([None], ["x"])
 @settings(max_examples=200, deadline=None)
-def test_both_decoders_of_json_agree(held):
-    """Decoding by blocks and decoding by lines give the same strings."""
-    data = "".join(json.dumps({"a": each}) + "\n" for each in [*held, "x"]).encode()
+def test_both_decoders_of_json_agree(held, last):
+    """Decoding by blocks and decoding by lines give the same strings, and also the same nulls among lists."""
+    data = "".join(json.dumps({"a": each}) + "\n" for each in [*held, last]).encode()
     for lists in (False, None, True):
         columns = [Column("a", lists=lists)]
         found = []

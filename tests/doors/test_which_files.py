@@ -170,13 +170,16 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
     [
         ("nan.jsonl", '{"who": 1, "what": "tea"}\n{"who": 2, "what": NaN}\n', "NaN and Infinity are no JSON"),
         ("lines.json", '{\n  "who": 1,\n  "what": "tea"\n}\n{\n  "who": 2,\n  "what": "tea"\n}\n', "jq -c"),
+        ("split.json", '{"columns": ["who", "what"], "index": [0], "data": [[1, "tea"]]}', "orient="),
+        ("index.json", '{"0": {"who": 1, "what": "tea"}}', "orient="),
+        ("values.json", '[[1, "tea"]]', "orient="),
         ("columns.json", '{"who": {"0": 1, "1": 2}, "what": {"0": "tea", "1": "tea"}}', "orient="),
     ],
 )
 def test_other_forms_of_json(tmp_path, name, content, words):
     """They are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
     (tmp_path / name).write_text(content)
-    with pytest.raises(SourceError, match=words):
+    with pytest.raises((SourceError, ColumnError), match=words):
         users_of(tmp_path / name)
 
 

@@ -26,7 +26,7 @@ from voxpop.reading.arrow import flattened, int64_array, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
 from voxpop.reading.progress import row_called
-from voxpop.reading.types import Column, batch_of_rows, typed, typed_lists
+from voxpop.reading.types import AS_ROWS, Column, batch_of_rows, typed, typed_lists
 
 if TYPE_CHECKING:
     import polars as pl
@@ -327,7 +327,9 @@ def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) ->
         raise SourceError(f"{where} is no JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines.")
     for number, row in enumerate(found):
         if not isinstance(row, dict):
-            raise SourceError(f"{where}, {row_called(number + 1)}: the element is no JSON object. Correct the row.")
+            raise SourceError(
+                f"{where}, {row_called(number + 1)}: the element is no JSON object ({AS_ROWS}). Correct it."
+            )
     for first in range(0, len(found), rows):
         yield batch_of_rows(found[first : first + rows], columns, where, first)
 
@@ -397,6 +399,9 @@ def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.Dat
         return None
     if frame.height != data.count(b"\n") + (not data.endswith(b"\n")) and frame.height != len(_lines(data)):
         return None
+    # Null is a value where single values may be, also next to lists.
+    either = [each.name for each in columns if each.lists is None and lists]
+    frame = frame.with_columns(pl.col(name).fill_null(pl.lit([None], pl.List(pl.String))) for name in either)
     tests = [
         (pl.col(name) if kind == pl.String else pl.col(name).list.join("\n", ignore_nulls=True))
         .str.contains(DOUBTFUL if kind == pl.String else f"(?m){DOUBTFUL}")

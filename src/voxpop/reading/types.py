@@ -41,6 +41,7 @@ NAMED: Final = {
 }
 """Short names, next to the names that Arrow prints."""
 UNDECLARED: Final = pa.large_string()
+AS_ROWS: Final = 'pandas writes rows by to_json(orient="records", lines=True)'
 LONGEST_EXPONENT = 400
 """Digits: decimals beyond the range of floats keep their exponent."""
 
@@ -159,7 +160,8 @@ def batch_of_rows(
             name for name in names if "." in name and any(_value_of(row, name, _ABSENT) is not _ABSENT for row in rows)
         ]
         known = [*(str(name) for row in rows for name in row), *nested]
-        check_columns(names, list(dict.fromkeys(known)), where, declared=False)
+        hint = f"Each row must have one entry for each column ({AS_ROWS})."
+        check_columns(names, list(dict.fromkeys(known)), where, declared=False, hint=hint)
     arrays = [array_of_objects([_value_of(row, each.name) for row in rows], each, where, first) for each in columns]
     return pa.RecordBatch.from_arrays(arrays, names)
 
@@ -313,7 +315,7 @@ def _problem_of(value: Any) -> str | None:
     except Exception:
         if isinstance(value, Integral):
             return "is a whole number of too many digits for Python"
-        columns = ' (pandas writes rows by to_json(orient="records", lines=True))' if isinstance(value, dict) else ""
+        columns = f" ({AS_ROWS})" if isinstance(value, dict) else ""
         kind = f"is of the type {type(value).__name__}, which has no spelling{columns}, or not for this value"
         return f"{kind}; in a query, cast it to text"
     return None
