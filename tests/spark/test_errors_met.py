@@ -14,6 +14,7 @@ from support.look import read_engine
 from voxpop.engine.spark import session as sessions
 from voxpop.engine.spark.reading import check_repeatable
 from voxpop.engine.spark.session import KNOWN, translated
+from voxpop.engine.spark.tasks import own_versions
 from voxpop.errors import InputError, MemoryLimitError, SourceError
 
 SOURCE = str(Path(vp.__file__).parents[1])
@@ -111,14 +112,15 @@ def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(jav
 
 def test_another_version_is_told(spark, monkeypatch):
     """A release follows one plan, made by one version of the rules."""
-    monkeypatch.setattr("voxpop.engine.spark.reading.metadata.version", lambda name: "0.0.1")
+    other = {**own_versions(), "voxpop": "0.0.1"}
+    monkeypatch.setattr("voxpop.engine.spark.reading.own_versions", lambda: other)
     corpus = read_engine(
         framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})),
         user="who",
         text="what",
         options=vp.ReadOptions(partitions=2),
     )
-    with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*Install the same"):
+    with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*must .* same version: install"):
         vp.SetUnion(weighting=vp.weightings.Weighted()).release(corpus, vp.Budget(1, 1e-6))
 
 

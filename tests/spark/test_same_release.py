@@ -34,9 +34,9 @@ def test_words_of_every_language_are_the_same(read_both, sentences):
     local, spread = read_both(table, 3, text="what", tokenizer=vp.Tokenizer(sentences=sentences))
     secret = Secret.from_seed(5)
     pairs = [each.length_walk().weigh(SHARES, 3, secret, "length 1") for each in (local, spread)]
-    words = local.vocabulary.take(pairs[0].ids.tolist()).to_pylist()
+    words = local.vocabulary.take(pairs[0]._ids.tolist()).to_pylist()
     assert len(words) > 300
-    assert collected(pairs[1]) == dict(zip(words, pairs[0].weights.tolist(), strict=True))
+    assert collected(pairs[1]) == dict(zip(words, pairs[0]._weights.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("partitions", [1, 4])
