@@ -78,7 +78,7 @@ MUTANTS = (
     # Thresholds, levels and caps.
     _gate("threshold-of-score", "rounds", "threshold=each.threshold * spread", "threshold=0.99 * each.threshold * spread"),
     _gate("never-dropped", "rounds", "-np.inf if each.drop is None else each.drop * spread", "-np.inf"),
-    _gate("one-vote-less", "votes", "if count >= proof.theta", "if count >= proof.theta - 1"),
+    Mutant("one-vote-less", "privacy/trie/ballot.py", "if count >= self.theta", "if count >= self.theta - 1", (RUNS,)),
     Mutant("cap-2%", "kernels/weigh.py", "min(step, highest)", "min(step, highest + highest // 50)", (CAPPED,)),
     Mutant("dropped-forgotten", "privacy/weightings/capped.py", "level(undecided + dropped)", "level(undecided)", (CAPPED,)),
     Mutant("spare-noise", "engine/local/pools.py", "self._users.states > DROPPED)", "(self._users.states > DROPPED) & (histogram > 0))", (POOLS,)),

@@ -15,7 +15,7 @@ from voxpop.errors import InternalError, ReleaseError
 from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.mechanisms.rounds import adaptive, menu
 from voxpop.privacy import cumulative
-from voxpop.privacy.certificate import check
+from voxpop.privacy.certificate import admits, check, novel_of, square_of
 from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.secret import Secret
@@ -108,6 +108,7 @@ FAULTS = [
     fewer_candidates,
     coarser_grid,
     no_bound,
+    same_name,
 ]
 
 
@@ -198,6 +199,18 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
             gate.choose(fault)
         with pytest.raises(InternalError, match=REFUSED):
             next(gate.rounds())
+
+
+def test_chosen_rounds_keep_each_cap():
+    """The squares and the probability of a novel item are compared separately, each within a thousandth of its cap."""
+    plan = vp.SetUnion().plan(BUDGET)
+    slack, rounds = plan.certificate.proof.slack, plan.planned.entry(100).stated()
+    square, novel = float(square_of(rounds)), novel_of(rounds)
+    kept = replace(plan.certificate.proof.choice, square=1.001 * square, novel=1.001 * novel)
+    assert admits(kept, slack, rounds)
+    assert not admits(replace(kept, square=0.999 * square), slack, rounds)
+    assert not admits(replace(kept, novel=0.999 * novel), slack, rounds)
+    assert not admits(kept, replace(slack, passes=len(rounds.later) + 1), rounds)
 
 
 def test_passes_run_once_and_in_order(talk):
