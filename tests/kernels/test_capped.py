@@ -158,6 +158,17 @@ def test_a_step_is_within_the_error_that_is_charged(record_property):
     record_property("figure", f"{worst:.2f} of the charged error")
 
 
+def test_what_is_charged_for_a_cap_is_the_bound_of_the_proof():
+    """A cap of a costs 32 2^-53 / a more than no cap; the search finds smaller errors, which prove nothing."""
+    setting = RuleSetting(100, 2, BITS, UNIT)
+    without = PolicyGaussian().step_error(setting)
+    for cap, more in ((ONE_CAP, 0.0), *((lattice(weight), 32 * 2.0**-53) for weight in (0.9, 0.5, 0.06))):
+        # The smallest cap of the round counts, on the last level.
+        shares = CappedDescent(setting, Caps((1, 100), ((ONE_CAP,), (cap,)), (1.0, 1.0)), 0)
+        charged = (shares.sensitivity - 1) / (2 * USERS_BOUND)
+        assert charged == pytest.approx(without + more * ONE_CAP / cap, rel=1e-9, abs=0.0)
+
+
 def test_caps_off_the_lattice_are_caught():
     """If the items at the cap leave almost nothing of 1, the last bit determines the entire remainder."""
     assert worst_error(lambda rng: int(ONE_CAP / sqrt(rng.integers(2, 60))), 400, seed=4) > 5.0

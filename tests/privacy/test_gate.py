@@ -5,17 +5,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import voxpop as vp
+from support.corpora import corpus_of
 from support.look import read_engine
 from voxpop.engine.contract import check_engine
+from voxpop.engine.local.nights import NightlyPools
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.mechanisms.rounds import adaptive, menu
 from voxpop.privacy import cumulative
-from voxpop.privacy.certificate import check
+from voxpop.privacy.certificate import admits, check, novel_of, square_of
+from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.secret import Secret
@@ -108,6 +112,7 @@ FAULTS = [
     fewer_candidates,
     coarser_grid,
     no_bound,
+    same_name,
 ]
 
 
@@ -200,6 +205,18 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
             next(gate.rounds())
 
 
+def test_chosen_rounds_keep_each_cap():
+    """The squares and the probability of a novel item are compared separately, each within a thousandth of its cap."""
+    plan = vp.SetUnion().plan(BUDGET)
+    slack, rounds = plan.certificate.proof.slack, plan.planned.entry(100).stated()
+    square, novel = float(square_of(rounds)), novel_of(rounds)
+    kept = replace(plan.certificate.proof.choice, square=1.001 * square, novel=1.001 * novel)
+    assert admits(kept, slack, rounds)
+    assert not admits(replace(kept, square=0.999 * square), slack, rounds)
+    assert not admits(replace(kept, novel=0.999 * novel), slack, rounds)
+    assert not admits(kept, replace(slack, passes=len(rounds.later) + 1), rounds)
+
+
 def test_passes_run_once_and_in_order(talk):
     """A pass that runs twice would use its noise twice; a data set outside of the certificate has no gate."""
     gate = AdaptiveGate(vp.SetUnion(limit=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
@@ -215,10 +232,32 @@ def test_passes_run_once_and_in_order(talk):
     several = AdaptiveGate(vp.SetUnion(limit=20).plan_each(("a", "b"), BUDGET).certificate.to_json(), Secret.fresh())
     with pytest.raises(InternalError, match=REFUSED):
         several.open(talk)
-    several.of("a", Secret.fresh())
-    for name, secret in (("a", Secret.fresh()), ("c", Secret.fresh()), ("b", several._secret)):
+    several.of("a", Secret.from_seed(1))
+    for name, secret in (
+        ("a", Secret.fresh()),
+        ("c", Secret.fresh()),
+        ("b", several._secret),
+        ("b", Secret.from_seed(1)),
+    ):
         with pytest.raises(InternalError, match=REFUSED):
             several.of(name, secret)
+
+
+def test_a_night_is_paid_for_and_read_once(tmp_path):
+    """A second reading would add the noise of the night again; nights beyond the plan have no noise."""
+    plan = vp.SetUnion().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
+    gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
+    gate.missed(pools, 1)
+    tonight = (lambda scores, released: np.full(scores.size, 2, np.uint8)), 1
+    gate.begin(pools, corpus_of([[["tea"]]]), 2, *tonight)
+    for again in (
+        lambda: gate.missed(pools, 1),
+        lambda: gate.complete(pools, 1, *tonight),
+        lambda: gate.begin(pools, corpus_of([[["tea"]]]), 2, *tonight),
+        lambda: gate.missed(pools, 4),
+    ):
+        with pytest.raises(InternalError, match=REFUSED):
+            again()
 
 
 def test_weights_are_not_opened_by_functions_without_noise(talk):

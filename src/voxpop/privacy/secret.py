@@ -10,6 +10,7 @@ never repeats a block: q draws of one purpose are within q^2/2^129 of independen
 """
 
 import hashlib
+import hmac
 import secrets
 from abc import ABC, abstractmethod
 from typing import Any, NoReturn, final
@@ -169,6 +170,10 @@ class Secret(Source):
 
     def _subkey(self, purpose: str) -> bytes:
         return hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()
+
+    def equals(self, other: "Secret") -> bool:
+        """Return whether both secrets draw the same bits."""
+        return hmac.compare_digest(self._key, other._key)
 
     def stored(self) -> bytes:
         """Return the key, for the private state of a series only: all its nights have one secret."""

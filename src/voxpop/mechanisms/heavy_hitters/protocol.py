@@ -174,8 +174,7 @@ def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
         votes: result of `count_votes`, or the sum of several results.
         rules: the public rules.
     """
-    # No noise: words without users get no votes, and a user's own number of votes is secret.
-    return trie.grown(frozenset(prefix for prefix, count in votes.items() if count >= rules.ballot.theta))
+    return trie.grown(rules.ballot.survivors(votes))
 
 
 def is_over(trie: Trie, rules: Rules) -> bool:

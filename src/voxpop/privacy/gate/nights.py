@@ -36,7 +36,7 @@ class NightsGate(Gate[NightsProof]):
             states: of items; a function of scores, so whoever holds them plays no part.
             since: first night whose items get weight although they rest.
         """
-        self._check(night)
+        self._check("payment", night)
         past = self._secret.restrict(*map(noise_of, range(1, night)))
         known = partial(_past_noise, self.proof, past, night)
         pools.take(corpus, self._secret, night, self.proof.pool, WHOLE, known)
@@ -44,13 +44,13 @@ class NightsGate(Gate[NightsProof]):
 
     def complete(self, pools: Any, night: int, states: States, since: int) -> None:
         """Weigh within what users have paid, and read: a function of the state alone."""
-        self._check(night)
+        self._check("reading", night)
         add = partial(_add, night_setting(self.proof, night))
         self._read(pools, night, pools.weigh(night_charge(self.proof, night), states, since, add))
 
     def missed(self, pools: Any, night: int) -> None:
         """Read a night without a run: no weights, and noise."""
-        self._check(night)
+        self._check("reading", night)
         self._read(pools, night, None)
 
     def _read(self, pools: Any, night: int, weights: Any) -> None:
@@ -59,9 +59,10 @@ class NightsGate(Gate[NightsProof]):
         reading = _reading(self.proof, self._secret, night)
         pools.read(reading, weights, self._secret, self.proof.thresholds[night - 1], night)
 
-    def _check(self, night: int) -> None:
+    def _check(self, step: str, night: int) -> None:
         if not 1 <= night <= len(self.proof.costs):
             raise refused("there would be more nights than the certificate contains")
+        self._begin(f"{step} {night}")
 
 
 def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:

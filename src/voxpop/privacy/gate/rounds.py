@@ -82,13 +82,16 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             self.proof = replace(self.proof, rounds=None)
         self._text = text
         self._single = not self.proof.data_sets
+        # Noise of two data sets must be independent, because their squares of mu add up.
+        self._taken: list[Secret] = []
         self._pools: Any = None
 
     def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
         """Return the gate of one of the data sets, each of which is opened once and with separate draws."""
-        if data_set not in self.proof.data_sets or secret is self._secret:
-            raise refused("a data set is not in the certificate")
+        if data_set not in self.proof.data_sets or secret is self._secret or any(map(secret.equals, self._taken)):
+            raise refused("a data set is not in the certificate, or would have the draws of another one")
         self._begin(data_set)
+        self._taken.append(secret)
         gate = AdaptiveGate(self._text, secret)
         gate._single = True
         return gate

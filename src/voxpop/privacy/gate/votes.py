@@ -1,15 +1,13 @@
 """The gate of sampled votes: the numbers of votes are secret, and only prefixes that reach the threshold are shown."""
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import TypeVar, final
+from collections.abc import Callable, Mapping
+from typing import final
 
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.passes import VotesProof
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import Words
-from voxpop.privacy.trie.ballot import Ballot
-
-Prefix = TypeVar("Prefix", bound=Hashable)
+from voxpop.privacy.trie.ballot import Ballot, Prefix
 
 
 @final
@@ -34,6 +32,4 @@ class VotesGate(Gate[VotesProof]):
         self._rounds += 1
         self._note("votes", {"round": self._rounds})
         ballot = Ballot(proof.rate, proof.theta, proof.again, proof.further)
-        counted = votes(ballot, proof.words, self._secret)
-        # No noise: words without users get no votes, and a user's own number of votes is secret.
-        return frozenset(prefix for prefix, count in counted.items() if count >= proof.theta)
+        return ballot.survivors(votes(ballot, proof.words, self._secret))

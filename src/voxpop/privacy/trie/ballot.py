@@ -12,8 +12,10 @@ users who hold the prefix add to it, so a prefix that no user holds never grows.
 """
 
 import math
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import betainc, betaincc
@@ -22,6 +24,8 @@ from voxpop.errors import BudgetError, InputError
 from voxpop.kernels.arrays import Floats, Int64s
 from voxpop.privacy.budget import check_probability
 from voxpop.privacy.numerics import least_whole
+
+Prefix = TypeVar("Prefix", bound=Hashable)
 
 _MOST_STEPS = 60_000  # numbers of holders, at most
 _BLOCK = 64  # numbers of holders that are computed together, a power of two
@@ -73,6 +77,19 @@ class Ballot:
             tails.append(_as_drawn(after))
             after *= self.further
         return tuple(tails)
+
+    def survivors(self, votes: Mapping[Prefix, int]) -> frozenset[Prefix]:
+        """Return the prefixes with at least theta votes: the only numbers of votes that are ever compared.
+
+        Args:
+            votes: the votes of all users in a round, by prefix.
+
+        Example:
+            >>> Ballot(0.5, 3).survivors({"su": 3, "mo": 2})
+            frozenset({'su'})
+        """
+        # No noise: words without users get no votes, and a user's own number of votes is secret.
+        return frozenset(prefix for prefix, count in votes.items() if count >= self.theta)
 
 
 def _as_drawn(tail: float) -> float:
