@@ -65,6 +65,22 @@ def test_theorems_of_the_readme_exist():
                 assert re.search(rf"^(Theorem|Lemma) {name.split('.')[-1]}\b", text, re.MULTILINE), name
 
 
+PAGES_ABOUT_PROOFS = (
+    "README.md",
+    *(f"docs/{name}.md" for name in ("index", "faq", "sharp-edges", "trust", "privacy/README")),
+)
+
+
+def test_what_speaks_of_all_proofs_says_which_kinds():
+    """Whoever reads that proofs exist is led to the table of their kinds: on pages, in reports and in records."""
+    template = ROOT / "src" / "voxpop" / "release" / "report" / "template"
+    files = [*(ROOT / name for name in PAGES_ABOUT_PROOFS), template / "signing.html", template / "page.html"]
+    for file in [*files, ROOT / "src" / "voxpop" / "exports" / "records.py"]:
+        text = " ".join(file.read_text("utf-8").split())
+        near = [text[max(0, found.start() - 300) : found.end() + 300] for found in re.finditer("audited outside", text)]
+        assert any("roof" in each and "proved.md" in each for each in near), file.name
+
+
 def test_counts_of_the_kinds():
     counted = Counter(kind for _, kind, _ in rows())
     stated = dict(re.findall(r"^\| (\w+) \| (\d+) \|", TABLE.read_text("utf-8"), re.MULTILINE))

@@ -29,7 +29,8 @@ HEAD = """# Trust
 
 Each claim links to its explanation. [The registry](trust.toml) names its tests; `make trust` runs them at full length
 and writes this page. The last runs were from {first} to {last}, and all tests passed unless a claim states otherwise.
-Proofs and tests are not audited outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
+Proofs ([by machine, by certificate or by hand](privacy/proved.md)) and tests are not audited
+outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
 """
 
 

@@ -65,8 +65,8 @@ def test_the_code_is_short():
             number for number, line in enumerate(file.read_text("utf-8").splitlines(), 1) if line.split("#")[0].strip()
         ]
         lines += len(set(code) - skipped)
-    # Without imports, docstrings and comments.
-    assert lines <= 800, lines
+    # Without imports, docstrings and comments; 800 for certificates and transcripts, 200 for totals and ledgers.
+    assert lines <= 1000, lines
 
 
 def test_several_certificates_add_up(tmp_path, capsys):
@@ -74,7 +74,7 @@ def test_several_certificates_add_up(tmp_path, capsys):
     both = read(HERE / "releases" / "set_union" / "release.json") | {"counted": counted}
     (tmp_path / "release.json").write_text(json.dumps(both))
     assert main([str(tmp_path)]) == 0
-    assert "all 2 together, fixed beforehand: epsilon 4, delta 2e-07" in capsys.readouterr().out
+    assert "all 2 together, chosen after results: epsilon 4, delta 2e-07" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

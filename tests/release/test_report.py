@@ -139,6 +139,16 @@ def test_a_cutoff_too_low_is_never_enough():
     assert about_union.curve_of({"weighting": "weighted", "limit": 3}, numbers, 1) == []
 
 
+def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
+    """Who signs learns that a separate program proves the guarantee, and which table says what is proved how."""
+    release = vp.SetUnion(limit=10).release(vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET)
+    page = page_of(release)
+    signed = page[page.index('id="signing"') :]
+    assert "<code>voxpop-check</code> proves the guarantee by certificate" in signed
+    assert "docs/privacy/proved.md" in signed
+    assert "voxpop-check" not in report_of(release, {}).decode()
+
+
 PLANS = {
     "union.html": vp.SetUnion(limit=10).plan(BUDGET),
     "ngrams.html": ngrams_plan(limit=10),

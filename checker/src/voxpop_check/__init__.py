@@ -15,6 +15,9 @@ contains the exact value. So "total <= delta" is a proof, if this package, pytho
 | votes | `votes` | the recursion F_i(c) over rounds |
 | nights | `nights` | Phi(Phi^-1(W p0) + M^(1/2)) + delta_G(epsilon; M^(1/2)) |
 
+`totals` composes several certificates of a folder, and replays the charges of a ledger (composition.md, claims 1, 2). A
+ledger is proved from the guarantees that it states; that a release kept its own is proved in the folder of the release.
+
 `bounding` has the sensitivity of every weighting, `balls` the arithmetic, `schema` the fields.
 
 **What is assumed.**

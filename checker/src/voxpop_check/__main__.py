@@ -1,20 +1,34 @@
-"""`voxpop-check FOLDER | certificate.json`: prove the delta of every certificate that is found, and of all together."""
+"""`voxpop-check FOLDER | certificate.json | LEDGER`: prove every certificate and the totals, or every charge."""
 
 import json
+import re
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from flint import arb
-
-from . import PROVED, CertificateError, Result, prove
+from . import NOT_PROVED, PROVED, CertificateError, Result, prove, schema, totals
 from .balls import require, up
 from .transcript import check
 
-USAGE = "usage: voxpop-check FOLDER | certificate.json ...   (exit code 0: proved, 1: not proved, 2: refused)"
+USAGE = "usage: voxpop-check FOLDER | certificate.json | LEDGER ...   (exit code 0: proved, 1: not proved, 2: refused)"
 FORMAT = "voxpop certificate"
-UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    sqlite3.Error,
+)
+LEDGER = b"SQLite format 3\0"
+RULE = (int.from_bytes(b"vxpl", "big"), 3)
+"""What the head of a ledger states: its program, and the version of the rule of docs/privacy/composition.md."""
+STATED = re.compile(r"\(([^(),]+), ([^(),]+)\)-DP.*; if all budgets were fixed in advance: \(([^(),]+), ([^(),]+)\)")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,7 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
 def of_path(path: Path) -> int:
     """Prove what is in a folder or a file."""
     try:
-        verdict = _of_files(sorted(path.glob("*.json")) if path.is_dir() else [path])
+        ledger = path.is_file() and path.open("rb").read(len(LEDGER)) == LEDGER
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        verdict = _of_ledger(path) if ledger else _of_files(files)
         print(f"{verdict}: {path}")
         return 0 if verdict == PROVED else 1
     except CertificateError as reason:
@@ -43,10 +59,12 @@ def _of_files(files: list[Path]) -> str:
     records = [json.loads(file.read_text("utf-8"), parse_constant=_no_number) for file in files]
     found = [each for record in records for each in certificates(record)]
     require(bool(found), "there is no certificate")
-    results = []
+    results, releases = [], []
     for certificate, holder in found:
         results.append(prove(certificate))
         show(results[-1])
+        frame = schema.certificate(certificate)
+        releases.append(totals.release_of(frame, results[-1].terms, certificate["claim"]))
         stated = holder.get("guarantee") if holder is not certificate else None
         if stated is not None:
             same = (stated["epsilon"], stated["delta"]) == (
@@ -56,9 +74,45 @@ def _of_files(files: list[Path]) -> str:
             require(same, "the guarantee is not the claim of the certificate")
         if "transcript" in holder:
             print(f"    transcript: {check(certificate, holder['transcript'])}")
+    verdicts = [each.verdict for each in results]
     if len(results) > 1:
-        together(results)
-    return next((each.verdict for each in results if each.verdict != PROVED), PROVED)
+        verdicts += [*_stated([holder for _, holder in found], releases), together(releases)]
+    return next((each for each in verdicts if each != PROVED), PROVED)
+
+
+def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> Iterator[str]:
+    """Yield a verdict on every total that a record states: of its release and what the record adds."""
+    alone = [each for each, holder in zip(releases, holders, strict=True) if "total" not in holder]
+    for each, holder in zip(releases, holders, strict=True):
+        if "total" in holder:
+            said = STATED.search(holder["total"])
+            require(len(alone) == 1 and said is not None, "a total is not one of a release and an addition")
+            pair, (epsilon, delta, fixed, same) = [*alone, each], said.groups() if said else ("",) * 4
+            sums = tuple(f"{float(total):g}" for total in totals.sums(pair))
+            held = fixed == epsilon or totals.holds(float(fixed), pair)
+            proved = held and (*sums, delta) == (epsilon, delta, same)
+            print(f"total of a record, fixed beforehand: epsilon {fixed}: {PROVED if proved else NOT_PROVED}")
+            yield PROVED if proved else NOT_PROVED
+
+
+def _of_ledger(path: Path) -> str:
+    """Prove that every entry of every data set was admitted by the rule, from its stated guarantee and spend."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        head = tuple(database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        require(head == RULE, "this is no ledger of this version of the rule")
+        database.row_factory = sqlite3.Row
+        entries = [dict(row) for row in database.execute("SELECT * FROM entries ORDER BY dataset, number")]
+        budgets = [tuple(row) for row in database.execute("SELECT name, epsilon, delta FROM datasets ORDER BY rowid")]
+    require({each["dataset"] for each in entries} <= {name for name, _, _ in budgets}, "an entry has no data set")
+    verdicts = []
+    for name, epsilon, delta in budgets:
+        own = [each | {"guarantee": json.loads(each["guarantee"])} for each in entries if each["dataset"] == name]
+        parts = totals.replay((epsilon, delta), own)
+        verdicts.append(NOT_PROVED if "" in parts else PROVED)
+        admitted = ", ".join(f"{count} {part or 'by nothing'}" for part, count in parts.items()) or "no entries"
+        print(f"{json.dumps(name)}, budget epsilon {epsilon:g}, delta {delta:g}")
+        print(f"    admitted: {admitted}: {verdicts[-1]}")
+    return NOT_PROVED if NOT_PROVED in verdicts else PROVED
 
 
 def _no_number(name: str) -> float:
@@ -88,15 +142,14 @@ def show(result: Result) -> None:
     print(f"    total    {float(result.total):<14.9g} {result.verdict}")
 
 
-def together(results: list[Result]) -> None:
-    """Print a guarantee of all certificates together: of releases with budgets fixed beforehand both numbers add up.
-
-    docs/privacy/composition.md, claim 1, with every release as one of its second kind.
-    """
-    epsilon = up(sum((each.epsilon for each in results), arb(0)))
-    delta = up(sum((each.delta for each in results), arb(0)))
-    sums = f"epsilon {float(epsilon):.9g}, delta {float(delta):.9g}"
-    print(f"all {len(results)} together, fixed beforehand: {sums}")
+def together(releases: list[totals.Release]) -> str:
+    """Print both totals of all certificates together: docs/privacy/composition.md, claim 1."""
+    epsilon, delta = map(float, totals.sums(releases))
+    least = totals.least_epsilon(releases)
+    verdict = PROVED if totals.holds(least, releases) else NOT_PROVED
+    print(f"all {len(releases)} together, chosen after results: epsilon {epsilon:.9g}, delta {delta:.9g}")
+    print(f"all {len(releases)} together, fixed beforehand: epsilon {least:.9g}, delta {delta:.9g} {verdict}")
+    return verdict
 
 
 if __name__ == "__main__":

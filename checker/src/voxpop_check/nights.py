@@ -20,14 +20,7 @@ def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, ar
     require(count >= 1 and all(len(each) == count for each in lists), "not every night has its numbers")
     require(n.square > 0 and n.pool >= 1 and n.cell >= 1 and 0 <= n.bits <= 62, "the series is out of range")
     require(min(n.costs) >= 1 and min(n.factors) >= 1 and all(s > 0 for s in n.sigmas), "a night is out of range")
-    # A user who pays c parts of the price moves the weights by S (c / price)^(1/2): M covers every night's noise.
-    squares = [n.square]
-    for cost, sigma, cutoff in zip(n.costs, n.sigmas, n.cutoffs, strict=True):
-        night = SimpleNamespace(
-            name="policy-gaussian", norm=2, limit=n.pool, bits=n.bits, cutoff=cutoff, bound=4, error=None, least=None
-        )
-        squares.append((bounded(night).sensitivity / sigma) ** 2 * PARTS / cost)
-    square = largest(squares)
+    square = square_of(n)
     require(square <= n.square * (1 + arb(2) ** -40), "a night has less noise than its price requires")
     hit = n.pool * ever(n)
     require(hit < 1, "noise alone reaches a threshold too often")
@@ -37,6 +30,17 @@ def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, ar
         ("shared", gauss(epsilon, square.sqrt()), f"delta_G at mu {square.sqrt().str(9, radius=False)}"),
         ("slack", walk(epsilon, count), "decisions by 128 bits"),
     ]
+
+
+def square_of(n: SimpleNamespace) -> arb:
+    """Return M: a user who pays c parts of the price moves the weights by S (c / price)^(1/2), on every night."""
+    squares = [n.square]
+    for cost, sigma, cutoff in zip(n.costs, n.sigmas, n.cutoffs, strict=True):
+        night = SimpleNamespace(
+            name="policy-gaussian", norm=2, limit=n.pool, bits=n.bits, cutoff=cutoff, bound=4, error=None, least=None
+        )
+        squares.append((bounded(night).sensitivity / sigma) ** 2 * PARTS / cost)
+    return largest(squares)
 
 
 def ever(n: SimpleNamespace) -> arb:

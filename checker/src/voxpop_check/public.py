@@ -37,8 +37,7 @@ def picks(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     """Rankings (docs/privacy/top.md): k picks of bounded range, by the better of both bounds."""
     k, m, r = max(1, numbers.picks), max(1, numbers.candidates), numbers.rate
     require(r > 0 and 0 <= numbers.picks <= numbers.candidates, "the numbers of a ranking are out of range")
-    # Rounded noise changes the probability of every ranking by a factor of at most e^g.
-    g = k * (k + 1) * (r * arb(2) ** -28 + arb(2) ** -43)
+    g = rounded(numbers)
     left = down(epsilon - 2 * g)
     require(left > 0, "rounding uses up epsilon")
     if k * r <= left:
@@ -55,6 +54,12 @@ def picks(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
         ("picks", up(g.exp() * picked), f"{k} picks of bounded range {r.str(6, radius=False)}"),
         ("slack", slack, "draws"),
     ]
+
+
+def rounded(numbers: SimpleNamespace) -> arb:
+    """Return g: rounded noise changes the probability of every ranking by a factor of at most e^g."""
+    k = max(1, numbers.picks)
+    return k * (k + 1) * (numbers.rate * arb(2) ** -28 + arb(2) ** -43)
 
 
 def _order(k: int, r: arb, epsilon: arb, log: float) -> arb:

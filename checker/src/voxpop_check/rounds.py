@@ -58,6 +58,13 @@ def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[s
     ]
 
 
+def whole_square(numbers: SimpleNamespace) -> arb:
+    """Return the mu^2 of the rounds of one data set, or its cap, with that of later releases."""
+    choice = numbers.choice
+    square = square_of(numbers.rounds) if choice is None else 1 / choice.sigma**2 + choice.square
+    return square + remaining(numbers.later)
+
+
 def slack_of(slack: SimpleNamespace, epsilon: arb) -> arb:
     """Return the cost of finite arithmetic in the rounds of one data set."""
     draws = arb((slack.rounds + 1) * slack.pool**2) / arb(2) ** 65

@@ -103,7 +103,8 @@ def _facts(result: "Result") -> dict[str, str]:
         "trust": guarantee.seen or "The operator holds the raw data, and readers receive the result only.",
         "mechanism": f"Voxpop {metadata.version('voxpop')}, noise drawn with AES-256; the proof includes the effect of "
         "integers and floating point.",
-        "proof": f"Proof: {story.proof or 'docs/privacy'}, not audited outside the project.",
+        "proof": f"Proof: {story.proof or 'docs/privacy'}, by machine, certificate or hand, as "
+        "docs/privacy/proved.md states; not audited outside the project.",
         "usefulness": " ".join(f"{name}: {number} ({note})." for name, number, note in cards) or "See the report.",
     }
 

@@ -1,0 +1,224 @@
+"""Several releases together (docs/privacy/composition.md): totals of folders by claim 1, ledgers by claim 2.
+
+A release with novel and mu is dominated by a revealing outcome of h = novel / (2 Phi(-mu / 2)) and a Gaussian of mu,
+any other release by a revealing outcome of its delta and randomised response of its epsilon. Then delta is
+
+    D + (1 - D) E[delta_G(epsilon - L; mu)],    D = 1 - prod(1 - h),    L the sum of losses of randomised responses.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+from flint import arb
+
+from . import nights, public, rounds
+from .balls import ONE, ROOT_2, gauss, normal, require, up, walk
+from .bounding import bounded, first_novel
+from .schema import ball, exact
+
+MOST_LOSSES = 4096
+MOST_ENTRIES = 1024
+"""The slack of that many releases is left out of the caps on noise."""
+PASSES = 58
+"""Most passes of one release: what its finite arithmetic costs at another epsilon than its own."""
+LOOSE = 4
+"""A release whose novel and mu give more than that many times its delta is also tried by epsilon and delta."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The guarantee of a release, as JSON has it, and novel and mu if it has them."""
+
+    epsilon: float
+    delta: float
+    novel: arb | None = None
+    mu: arb | None = None
+
+    @property
+    def hit(self) -> arb:
+        """Return h, the probability of a revealing outcome."""
+        return arb(self.delta) if self.mu is None else up(self.novel / (2 * normal(-self.mu / 2))).min(ONE)
+
+    @property
+    def plain(self) -> "Release":
+        """Return the release by its epsilon and delta alone."""
+        return Release(self.epsilon, self.delta)
+
+
+def written(number: float) -> Fraction:
+    """Return the decimal that is written for a double."""
+    return Fraction(repr(float(number)))
+
+
+def release_of(frame: SimpleNamespace, terms: Sequence[tuple[str, arb, str]], claim: dict[str, float]) -> Release:
+    """Return a release with the novel and mu of its certificate, whose terms of delta are given."""
+    numbers, term = frame.numbers, {name: bound for name, bound, _ in terms}
+    novel, square = term.get("novel", arb(0)) + term.get("slack", arb(0)), None
+    if frame.proof == "adaptive rounds" and not numbers.data_sets:
+        square = rounds.whole_square(numbers)
+    elif frame.proof == "threshold" and numbers.first.noise == "gaussian":
+        rule = bounded(numbers.first.bounding)
+        novel += first_novel(numbers.first, rule)
+        square = (rule.sensitivity / numbers.first.scale) ** 2 + rounds.remaining(numbers.later)
+    elif frame.proof == "counts":
+        square = public.counts_square(numbers)
+    elif frame.proof == "nights":
+        square = nights.square_of(numbers)
+    elif frame.proof == "picks":
+        # docs/privacy/top.md, "Other releases": k picks of half the rate, and twice what rounding adds.
+        k = max(1, numbers.picks)
+        square = (arb(k).sqrt() * dominating(numbers.rate / 2) + 2 * dominating(public.rounded(numbers))) ** 2
+    pair = () if square is None else (up(novel), up(square.sqrt()))
+    return Release(claim["epsilon"], claim["delta"], *pair)
+
+
+def dominating(epsilon: arb) -> arb:
+    """Return the mu of the Gaussian mechanism that dominates randomised response: 2 Phi^-1(e^eps / (1 + e^eps))."""
+    return up(2 * ROOT_2 * (2 / (1 + epsilon.exp())).erfcinv())
+
+
+def composed(epsilon: arb, releases: Sequence[Release]) -> arb:
+    """Return the best of three bounds: by every novel and mu, by those that are not loose, or by none."""
+    tight = [each.plain if _loose(each) else each for each in releases]
+    return min((_composed(epsilon, some) for some in (releases, tight, [each.plain for each in releases])), key=float)
+
+
+def _loose(each: Release) -> bool:
+    return each.novel is not None and not _composed(arb(each.epsilon), [each]) <= LOOSE * arb(each.delta)
+
+
+def _composed(epsilon: arb, releases: Sequence[Release]) -> arb:
+    kept, square, count = ONE, arb(0), 0
+    for each in releases:
+        kept *= 1 - each.hit
+        square, count = (square, count) if each.mu is None else (square + each.mu**2, count + 1)
+    lost, mu, mean = up(1 - kept), up(square.sqrt()), arb(0)
+    for loss, chance in losses([each.epsilon for each in releases if each.mu is None]).items():
+        left = epsilon - ball(loss)
+        mean += chance * (gauss(left, mu) if count else (1 - left.exp()).max(arb(0)))
+    return up(lost + (1 - lost) * up(mean) + walk(epsilon, PASSES * count)).min(ONE)
+
+
+def losses(epsilons: Sequence[float]) -> dict[Fraction, arb]:
+    """Return the values of L with their probabilities; more than 4,096 are rounded up to a grid."""
+    found, whole = {Fraction(0): ONE}, Fraction(0)
+    for epsilon in map(Fraction, sorted(epsilons)):
+        whole += epsilon
+        likelier = 1 / (1 + (-ball(epsilon)).exp())
+        ahead: dict[Fraction, arb] = {}
+        for loss, chance in found.items():
+            for value, part in ((loss + epsilon, likelier), (loss - epsilon, 1 - likelier)):
+                ahead[value] = ahead.get(value, arb(0)) + chance * part
+        found = ahead
+        if len(found) > MOST_LOSSES:
+            step, found = whole / 1024, {}
+            for loss, chance in ahead.items():
+                place = -(-loss // step) * step
+                found[place] = found.get(place, arb(0)) + chance
+    return found
+
+
+def sums(releases: Sequence[Release]) -> tuple[Fraction, Fraction]:
+    """Return the sums of epsilons and deltas as they are written: a total whatever was chosen after which result."""
+    pairs = [(written(each.epsilon), written(each.delta)) for each in releases]
+    return sum((epsilon for epsilon, _ in pairs), Fraction(0)), sum((delta for _, delta in pairs), Fraction(0))
+
+
+def holds(epsilon: float, releases: Sequence[Release]) -> bool:
+    """Return whether the sum of deltas is proved at an epsilon, if all budgets were fixed beforehand."""
+    whole, delta = sums(releases)
+    return written(epsilon) >= whole or bool(composed(arb(epsilon), releases) <= ball(delta))
+
+
+def least_epsilon(releases: Sequence[Release]) -> float:
+    """Return nearly the least epsilon of six digits for which the sum of deltas is proved."""
+    low, high = 0.0, (whole := float(sums(releases)[0]))
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle, releases) else (middle, high)
+    return min(whole, float(Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(high)))
+
+
+class Account:
+    """The sums of the releases that a data set was charged for, and the caps on them: claim 2."""
+
+    def __init__(self, epsilon: float, delta: float) -> None:
+        """Take a budget."""
+        self.epsilon, self.delta, self.count = written(epsilon), written(delta), 0
+        self.plain, self.mixed, self.chance, self.trade = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
+        self.square, self.dominated = arb(0), arb(0)
+
+    def admits(self, each: Release, times: int) -> str:
+        """Charge equal releases; return by which part of the rule they are admitted, or ""."""
+        epsilon, delta, first = written(each.epsilon), written(each.delta), self.count == 0
+        self.count += times
+        self.plain += times * epsilon
+        if each.mu is None:
+            self.chance += times * delta
+            self.mixed += times * epsilon
+            self.dominated += times * dominating(arb(each.epsilon)) ** 2
+        else:
+            self.chance += times * exact(each.hit)
+            self.square += times * each.mu**2
+            noise = up(gauss(arb(each.epsilon), each.mu) + walk(arb(each.epsilon), PASSES))
+            self.trade += times * min(exact(noise), delta)
+        if self.count > MOST_ENTRIES:
+            return ""
+        if first and times == 1:
+            return "first" if epsilon <= self.epsilon and delta <= self.delta else ""
+        if first and composed(ball(self.epsilon), [each] * times) <= ball(self.delta):
+            return "reserve"
+        return self._corner()
+
+    def _corner(self) -> str:
+        """Return the first corner that has room for everything, or ""."""
+        epsilon = ball(self.epsilon)
+        if self.chance > self.delta / 2:
+            return ""
+        if self.plain <= self.epsilon and self.trade <= self.delta / 3:
+            return "plain"
+        kappa = ball(self.delta) / 12 - walk(epsilon, PASSES * MOST_ENTRIES)
+        if self.delta and gauss(epsilon, (self.square + self.dominated).sqrt()) <= kappa:
+            return "gaussian"
+        mixed = self.delta and self.mixed <= self.epsilon / 2 and gauss(epsilon / 2, self.square.sqrt()) <= kappa
+        return "mixed" if mixed else ""
+
+
+def charged(guarantee: Any) -> Release:
+    """Return the release that a ledger was charged for: its guarantee with the spend that it states."""
+    spend = guarantee.get("spend")
+    numbers = [guarantee["epsilon"], guarantee["delta"]]
+    require(guarantee["neighbours"] == "one user added or removed", "a release has other neighbours")
+    require(guarantee["private"] is True, "a release had a seed")
+    if spend is not None:
+        require(spend.keys() <= {"novel", "mu", "two_sided"}, "a spend has unknown fields")
+        numbers += [spend["novel"], spend["mu"]]
+    known = all(type(each) in (int, float) and each >= 0 and arb(each).is_finite() for each in numbers)
+    require(known and numbers[1] <= 1, "a guarantee is out of range")
+    return Release(*map(float, numbers[:2]), *map(arb, numbers[2:]))
+
+
+def replay(budget: tuple[float, float], entries: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Return how many entries each part of the rule admits, in their order; "" for those that none does."""
+    account = Account(*budget)
+    parts: dict[str, int] = {}
+    left: dict[int, tuple[int, Any]] = {}
+    for place, each in enumerate(entries, 1):
+        whole = all(type(each[name]) is int for name in ("number", "times", "reserve"))
+        require(whole and each["number"] == place and each["times"] >= 1, "an entry is missing or out of range")
+        stated = each["mechanism"], each["guarantee"]
+        if each["reserve"]:
+            # Paid in advance: an earlier reserve of this mechanism and guarantee, as often as it was charged.
+            paid = left.get(each["reserve"], (0, None))
+            part = "drawn" if paid[0] > 0 and paid[1] == stated and each["times"] == 1 else ""
+            left[each["reserve"]] = (paid[0] - 1, paid[1])
+        else:
+            part = account.admits(charged(each["guarantee"]), each["times"])
+            if each["state"] == "reserved":
+                left[place] = (each["times"], stated)
+        parts[part] = parts.get(part, 0) + 1
+    return parts
