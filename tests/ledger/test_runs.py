@@ -345,3 +345,40 @@ def test_the_largest_epsilon_fits_and_a_larger_one_does_not(account):
     assert account.largest_epsilon(vp.SetUnion(), 4e-7) == 0
     with pytest.raises(BudgetError, match=r"2\.5 of 3 spent, 0\.5 left, 1 requested.*--for items --delta 1e-08"):
         account.check(ONCE)
+
+
+def test_a_reserve_of_too_many_releases_is_found(account):
+    """A forged number of releases does not fill the memory, even under a correct checksum."""
+    account.charge(ONCE, "x")
+    with storage.changing(account.path) as datasets:
+        datasets["posts"]["entries"][0]["times"] = 2**40
+    with pytest.raises(LedgerError, match="no readable account"):
+        _ = account.spent
+
+
+@pytest.mark.parametrize("mechanism", [5, None, b"sums", "a\ud800"])
+def test_a_mechanism_that_is_no_text_is_refused(account, mechanism):
+    """SQLite stores a number in a column of text as text, so the checksum would differ for ever."""
+    with pytest.raises(InputError, match="must be a string"):
+        account.charge(ONCE, mechanism)
+    assert account.entries == []
+    with pytest.raises(InputError, match="must be text"):
+        vp.Ledger(account.path).open("a\ud800", vp.Budget(1, 0), create=True)
+    with pytest.raises(InputError, match="must be a plan"):
+        account.reserve(vp.Budget(1, 0), 2)
+
+
+@pytest.mark.parametrize("name", ["loop", "a\0b", "x" * 300])
+def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
+    """A loop of links, a null character or a name that is too long is an error of the ledger."""
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(LedgerError, match="cannot be used"):
+        vp.Ledger(tmp_path / name)
+
+
+def test_no_room_after_a_first_charge_of_everything(account):
+    """The refusal does not name a sum of which nothing was requested."""
+    account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
+    with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
+        account.charge(vp.Guarantee(0.001, 0), "x")
+    assert "0 requested" not in str(refused.value)

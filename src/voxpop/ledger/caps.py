@@ -173,6 +173,8 @@ def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times:
         whole, wanted = apart(as_written(getattr(budget, first)), as_written(getattr(now, first)))
         return f"{first}: 0 of {whole} spent, {whole} left, {wanted} requested"
     caps = Caps.of(budget)
+    if not caps.hold(before):
+        return "the first charge was admitted because no result was known, and leaves no room for another release"
     # The corner that comes closest to room for the release, and the cap that it exceeds most.
     parts = caps.used([*before, *every])
     corner = min(caps.corners, key=lambda each: max(parts[each.name].values()))

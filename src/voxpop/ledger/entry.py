@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from voxpop.ledger.caps import MOST_ENTRIES
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 
@@ -61,7 +62,7 @@ class Entry:
         entry = Entry(dataset, **{**values, "guarantee": guarantee, "budget": budget})
         numbers = (entry.number, entry.attempt, entry.times, entry.reserve)
         known = entry.state in ("charged", "finished", "failed", "reserved")
-        if not known or any(type(each) is not int for each in numbers) or entry.times < 1:
+        if not known or any(type(each) is not int for each in numbers) or not 1 <= entry.times <= MOST_ENTRIES:
             raise ValueError("not an entry")
         return entry
 
@@ -84,3 +85,8 @@ def remaining_of(entries: Sequence[Entry], reserve: Entry) -> int:
 def labelled(entries: Sequence[Entry], label: str) -> Entry | None:
     """Return the entry with a label, or None."""
     return next((each for each in entries if label and each.label == label), None)
+
+
+def is_text(string: str) -> bool:
+    """Return whether a string can be written as UTF-8: it has no surrogates."""
+    return not any("\ud800" <= each <= "\udfff" for each in string)

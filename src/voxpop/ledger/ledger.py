@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
-from voxpop.ledger.entry import Entry, labelled, paid_by, pays, remaining_of
+from voxpop.ledger.entry import Entry, is_text, labelled, paid_by, pays, remaining_of
 from voxpop.ledger.storage import DAMAGED, changing, read_ledger
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import Total, composed_delta, total_of
@@ -133,6 +133,8 @@ class LedgerAccount:
             ...     drinks.remaining(reserve)
             40
         """
+        if not isinstance(getattr(plan, "guarantee", None), Guarantee):
+            raise InputError("`plan` must be a plan, such as `vp.SetUnion().plan(budget)`.")
         if type(times) is not int or times < 2:
             raise InputError("`times` must be a whole number of at least 2: the number of equal releases.")
         guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
@@ -304,6 +306,8 @@ class LedgerAccount:
     ) -> Entry:
         """Return the entry of releases that may be charged, or of an unfinished run that may be repeated."""
         _check(guarantee)
+        if not isinstance(mechanism, str) or not is_text(mechanism):
+            raise InputError('the mechanism of a charge must be a string, such as "weekly sums".')
         label = _checked_label(label)
         budget, entries = self._parsed(datasets)
         if earlier := labelled(entries, label):
@@ -362,7 +366,14 @@ class Ledger:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._path = Path(path).resolve()
+        try:
+            self._path = Path(path).resolve()
+            self._path.exists()
+        except (OSError, RuntimeError, ValueError) as error:  # no permission, a loop of links, a name that is too long
+            raise LedgerError(
+                f"the path of the ledger cannot be used: {getattr(error, 'strerror', None) or 'it is no valid path'}. "
+                "Check the path and the permissions of its folders."
+            ) from None
 
     def open(self, name: str, budget: Budget, *, create: bool = False) -> LedgerAccount:
         """Return the account of a data set.
@@ -440,7 +451,10 @@ def _spelled(name: str) -> str:
     """Return the stored form of a name: NFC, white space at the ends removed and collapsed elsewhere."""
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
-    return " ".join(unicodedata.normalize("NFC", name).split())
+    spelled = " ".join(unicodedata.normalize("NFC", name).split())
+    if not is_text(spelled):
+        raise InputError("the name of a data set must be text. Remove surrogates, which are no characters.")
+    return spelled
 
 
 def _same(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
