@@ -191,7 +191,8 @@ def test_a_user_of_any_type_can_be_removed(tmp_path, name):
         table = pa.table({**columns, "what": pa.array([what])})
         series.run(vp.read(table, user=list(columns) if several else "a", items="what"))
     assert series.remove("another") is None
-    assert series.remove(user) == (3, 2)
+    removed = series.remove(user)
+    assert (removed.items, removed.nights) == (3, 2)
     assert series.remove(user) is None
     assert series._read()[1].left.tolist() == [0]
 

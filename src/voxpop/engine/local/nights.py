@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,8 @@ States = Callable[[Int64s, Int64s], Bytes]
 
 
 @final
-class Removed(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class Removed:
     """What the state had of a user that was removed.
 
     Attributes:
