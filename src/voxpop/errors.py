@@ -80,9 +80,13 @@ class UnsoundError(InputError):
     """A mechanism without a proof, refused by name with the reason."""
 
 
+REPORT = "; please report the call."
+"""The next step after a fault of voxpop itself."""
+
+
 class InternalError(VoxpopError, RuntimeError):
     """A fault of voxpop itself; please report it."""
 
     def __str__(self) -> str:
         """Return the problem and the next step."""
-        return f"{super().__str__()}; please report the call."
+        return super().__str__() + REPORT

@@ -32,7 +32,7 @@ from voxpop.mechanisms.ngrams.constants import SCREENING_CHARGES
 from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.privacy.gate import simulating as selecting
 from voxpop.privacy.gate import walks as voting
-from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
+from voxpop.privacy.individual import BOUND_STEPS
 from voxpop.testing.auditing import examine
 from voxpop.testing.cases import ngrams
 
@@ -110,15 +110,13 @@ def halved_noise(rule):
 
 def test_a_sweep_charged_a_sixteenth(monkeypatch):
     """Users get four times the contribution bound that fits the noise: three users move a pair of the pass too far."""
-    real = IndividualFilter.charge
+    real = voting.LaterPasses._paid  # a mechanism that asks for less is refused there
 
-    def cheap(self, cost, sensitivity, rates=None):
-        charge = real(self, cost, sensitivity, rates)
-        if rates != (BOUND_STEPS,):
-            return charge
-        return Charge(cost // 16, charge.square, charge.sensitivity, charge.sigma, charge.rates)
+    def cheap(self, step, bounding):
+        charge = real(self, step, bounding)
+        return replace(charge, cost=charge.cost // 16) if charge.rates == (BOUND_STEPS,) else charge
 
-    monkeypatch.setattr(IndividualFilter, "charge", cheap)
+    monkeypatch.setattr(voting.LaterPasses, "_paid", cheap)
     plan = vp.NGrams(3).plan(BUDGET)
     least = event_of(plan.later, BUDGET.delta)
     usual = chance(plan.later, least, canary=False)

@@ -24,6 +24,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, UNDECIDED
 from voxpop.mechanisms.rounds.capped import lattice
 from voxpop.privacy.cumulative import Caps, ScoreStep
+from voxpop.privacy.opening import Opening
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import Weighted
 from voxpop.privacy.weightings.capped import CappedDescent
@@ -227,7 +228,7 @@ def test_one_task_releases_the_same_as_a_task_for_each_place(read_both, crowd, m
 
 
 @dataclass(frozen=True)
-class DiesAtFirst:
+class DiesAtFirst(Opening):
     """A step that ends its worker process on the first attempt of every task."""
 
     step: ScoreStep

@@ -15,7 +15,7 @@ from voxpop.engine.spark import session as sessions
 from voxpop.engine.spark.reading import check_repeatable
 from voxpop.engine.spark.session import KNOWN, translated
 from voxpop.engine.spark.tasks import own_versions
-from voxpop.errors import InputError, MemoryLimitError, SourceError
+from voxpop.errors import InputError, InternalError, MemoryLimitError, SourceError
 
 SOURCE = str(Path(vp.__file__).parents[1])
 DRIVER = """
@@ -165,6 +165,14 @@ def test_what_spark_says_becomes_advice(text, kind, advice):
     assert advice in str(found)
     assert "\n" not in str(found)
     assert "secret" not in str(found)
+
+
+def test_an_error_of_an_executor_says_what_it_said_there():
+    """The next step of an internal error is not repeated."""
+    for error in (InternalError("a pass was lost"), InputError("`limit` must be at least 1.")):
+        found = translated(f"Job aborted\nvoxpop.errors.{type(error).__name__}: {error}\n\tat java.base")
+        assert type(found) is type(error)
+        assert str(found) == str(error)
 
 
 def test_what_nobody_knows_stays_what_it_is():

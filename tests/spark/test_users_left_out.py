@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.exact import Exact
 from support.look import read_engine
-from voxpop.errors import VoxpopError
+from voxpop.errors import SourceError
 from voxpop.privacy.secret import Secret
 
 ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
@@ -19,20 +20,7 @@ def test_rows_without_a_user_are_left_out(spark, partitions, capsys):
     engine = read_engine(frame, user="who", items="what", options=options)
     assert "4 rows have no user and were left out" in capsys.readouterr().err
     pools = engine.pools(Secret.from_seed(1))
-    assert pools.sizes((2,)).measured(IDENTITY, 2).tolist() == [2, 0]
-
-
-class Identity:
-    """A measurement without noise."""
-
-    def __call__(self, weights, names):
-        return weights
-
-    def restricted(self):
-        return self
-
-
-IDENTITY = Identity()
+    assert pools.sizes((2,)).measured(Exact(), 2).tolist() == [2, 0]
 
 
 @pytest.mark.parametrize("partitions", [None, 2])
@@ -42,7 +30,7 @@ def test_without_the_option_they_are_refused(spark, partitions):
 
     def counted():
         engine = read_engine(frame, user="who", items="what", options=vp.ReadOptions(partitions=partitions))
-        return engine.pools(Secret.from_seed(1)).sizes((2,)).measured(IDENTITY, 2)
+        return engine.pools(Secret.from_seed(1)).sizes((2,)).measured(Exact(), 2)
 
-    with pytest.raises(VoxpopError):
+    with pytest.raises(SourceError, match="belongs to no user"):
         counted()

@@ -309,7 +309,7 @@ def translated(text: str) -> VoxpopError | None:
     match = RAISED.search(text)
     if match is not None:
         kind = getattr(errors, match.group(1), InternalError)
-        return kind(match.group(2)) if issubclass(kind, VoxpopError) else None
+        return kind(match.group(2).removesuffix(errors.REPORT)) if issubclass(kind, VoxpopError) else None
     for pattern, (known, advice) in KNOWN.items():
         found = re.search(pattern, text)
         if found is not None:
