@@ -23,7 +23,7 @@ from voxpop.mechanisms.ngrams import describe as about_ngrams
 from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.mechanisms.set_union import describe as about_union
 from voxpop.privacy import guarantee as in_words
-from voxpop.privacy.composition import compose
+from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.builtin import share_of
 from voxpop.release.cutting import SCHEMA
@@ -285,7 +285,9 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
         result.save(page.parent)
         saved += [] if isinstance(result, vp.Release) else [result]
         [stated] = re.findall(r"</span>(\([0-9.]+, [0-9e.-]+\)-DP)", page.read_text())
-        assert str(compose([each.guarantee for each in saved])).startswith(stated)
+        total = total_of([each.guarantee for each in saved])
+        assert str(total.adaptive).startswith(stated)
+        assert total.if_fixed in page.read_text()
         assert all(title in page.read_text() for title in titles)
         for table in page.parent.glob("*.parquet"):
             assert sha256(table.read_bytes()).hexdigest() in page.read_text()
