@@ -163,3 +163,13 @@ def test_a_small_file_of_many_rows(folder):
     record.write_text(json.dumps(content))
     with pytest.raises(InputError, match="was changed after it was saved"):
         vp.load(folder / "release")
+
+
+@pytest.mark.parametrize("guarantee", [None, {"epsilon": 1, "delta": "x"}, {"epsilon": 1, "delta": 0, "spend": [1]}])
+def test_counts_without_a_readable_guarantee_are_refused(folder, guarantee):
+    """The counts beside a release are part of its total, so loading the release finds that they are damaged."""
+    record = folder / "release/counts.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"guarantee": guarantee}))
+    for call in (vp.load, verify, lambda each: vp.load(each, vp.Tally)):
+        with pytest.raises(vp.errors.ReleaseError):
+            call(folder / "release")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Optional
 
 from voxpop.errors import ReleaseError
+from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.folder import folder_to_read, fresh_prefix, parsed_json, read_whole, replace_folder
 from voxpop.release.registry import load
 
@@ -260,6 +261,10 @@ class Kind:
                 raise ReleaseError(
                     f"{Path(folder, name)} is not the file that was saved: its checksum differs. {DAMAGED}"
                 )
+        try:
+            Guarantee.from_dict(parsed["guarantee"])
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ReleaseError(f"{where} has no readable guarantee. {DAMAGED}") from error
         return parsed, tables
 
     def _wrote(self, record: bytes) -> bool:
