@@ -6,9 +6,11 @@
 import json
 import os
 import signal
+import sqlite3
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import filelock  # noqa: F401  imported here so that a forked process imports nothing
@@ -72,16 +74,27 @@ def forked(work: object, *arguments: object, **options: object) -> bool:
 
 
 def stopped(folder: Path, step: int, *, saving: bool) -> None:
-    """Run the job, and kill this process before its access number `step` to a file below the folder."""
+    """Run the job, and kill this process before its step `step`: an access to a file below the folder, or SQL."""
     steps = 0
 
-    def hook(event: str, arguments: tuple[object, ...]) -> None:
+    def count() -> None:
         nonlocal steps
-        if event.startswith(("open", "os.", "shutil.")) and arguments and str(folder) in str(arguments[0]):
-            steps += 1
-            if steps == step:
-                os.kill(os.getpid(), signal.SIGKILL)
+        steps += 1
+        if steps == step:
+            os.kill(os.getpid(), signal.SIGKILL)
 
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event.startswith(("open", "os.", "shutil.")) and arguments and str(folder) in str(arguments[0]):
+            count()
+
+    class Counted(sqlite3.Connection):
+        """A connection whose statements are steps."""
+
+        def execute(self, *given: object) -> sqlite3.Cursor:
+            count()
+            return super().execute(*given)
+
+    sqlite3.connect = partial(sqlite3.connect, factory=Counted)
     sys.addaudithook(hook)
     job(folder, saving=saving)
 
@@ -128,7 +141,7 @@ def main(root: Path, variant: str) -> None:
     vp.Ledger(root / "warm.json").open("posts", vp.Budget(3, 1e-6), create=True).charge(ONCE, "test")
     killed, step = True, 0
     while killed:
-        step += 4 if variant in BROKEN else 1
+        step += 2 if variant in BROKEN else 1
         folder = root / f"step{step}"
         folder.mkdir()
         vp.Ledger(folder / "team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
