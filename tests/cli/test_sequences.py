@@ -79,7 +79,8 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     assert (content["plan"]["epsilon"], content["plan"]["delta"]) == (8, 1e-6)
     assert content["plan"]["alphabet_size"] == 3
     account = voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]
-    assert account["used"]["gaussian"]["epsilon"] is None
+    assert account["used"]["plain"]["epsilon"] == 0.8
+    assert account["used"]["gaussian"]["square"] > 1
     (entry,) = account["entries"]
     assert (entry["guarantee"]["epsilon"], entry["guarantee"]["delta"], entry["state"]) == (8, 1e-6, "finished")
     model = vp.load(tmp_path / "model", vp.SequenceModel)

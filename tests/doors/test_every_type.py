@@ -140,7 +140,6 @@ TYPES: dict[str, pa.Array] = {
     "dictionary": WORDS.dictionary_encode(),
     "dictionary of dates": pa.array([datetime.date(1, 1, 1), None]).dictionary_encode(),
     "dictionary of numbers": pa.array([2**63, 0], pa.uint64()).dictionary_encode(),
-    "dictionary of lists": pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([[MARK]])),
     "dictionary of decimals": pa.array([decimal.Decimal("1.50")]).dictionary_encode(),
     "dictionary of times": numbers(pa.time32("s"), 5, 90_600).dictionary_encode(),
     "dictionary, damaged": pa.DictionaryArray.from_arrays(pa.array([5]), WORDS, safe=False),
@@ -160,7 +159,7 @@ NEVER = {
     ),
     *("time64[ns], fractions", "timestamp[s, tz=Nowhere/Land]", "timestamp[s, tz=Z]", "decimal256, fine"),
     *("decimal256(76, 76)", "list of lists", "struct", "map", "sparse_union", "dense_union", "run_end_encoded"),
-    *("dictionary of lists", "dictionary of times", "json", "bool8", "opaque", "tensor"),
+    *("json", "bool8", "opaque", "tensor"),
 }
 """The types of which no value is read; of all others some values are."""
 
@@ -294,6 +293,13 @@ def test_every_type_is_returned_or_refused(name):
     array = some_of(name)
     if len(array):
         assert is_read(repeated(array, 2), values_of(array), items="what")
+
+
+def test_a_dictionary_of_lists_is_read_as_lists():
+    """The items are the elements, whether or not the lists are coded in a dictionary."""
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([["a", "b"], ["c"]]))
+    found = read_engine(pa.table({"who": [1, 2, 3], "what": coded}), user="who", items="what")
+    assert found.vocabulary.to_pylist() == ["a", "b", "c"]
 
 
 FULL = (

@@ -173,7 +173,7 @@ class Cursor:
 
     def fetchmany(self, size: int) -> list[Row]:
         """Return the next rows."""
-        return [row for row, _ in zip(self._rows, range(size), strict=False)]
+        return [row for _, row in zip(range(size), self._rows, strict=False)]
 
 
 def plain(value: Any) -> bool:

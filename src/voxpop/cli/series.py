@@ -135,7 +135,7 @@ def delete(
             "The state has nothing of such a user, so nothing was deleted. Give the id as in the rows, and check the "
             "folder of the series."
         )
-    items, nights = (sum(numbers) for numbers in zip(*found, strict=True))
+    items, nights = sum(each.items for each in found), sum(each.nights for each in found)
     counted = f"{plural(items, 'item')} from {plural(nights, 'night')}"
     say(f"Deleted {counted}. Later rows of this user are ignored.")
 

@@ -156,7 +156,9 @@ def declared_schema(
             "pandas, pyarrow or Spark, or vp.SQL(query, connection)."
         )
     is_csv = any(dialect.given or is_csv_file(file) for file in local_files(source, other=dialect.given))
-    check_columns(list(named), list(found), "the table", declared=not is_csv, hint=FIRST_ROW if is_csv else "")
+    # A field of a struct, such as user.id, is found when it is read.
+    whole = [name for name in named if name in found or name.partition(".")[0] not in found]
+    check_columns(whole, list(found), "the table", declared=not is_csv, hint=FIRST_ROW if is_csv else "")
     return {**found, **{name: type_named(kind) for name, kind in declared_types(types, found).items()}}
 
 
