@@ -350,6 +350,7 @@ def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> b
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_in_every_source_and_role(tmp_path, name):
     """A source and a role either release what they read, or refuse it and quote nothing."""
