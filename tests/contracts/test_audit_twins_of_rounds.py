@@ -17,6 +17,7 @@ from audits.top_cases import telling
 from audits.union_cases import BUDGET, EXCESS, LIMIT, Event
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off, with_rounds
+from voxpop.errors import InternalError
 from voxpop.mechanisms.counts import plan as top_plan
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
 from voxpop.privacy import cumulative
@@ -123,10 +124,15 @@ def test_data_sets_that_share_their_noise(monkeypatch):
     real, calls = Secret.of, []
 
     def shared(seed):
-        calls.append(calls[-1] if len(calls) % len(DATA_SETS) else real(seed))
+        place = len(calls) % (1 + len(DATA_SETS))  # the first secret of a release belongs to no data set
+        calls.append(calls[-1] if place > 1 else real(seed))
         return calls[-1]
 
     monkeypatch.setattr(Secret, "of", staticmethod(shared))
+    with pytest.raises(InternalError, match="draws of another"):
+        examine(case, FEW)
+    monkeypatch.setattr(Secret, "equals", lambda secret, other: False)  # past the gate
+    calls.clear()
     once = released(plan, int(case.name.split()[1]) + 1, 1)
     assert surely_strays(case.exact[0], once, FEW)
     assert examine(case, FEW).off_plan
