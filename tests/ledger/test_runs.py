@@ -382,3 +382,8 @@ def test_no_room_after_a_first_charge_of_everything(account):
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
         account.charge(vp.Guarantee(0.001, 0), "x")
     assert "0 requested" not in str(refused.value)
+
+
+def test_an_entry_that_is_no_reserve_pays_for_nothing_more(account):
+    """Only a reserve pays for later releases."""
+    assert account.remaining(account.charge(ONCE, "sums")) == 0

@@ -78,7 +78,9 @@ def pays(entry: Entry, guarantee: Guarantee) -> bool:
 
 
 def remaining_of(entries: Sequence[Entry], reserve: Entry) -> int:
-    """Return the number of releases that a reserve still pays for."""
+    """Return the number of releases that an entry still pays for: 0 if it is no reserve."""
+    if reserve.state != "reserved":
+        return 0
     return reserve.times - sum(each.reserve == reserve.number for each in entries)
 
 
