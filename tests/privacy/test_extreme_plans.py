@@ -144,6 +144,7 @@ def check_selection(epsilon, delta, plan):
 
 
 @pytest.mark.slow
+@example("policy-gaussian", 0.001, 1e-28, 1, "joint", 1.339180808892613, [4, 10_000_000, 1])
 @example("policy-gaussian", 0.006944858170726684, 1e-28, 1595, "joint", 1.0, [10_000_000, 1, 10_000_000])
 @settings(max_examples=60, phases=UNSHRUNK)
 @given(

@@ -85,7 +85,9 @@ class _Polars:
         """Let a thread ask polars for work that needs its threads."""
         import polars as pl
 
-        asked = threading.Thread(target=pl.DataFrame({"a": [1]}).select, args=("a",), daemon=True)
+        # Two columns that are computed, and a sort: one column that is only taken needs no threads.
+        work = pl.LazyFrame({"a": [2, 1]}).select(pl.col("a") + 1, (pl.col("a") * 2).alias("b")).sort("a")
+        asked = threading.Thread(target=work.collect, daemon=True)
         asked.start()
         asked.join(PROBED)
         self.state = LOST if asked.is_alive() else NOT_KNOWN

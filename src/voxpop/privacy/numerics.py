@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 Curve = Callable[[float], float]
 _GOLDEN = 0.6180339887498949
@@ -206,8 +207,12 @@ def optimal_delta(epsilon: float, delta: float) -> float:
         >>> 0 < 1e-7 - optimal_delta(1.0, 1e-7) < 1e-22
         True
     """
-    # The slack may vanish in rounding; the next smaller number leaves more than it.
-    return min(delta - numerical_slack(epsilon), math.nextafter(delta, 0.0))
+    # The slack may vanish in rounding, and the difference may be rounded up: the two together are at most delta, exactly.
+    slack = math.nextafter(numerical_slack(epsilon), 1.0)
+    rest = min(delta - slack, math.nextafter(delta, 0.0))
+    while Fraction(rest) + Fraction(slack) > Fraction(delta):
+        rest = math.nextafter(rest, 0.0)
+    return rest
 
 
 def walk_slack(epsilon: float, passes: int) -> float:
