@@ -89,8 +89,8 @@ class Weighed:
         rows = answer(_summed(histogram._weights)).combine_chunks()
         names = np.asarray(rows.column("name"))
         order = np.argsort(names)
-        self.ids = names[order] if names.dtype != object else np.arange(names.size)
-        self.weights = _weights_of(rows)[order]
+        self._ids = names[order] if names.dtype != object else np.arange(names.size)
+        self._weights = _weights_of(rows)[order]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._histogram, name)

@@ -54,7 +54,7 @@ def step_of(number, secret, threshold=2.5, floor=-0.8):
 
 
 @dataclass
-class Recording:
+class Recording(Opening):
     """A step that records its arguments."""
 
     step: ScoreStep
@@ -122,7 +122,7 @@ class Additive:
 
 
 @dataclass
-class Chosen:
+class Chosen(Opening):
     """A decision that releases the given words if they have weight."""
 
     words: set

@@ -14,8 +14,8 @@ from audits.memory_cases import engine_cases
 from audits.union_cases import BUDGET, LIMIT, Event
 from audits.walk_cases import walk_cases
 from support.power import surely_refuted, surely_strays
-from voxpop.mechanisms.set_union import plan as plan_module
 from voxpop.privacy.decisions import ThresholdRule
+from voxpop.privacy.gate import rounds as running
 from voxpop.privacy.gate import simulating as votes
 from voxpop.privacy.gate import walks as voting
 from voxpop.testing.auditing import examine
@@ -91,13 +91,13 @@ def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
     event = Event(plan, 1, 1, on_spark(spark), 40_000)
     exact = tuple(float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others))
     case = event.case("near", [(0,)] * (others + 1), [(0,)] * others, exact)
-    real = plan_module.RoundPlan.rule
+    real = running.threshold_rule
 
-    def quiet(self, budget):
-        rule = real(self, budget)
+    def quiet(first):
+        rule = real(first)
         return ThresholdRule(rule.noise, rule.scale / 2, rule.threshold_units, rule.unit)
 
-    monkeypatch.setattr(plan_module.RoundPlan, "rule", quiet)
+    monkeypatch.setattr(running, "threshold_rule", quiet)
     twin = [float(ndtr(2 * (k - plan.threshold) / plan.scale)) for k in (others + 1, others)]
     assert surely_refuted(*twin, trials, BUDGET.epsilon, BUDGET.delta)
     finding = examine(case, trials)
