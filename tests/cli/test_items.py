@@ -206,7 +206,7 @@ def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
     voxpop("ledger", "init", "team.ledger", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
     out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.ledger", "--dataset", "Posts").out
     assert 'Ledger: entry 1 of "Posts", budget (8, 1e-05).' in out
-    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "Posts", budget (8, 1e-05)'
+    assert str(vp.load(tmp_path / "words").about.ledger) == 'entry 1 of "Posts", budget (8, 1e-05)'
 
 
 def test_large_numbers_are_called_large(voxpop, posts):

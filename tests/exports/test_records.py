@@ -112,7 +112,7 @@ def test_documents_of_a_folder_state_all_of_it(results, tmp_path):
     results["counts"].save(tmp_path / "words")
     results["top"].save(tmp_path / "words")
     digest = verify(tmp_path / "words")["digest"]
-    total = total_of([results[name].guarantee for name in ("words", "counts", "top")])
+    total = total_of([(results[name].guarantee, None) for name in ("words", "counts", "top")])
     for kind in (vp.Release, vp.Tally, vp.Ranking):
         loaded = vp.load(tmp_path / "words", kind)
         assert str(loaded.total) == str(total)

@@ -477,5 +477,5 @@ def test_nothing_private_is_kept(account, corpus, path):
     """The file contains budgets, labels, times and guarantees, and no data."""
     vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     (entry,) = storage.read_ledger(path)["posts"]["entries"]
-    assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {"dataset", "budget"}
+    assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {*vp.ledger.entry.SHARED}
     assert b"tea" not in path.read_bytes().replace(b"team", b"")

@@ -94,7 +94,7 @@ def test_an_interrupted_run_is_charged_once(account, tmp_path):
     words = planned(ONCE, stopping.release).release("other data", ledger=run)
     assert run.finished
     assert vp.load(tmp_path / "words").id == words.id == account.entries[0].release
-    assert words.about.ledger == str(account.entries[0]) == 'entry 1 of "posts", budget (3, 1e-06), run "monday"'
+    assert str(words.about.ledger) == str(account.entries[0]) == 'entry 1 of "posts", budget (3, 1e-06), run "monday"'
     assert len(account.entries) == 1
     assert account.entry("monday") == account.entries[0]
     assert account.entry("tuesday") is None

@@ -285,7 +285,7 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
         result.save(page.parent)
         saved += [] if isinstance(result, vp.Release) else [result]
         [stated] = re.findall(r"</span>(\([0-9.]+, [0-9e.-]+\)-DP)", page.read_text())
-        total = total_of([each.guarantee for each in saved])
+        total = total_of([(each.guarantee, None) for each in saved])
         assert str(total.adaptive).startswith(stated)
         assert total.if_fixed in page.read_text()
         assert all(title in page.read_text() for title in titles)
@@ -483,7 +483,7 @@ def test_a_ledger_names_its_entry(tmp_path):
     account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)
     vp.SetUnion().release(corpus, vp.Budget(2, 1e-8), ledger=account).save(tmp_path / "words")
     assert "entry 1 of &#34;drinks&#34;" in (tmp_path / "words" / "report.html").read_text()
-    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "drinks", budget (8, 1e-06)'
+    assert str(vp.load(tmp_path / "words").about.ledger) == 'entry 1 of "drinks", budget (8, 1e-06)'
 
 
 def test_a_hundred_thousand_phrases_stay_small():

@@ -87,7 +87,7 @@ def test_the_command(folders, capsys):
     assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text
     assert text.count("planned again with the same settings, all numbers agree: (4, 1e-07)-DP") == 3
     parts = [vp.load(folders / "default", kind).guarantee for kind in (vp.Release, vp.Tally, vp.Ranking)]
-    total = total_of(parts)
+    total = total_of([(each, None) for each in parts])
     assert f"All results together, if from the same users: {total.adaptive},\n" in text
     assert f"  {total.if_fixed}.\n" in text
     assert main(["verify", str(folders / "default"), "--json"]) == 0

@@ -72,6 +72,7 @@ def _of_files(files: list[Path]) -> str:
                 certificate["claim"]["delta"],
             )
             require(same, "the guarantee is not the claim of the certificate")
+            require(releases[-1].covered_by(stated.get("spend")), "the spend is less than that of the certificate")
         if "transcript" in holder:
             print(f"    transcript: {check(certificate, holder['transcript'])}")
     verdicts = [each.verdict for each in results]
@@ -83,14 +84,20 @@ def _of_files(files: list[Path]) -> str:
 def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> Iterator[str]:
     """Yield a verdict on every total that a record states: of its release and what the record adds."""
     alone = [each for each, holder in zip(releases, holders, strict=True) if "total" not in holder]
+    first = [holder for holder in holders if "total" not in holder]
     for each, holder in zip(releases, holders, strict=True):
         if "total" in holder:
             said = STATED.search(holder["total"])
             require(len(alone) == 1 and said is not None, "a total is not one of a release and an addition")
             pair, (epsilon, delta, fixed, same) = [*alone, each], said.groups() if said else ("",) * 4
-            sums = tuple(f"{float(total):g}" for total in totals.sums(pair))
-            held = fixed == epsilon or totals.holds(float(fixed), pair)
-            proved = held and (*sums, delta) == (epsilon, delta, same)
+            # A ledger's budget, which `voxpop-check LEDGER` proves, stands for all that was charged to it.
+            entries = [each.get("about", {}).get("ledger") for each in (*first, holder)]
+            accounts = {(each["ledger"], each["dataset"], *each["budget"].values()) for each in entries if each}
+            outside = [each for each, entry in zip(pair, entries, strict=True) if not entry]
+            sums = totals.sums([*outside, *(totals.Release(*each[2:]) for each in accounts)])
+            stated = tuple(f"{float(total):g}" for total in sums)
+            held = fixed == epsilon or totals.holds(float(fixed), pair, float(same))
+            proved = held and stated == (epsilon, delta) and (bool(accounts) or same == delta)
             print(f"total of a record, fixed beforehand: epsilon {fixed}: {PROVED if proved else NOT_PROVED}")
             yield PROVED if proved else NOT_PROVED
 

@@ -43,6 +43,13 @@ class Release:
         """Return h, the probability of a revealing outcome."""
         return arb(self.delta) if self.mu is None else up(self.novel / (2 * normal(-self.mu / 2))).min(ONE)
 
+    def covered_by(self, spend: Any) -> bool:
+        """Return whether the spend of a guarantee, if it has one, has at least this novel and mu."""
+        if spend is None:
+            return True
+        room = 1 + arb(1e-9)
+        return self.mu is not None and bool(self.mu <= spend["mu"] * room and self.novel <= spend["novel"] * room)
+
     @property
     def plain(self) -> "Release":
         """Return the release by its epsilon and delta alone."""
@@ -128,10 +135,10 @@ def sums(releases: Sequence[Release]) -> tuple[Fraction, Fraction]:
     return sum((epsilon for epsilon, _ in pairs), Fraction(0)), sum((delta for _, delta in pairs), Fraction(0))
 
 
-def holds(epsilon: float, releases: Sequence[Release]) -> bool:
-    """Return whether the sum of deltas is proved at an epsilon, if all budgets were fixed beforehand."""
+def holds(epsilon: float, releases: Sequence[Release], stated: float = 0.0) -> bool:
+    """Return whether the sum of deltas, or a delta that is stated, is proved at an epsilon of fixed budgets."""
     whole, delta = sums(releases)
-    return written(epsilon) >= whole or bool(composed(arb(epsilon), releases) <= ball(delta))
+    return written(epsilon) >= whole or bool(composed(arb(epsilon), releases) <= ball(max(delta, written(stated))))
 
 
 def least_epsilon(releases: Sequence[Release]) -> float:

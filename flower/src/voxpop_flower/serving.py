@@ -74,7 +74,7 @@ def _charged(run: "LedgerRun", grid: Grid, plan: HittersPlan, settings: Settings
     """Charge the ledger of the server, run every round, and save the release in the step that finishes the entry."""
     entry = run.charge(plan.guarantee, str(plan.to_dict()["mechanism"]))
     try:
-        release = _release(grid, plan, settings, number).with_ledger_entry(str(entry))
+        release = _release(grid, plan, settings, number).with_ledger_entry(entry.admission)
     except Exception:
         run.fail(entry)
         raise

@@ -217,9 +217,10 @@ def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, 
 def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
     """Print a summary of a saved model, with its guarantee together with the release that the alphabet came from."""
     from voxpop.privacy.composition import total_of
-    from voxpop.release.release import Release
+    from voxpop.release.result import Result
 
-    both = total_of([alphabet.guarantee, model.guarantee]) if isinstance(alphabet, Release) else None
+    stated = [each._stated for each in (alphabet, model) if isinstance(each, Result)]
+    both = total_of(stated) if len(stated) > 1 else None
     if as_json:
         releasing.print_json(
             {
@@ -238,9 +239,7 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
     if synthetic:
         releasing.say(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
     releasing.say(releasing.guarantee_text(model.guarantee))
-    if both is not None:
-        releasing.say(releasing.total_text(both))
-    releasing.say(releasing.saved(folder, model.about))
+    releasing.say(releasing.saved(folder, model, both))
 
 
 def profile(
@@ -295,7 +294,7 @@ def profile(
     for names, release in made.joint.items():
         releasing.say(f"  {len(release):>9,}  {' x '.join(map(on_one_line, names))}")
     releasing.say(releasing.guarantee_text(made.guarantee))
-    releasing.say(releasing.saved(output.resolve(), made.about))
+    releasing.say(releasing.saved(output.resolve(), made))
 
 
 def plan_profile(

@@ -66,7 +66,7 @@ def demo(
         offers = ", ".join(each.token for each in release.complete([*begun], NEXT))
         say(indented(f"{' '.join(begun)} ... {offers}"))
     say(guarantee_text(release.guarantee, "module"))
-    say(saved(folder))
+    say(saved(folder, release))
 
 
 def longest(release: "Release") -> list[str]:

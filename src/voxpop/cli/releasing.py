@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
     from voxpop.privacy.composition import Total
     from voxpop.release.release import Release
-    from voxpop.release.result import About
+    from voxpop.release.result import Result as AnyResult
 
 
 @contextmanager
@@ -204,7 +204,7 @@ def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
         return
     say(listed(release))
     say(guarantee_text(release.guarantee))
-    say(saved(folder, release.about))
+    say(saved(folder, release))
 
 
 def print_plan(plan: Any, *, as_json: bool) -> None:
@@ -223,12 +223,15 @@ def listed(release: "Release") -> str:
     return f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
 
 
-def saved(folder: Path, about: "About | None" = None) -> str:
-    """Return where a result was saved, and the charged ledger entry if a data set was named."""
-    where = f"\nSaved to {folder}. The report is report.html in this folder."
-    if about is None or not about.dataset:
-        return where
-    return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
+def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> str:
+    """Return where a result was saved, with its ledger entry, and its total if it is given or was charged."""
+    about = result.about
+    total = result.total if total is None and about.ledger is not None else total
+    stated = "" if total is None else total_text(total)
+    where = f"{stated}\nSaved to {folder}. The report is report.html in this folder."
+    if about.ledger is not None:
+        return f"{where} Ledger: {about.ledger}."
+    return f"{where} Ledger: none was charged; --ledger FILE charges one." if about.dataset else where
 
 
 def summary(result: Any, folder: Path) -> dict[str, Any]:
@@ -296,9 +299,10 @@ def _needed_at(plan: Any, times: int) -> str:
 
 
 def total_text(total: "Total") -> str:
-    """Return the totals of several results about the same users."""
+    """Return the totals of results about the same users."""
+    covers = "\n  the budget of the ledger, for everything that is charged to it," if total.charged else ""
     texts = [
-        f"\nAll results together, if from the same users: {total.adaptive},",
+        f"\nAll results together, if from the same users: {total.adaptive},{covers}",
         "  even if each budget was chosen after earlier results;",
         f"  {total.if_fixed}.",
         indented(fill(WHY_SMALLER, WIDTH)),

@@ -16,7 +16,6 @@ from voxpop.cli import releasing
 from voxpop.errors import InputError, ReleaseError, on_one_line
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 from voxpop.privacy.budget import all_printable, printable, words_first
-from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.saving import BESIDE, COUNTS, PROFILE, RANKINGS, RELEASE, Kind
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
     if ranking is not None:
         releasing.say(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
         releasing.say(*islice(releasing.numbered(ranking.each_gram()), first))
-    if added:
+    if added or saved.total.charged:
         releasing.say(releasing.total_text(saved.total))
     releasing.say(f"\nPlan\n{releasing.indented(str(saved.plan))}")
 
@@ -136,11 +135,11 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
 
     Example: `voxpop verify words`
     """
-    from voxpop.privacy.composition import total_of
+    from voxpop.release.result import load
     from voxpop.release.verifying import verify as verified
 
     found = verified(folder)
-    total = total_of([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
+    total = load(folder).total
     found["independent"] = _checked(folder)
     if json:
         releasing.print_json({**found, "total": total.to_dict()})
@@ -152,7 +151,7 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
         releasing.say(
             f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}"
         )
-    if len(found["results"]) > 1:
+    if len(found["results"]) > 1 or total.charged:
         releasing.say(releasing.total_text(total).strip())
     releasing.say("report.html: made again from the result, no difference")
     ran = "not run, because voxpop-check is not installed"

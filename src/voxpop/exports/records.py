@@ -84,7 +84,7 @@ def _facts(result: "Result") -> dict[str, str]:
     product = f"{len(result):,} {noun} by {plan.get('mechanism', 'an unknown mechanism')}."
     cards = [*story.cards, *([("Users needed", *story.about)] if story.about[0] else [])]
     title = about.title or product.rstrip(".")
-    stated = {name: getattr(about, name) or NOT_STATED for name in ("operator", "purpose", "dataset", "ledger")}
+    stated = {name: str(getattr(about, name) or NOT_STATED) for name in ("operator", "purpose", "dataset", "ledger")}
     digest = NOT_SAVED if result._saved is None else result._saved.digest or NOT_SAVED
     return {
         **stated,
@@ -95,8 +95,9 @@ def _facts(result: "Result") -> dict[str, str]:
         "kind": "Dataset" if isinstance(result, Release) else "Summary statistics",
         "variant": "Approximate DP" if guarantee.delta else "Pure DP",
         "neighbours": f"Adjacent data sets differ by {guarantee.neighbours}, with all rows.",
-        "meaning": f"{guarantee}, even if budgets were chosen after results. {meaning(guarantee)}",
+        "meaning": f"{total.even_if}. {meaning(guarantee)}",
         "fixed": f"{total.if_fixed[0].upper()}{total.if_fixed[1:]}. {WHY_SMALLER}",
+        "alone": str(result.guarantee),
         "digest": digest,
         "cautions": " ".join(cautions(guarantee)) or "none.",
         "model": "Federated" if guarantee.seen else "Central",

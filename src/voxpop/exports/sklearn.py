@@ -101,7 +101,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         releases = self._counter[0]
         if releases > 1 and self.seed is None:
             each = self.release_.guarantee
-            total = total_of([each] * releases)
+            total = total_of([(each, None)] * releases)
             warnings.warn(
                 f"{releases} vocabularies were released by copies of one estimator, such as in a model selection. If "
                 f"they are about the same people, the total is {total}. Fit PrivateVocabulary once, and select the "

@@ -1,12 +1,21 @@
 """The entries of an account: releases that were charged, and reserves that pay for later ones."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from voxpop.errors import InputError
 from voxpop.ledger.caps import MOST_ENTRIES
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.composition import Admission, composed_delta
 from voxpop.privacy.guarantee import Guarantee
+
+NEIGHBOURS = Guarantee(1, 0).neighbours
+FIT = 0.25
+"""A spend must account for at least this part of the stated delta. Those of all plans account for 0.6 or more."""
+LONGEST_LABEL = 200
+SHARED = ("dataset", "budget", "ledger")
 
 
 @final
@@ -30,6 +39,7 @@ class Entry:
         times: The number of equal releases that the entry pays for; more than one only in a reserve.
         reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
         budget: The budget of the data set.
+        ledger: The beginning of a digest of the ledger's path.
     """
 
     dataset: str
@@ -38,28 +48,33 @@ class Entry:
     label: str
     guarantee: Guarantee
     charged: str
+    budget: Budget
+    ledger: str
     state: str = "charged"
     attempt: int = 1
     release: str = ""
     kept: str = ""
     times: int = 1
     reserve: int = 0
-    budget: Budget | None = None
 
     def __str__(self) -> str:
-        budget = f", budget ({self.budget.epsilon:g}, {self.budget.delta:g})" if self.budget else ""
-        return f'entry {self.number} of "{self.dataset}"{budget}' + (f', run "{self.label}"' if self.label else "")
+        return str(self.admission)
+
+    @property
+    def admission(self) -> Admission:
+        """What a result states about its entry."""
+        return Admission(self.dataset, self.number, self.label, self.budget, self.ledger)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry without the name and the budget of the data set, ready for JSON."""
-        values = {name: getattr(self, name) for name in self.__slots__ if name not in ("dataset", "budget")}
+        """Return the entry without what it has in common with the others of its data set, ready for JSON."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name not in SHARED}
         return {**values, "guarantee": self.guarantee.to_dict()}
 
     @staticmethod
-    def from_dict(dataset: str, budget: Budget, values: Mapping[str, Any]) -> "Entry":
+    def from_dict(values: Mapping[str, Any], dataset: str, budget: Budget, ledger: str) -> "Entry":
         """Return the entry that `to_dict` described."""
         guarantee = Guarantee.from_dict(values["guarantee"])
-        entry = Entry(dataset, **{**values, "guarantee": guarantee, "budget": budget})
+        entry = Entry(**{**values, "guarantee": guarantee, "dataset": dataset, "budget": budget, "ledger": ledger})
         numbers = (entry.number, entry.attempt, entry.times, entry.reserve)
         known = entry.state in ("charged", "finished", "failed", "reserved")
         if not known or any(type(each) is not int for each in numbers) or not 1 <= entry.times <= MOST_ENTRIES:
@@ -92,3 +107,57 @@ def labelled(entries: Sequence[Entry], label: str) -> Entry | None:
 def is_text(string: str) -> bool:
     """Return whether a string can be written as UTF-8: it has no surrogates."""
     return not any("\ud800" <= each <= "\udfff" for each in string)
+
+
+def paying(entries: Sequence[Entry], guarantee: Guarantee, mechanism: str) -> Entry | None:
+    """Return the reserve that pays for a release, or None."""
+    for each in entries:
+        if each.mechanism == mechanism and pays(each, guarantee) and remaining_of(entries, each):
+            return each
+    return None
+
+
+def spelled(name: str) -> str:
+    """Return the stored form of a name: NFC, white space at the ends removed and collapsed elsewhere."""
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
+    spelled = " ".join(unicodedata.normalize("NFC", name).split())
+    if not is_text(spelled):
+        raise InputError("the name of a data set must be text. Remove surrogates, which are no characters.")
+    return spelled
+
+
+def same_names(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
+    """Return the stored names that count as the same name: two names for one data set would be two budgets."""
+
+    def key(each: str) -> str:
+        return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", each).split()).casefold())
+
+    return [each for each in names if key(each) == key(name)]
+
+
+def checked_label(label: str) -> str:
+    """Return the stored form of the label of a run."""
+    if not isinstance(label, str) or len(label) > LONGEST_LABEL or not (label.isprintable() or not label):
+        raise InputError(f"the label of a run must be one line of at most {LONGEST_LABEL} characters.")
+    return " ".join(label.split())
+
+
+def check_charge(guarantee: Guarantee) -> None:
+    """Refuse a guarantee that no ledger can be charged for."""
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
+    if not guarantee.private:
+        raise InputError(
+            "a release with a seed is not private, and no budget covers it. Leave out the seed to charge it."
+        )
+    if guarantee.neighbours != NEIGHBOURS:
+        raise InputError(f"guarantees in a ledger must be for {NEIGHBOURS}; this one is for {guarantee.neighbours}.")
+    Budget(guarantee.epsilon, guarantee.delta)
+    # A spend below the stated pair would make further releases fit that the pair excludes.
+    needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)
+    if needed < FIT * guarantee.delta:
+        raise InputError(
+            f"the spend of this guarantee does not fit ({guarantee.epsilon:g}, {guarantee.delta:g}): it accounts for a "
+            f"delta of {needed:.2g} only. Leave out `spend`, or state the epsilon and delta that follow from it."
+        )

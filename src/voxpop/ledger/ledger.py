@@ -3,29 +3,39 @@
 `caps.py` decides which further releases fit, `runs.py` saves the result of a run together with its entry.
 """
 
-import unicodedata
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
-from voxpop.ledger.entry import Entry, is_text, labelled, paid_by, pays, remaining_of
+from voxpop.ledger.entry import (
+    Entry,
+    check_charge,
+    checked_label,
+    is_text,
+    labelled,
+    paid_by,
+    paying,
+    pays,
+    remaining_of,
+    same_names,
+    spelled,
+)
 from voxpop.ledger.storage import DAMAGED, changing, read_ledger
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.composition import Total, composed_delta, total_of
+from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
-NEIGHBOURS = Guarantee(1, 0).neighbours
-FIT = 0.25
-"""A spend must account for at least this part of the stated delta. Those of all plans account for 0.6 or more."""
-LONGEST_LABEL = 200
 STEP = 0.01
 """Distance of the epsilons that `largest_epsilon` tries."""
 
@@ -78,7 +88,7 @@ class LedgerAccount:
 
         if not isinstance(label, str) or not label.strip():
             raise InputError('the label of a run must be a string that is not empty, such as "2026-11-25".')
-        run = LedgerRun(self, _checked_label(label), None if save_to is None else Path(save_to), overwrite)
+        run = LedgerRun(self, checked_label(label), None if save_to is None else Path(save_to), overwrite)
         run.save_finished()
         return run
 
@@ -140,7 +150,7 @@ class LedgerAccount:
         guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
         with changing(self.path) as datasets:
             entries = self._parsed(datasets)[1]
-            if labelled(entries, _checked_label(label)):
+            if labelled(entries, checked_label(label)):
                 raise LedgerError(
                     f'"{self.name}" has an entry with the label "{label}" already. Nothing was charged. Choose another '
                     "label."
@@ -200,12 +210,18 @@ class LedgerAccount:
             if stored.release != after:
                 self._put(datasets, replace(stored, release=after))
 
-    def fits(self, guarantee: Guarantee) -> bool:
-        """Return whether a release could be charged now. Another process may charge first."""
-        _check(guarantee)
+    def fits(self, guarantee: Guarantee, mechanism: str = "") -> bool:
+        """Return whether a release could be charged now. Another process may charge first.
+
+        Args:
+            guarantee: The guarantee of the release.
+            mechanism: The kind of release, such as "set union", which a reserve may be for. By default, reserves are
+                left out.
+        """
+        check_charge(guarantee)
         budget, entries = self._parsed(read_ledger(self.path))
-        reserved = any(pays(each, guarantee) and remaining_of(entries, each) for each in entries)
-        return reserved or may_run(budget, paid_by(entries), guarantee)
+        paid = paying(entries, guarantee, mechanism) is not None
+        return paid or may_run(budget, paid_by(entries), guarantee)
 
     def check(self, guarantee: Guarantee, mechanism: str = "", label: str = "") -> None:
         """Refuse what `charge` would refuse now."""
@@ -227,8 +243,8 @@ class LedgerAccount:
 
         None without entries.
         """
-        budget, entries = self._parsed(read_ledger(self.path))
-        return total_of(paid_by(entries), budget) if entries else None
+        entries = self.entries
+        return total_of([(each, entries[0].admission) for each in paid_by(entries)]) if entries else None
 
     def used(self) -> dict[str, dict[str, float]]:
         """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
@@ -240,7 +256,7 @@ class LedgerAccount:
         return labelled(self.entries, label)
 
     def largest_epsilon(self, mechanism: Any, delta: float) -> float:
-        """Return the largest multiple of 0.01 at which a release could be charged now, or 0.
+        """Return the largest multiple of 0.01 at which a release could be charged now or is reserved, or 0.
 
         Args:
             mechanism: The configuration, such as `vp.SetUnion()`.
@@ -259,7 +275,18 @@ class LedgerAccount:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) is False else (middle, high)
-        return round(low * STEP, 2) if low and fits(low) else 0.0
+        charged = round(low * STEP, 2) if low and fits(low) else 0.0
+        return max([charged, *(each for each in self._reserved(entries, mechanism, delta) if each > charged)])
+
+    @staticmethod
+    def _reserved(entries: Sequence[Entry], mechanism: Any, delta: float) -> Iterator[float]:
+        """Yield the epsilons at which a reserve pays for a release."""
+        for each in entries:
+            if each.guarantee.delta == delta and remaining_of(entries, each):
+                with suppress(BudgetError):  # no plan of this mechanism has such a budget
+                    plan = mechanism.plan(Budget(each.guarantee.epsilon, delta))
+                    if each.mechanism == plan.to_dict()["mechanism"] and pays(each, plan.guarantee):
+                        yield each.guarantee.epsilon
 
     def _repeated(self, earlier: Entry, guarantee: Guarantee, mechanism: str) -> Entry:
         """Return the entry of another attempt of a run.
@@ -305,19 +332,19 @@ class LedgerAccount:
         self, datasets: dict[str, Any], guarantee: Guarantee, mechanism: str, label: str, times: int = 1
     ) -> Entry:
         """Return the entry of releases that may be charged, or of an unfinished run that may be repeated."""
-        _check(guarantee)
+        check_charge(guarantee)
         if not isinstance(mechanism, str) or not is_text(mechanism):
             raise InputError('the mechanism of a charge must be a string, such as "weekly sums".')
-        label = _checked_label(label)
+        label = checked_label(label)
         budget, entries = self._parsed(datasets)
         if earlier := labelled(entries, label):
             return self._repeated(earlier, guarantee, mechanism)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget=budget)
+        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget, self._digest)
         if times == 1:
-            for each in entries:
-                if each.mechanism == mechanism and pays(each, guarantee) and remaining_of(entries, each):
-                    return replace(entry, reserve=each.number)
+            reserve = paying(entries, guarantee, mechanism)
+            if reserve is not None:
+                return replace(entry, reserve=reserve.number)
         before = paid_by(entries)
         if may_run(budget, before, guarantee, times):
             return entry if times == 1 else replace(entry, times=times, state="reserved")
@@ -331,11 +358,15 @@ class LedgerAccount:
             "fits."
         )
 
+    @property
+    def _digest(self) -> str:
+        return sha256(os.fsencode(self.path)).hexdigest()[:8]
+
     def _parsed(self, datasets: dict[str, Any]) -> tuple[Budget, list[Entry]]:
         try:
             mine = datasets[self.name]
             budget = Budget(**mine["budget"])
-            entries = [Entry.from_dict(self.name, budget, each) for each in mine["entries"]]
+            entries = [Entry.from_dict(each, self.name, budget, self._digest) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
             raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
         return budget, entries
@@ -392,7 +423,7 @@ class Ledger:
         """
         if not isinstance(budget, Budget):
             raise InputError(f"a data set needs a budget, such as voxpop.Budget(8, 1e-6); got {type(budget).__name__}.")
-        name = _spelled(name)
+        name = spelled(name)
         if not create:
             account = self.account(name)
             if account.budget != budget:
@@ -406,7 +437,7 @@ class Ledger:
         if not self._path.parent.is_dir():
             raise LedgerError(f"{self._path.parent} is not a folder. Create it, or keep the ledger elsewhere.")
         with changing(self._path, create=True) as datasets:
-            if same := _same(datasets, name):
+            if same := same_names(datasets, name):
                 raise LedgerError(
                     f'{self._path} has a data set "{same[0]}" already. Open it without `create=True`; another name for '
                     "the same people would be a second budget for them."
@@ -424,7 +455,7 @@ class Ledger:
             LedgerError: There is no such data set, or the file cannot be read.
         """
         datasets = read_ledger(self._path)
-        found = [name] if name in datasets else _same(datasets, _spelled(name))
+        found = [name] if name in datasets else same_names(datasets, spelled(name))
         if len(found) > 1:
             listed = ", ".join(map(repr, found))
             raise LedgerError(
@@ -447,52 +478,8 @@ class Ledger:
         return f"Ledger({str(self._path)!r})"
 
 
-def _spelled(name: str) -> str:
-    """Return the stored form of a name: NFC, white space at the ends removed and collapsed elsewhere."""
-    if not isinstance(name, str) or not name.strip():
-        raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
-    spelled = " ".join(unicodedata.normalize("NFC", name).split())
-    if not is_text(spelled):
-        raise InputError("the name of a data set must be text. Remove surrogates, which are no characters.")
-    return spelled
-
-
-def _same(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
-    """Return the stored names that count as the same name: two names for one data set would be two budgets."""
-
-    def key(each: str) -> str:
-        return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", each).split()).casefold())
-
-    return [each for each in names if key(each) == key(name)]
-
-
-def _checked_label(label: str) -> str:
-    if not isinstance(label, str) or len(label) > LONGEST_LABEL or not (label.isprintable() or not label):
-        raise InputError(f"the label of a run must be one line of at most {LONGEST_LABEL} characters.")
-    return " ".join(label.split())
-
-
 def _identifier(result: Any) -> str:
     """Return the identifiers of a result, of the release that it counts, or of several releases."""
     several = list(result.values()) if isinstance(result, Mapping) else [result]
     found = [getattr(each, "id", None) or getattr(getattr(each, "grams", None), "id", None) for each in several]
     return ", ".join(filter(None, found))
-
-
-def _check(guarantee: Guarantee) -> None:
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
-    if not guarantee.private:
-        raise InputError(
-            "a release with a seed is not private, and no budget covers it. Leave out the seed to charge it."
-        )
-    if guarantee.neighbours != NEIGHBOURS:
-        raise InputError(f"guarantees in a ledger must be for {NEIGHBOURS}; this one is for {guarantee.neighbours}.")
-    Budget(guarantee.epsilon, guarantee.delta)
-    # A spend below the stated pair would make further releases fit that the pair excludes.
-    needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)
-    if needed < FIT * guarantee.delta:
-        raise InputError(
-            f"the spend of this guarantee does not fit ({guarantee.epsilon:g}, {guarantee.delta:g}): it accounts for a "
-            f"delta of {needed:.2g} only. Leave out `spend`, or state the epsilon and delta that follow from it."
-        )

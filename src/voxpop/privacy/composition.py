@@ -18,11 +18,11 @@ outcomes. If they may, an account with caps is needed (`voxpop.ledger`).
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
@@ -68,26 +68,84 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Admission:
+    """The entry of a ledger that admitted a result.
+
+    Attributes:
+        dataset: The name of the data set.
+        entry: The number of the entry.
+        label: The label of the run, or "".
+        budget: The budget of the data set, which bounds the total of all its entries.
+        ledger: The beginning of a digest of the ledger's path, which tells ledgers apart.
+    """
+
+    dataset: str
+    entry: int
+    label: str
+    budget: Budget
+    ledger: str
+
+    def __str__(self) -> str:
+        budget = f"budget ({self.budget.epsilon:g}, {self.budget.delta:g})"
+        return f'entry {self.entry} of "{self.dataset}", {budget}' + (f', run "{self.label}"' if self.label else "")
+
+    @property
+    def account(self) -> tuple[str, str, Budget]:
+        """What all entries of one data set have in common."""
+        return self.ledger, self.dataset, self.budget
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> "Admission":
+        """Return the admission that `to_dict` described.
+
+        Raises:
+            ValueError: A field has another type or is no single line.
+        """
+        found = Admission(**{**values, "budget": Budget(**values["budget"])})
+        texts = (found.dataset, found.label, found.ledger)
+        if type(found.entry) is not int or not all(isinstance(each, str) and each.isprintable() for each in texts):
+            raise ValueError("not an admission")
+        return found
+
+
+Charged: TypeAlias = tuple[Guarantee, Admission | None]
+"""The guarantee of a result, and the entry of the ledger that admitted it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Total:
     """The total guarantee of several releases, by two assumptions about their budgets.
 
     Attributes:
         adaptive: The guarantee that holds even if each budget was chosen after earlier results: the budget of the
-            ledger, or else the sums of epsilons and deltas.
-        fixed: The guarantee if all budgets were fixed in advance. It is smaller, because the losses of Gaussian noise
-            add up by their squares.
+            ledger, which covers everything that was charged to it, or else the sums of epsilons and deltas.
+        fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because the losses of
+            Gaussian noise add up by their squares.
+        charged: Whether `adaptive` has the budget of a ledger.
 
     Example:
         >>> once = Guarantee(1, 1e-7)
-        >>> print(total_of([once, once]))
+        >>> print(total_of([(once, None), (once, None)]))
         (2, 2e-07)-DP, one user added or removed; if all budgets were fixed in advance: (2, 2e-07)
     """
 
     adaptive: Guarantee
     fixed: Guarantee
+    charged: bool = False
 
     def __str__(self) -> str:
         return f"{self.adaptive}; {self.if_fixed}"
+
+    @property
+    def even_if(self) -> str:
+        """The first total with its assumption."""
+        covers = ", the budget of the ledger, for everything that is charged to it" if self.charged else ""
+        return f"{self.adaptive}{covers}, even if each budget was chosen after earlier results"
 
     @property
     def if_fixed(self) -> str:
@@ -99,24 +157,29 @@ class Total:
         return {"adaptive": self.adaptive.to_dict(), "fixed": self.fixed.to_dict()}
 
 
-def total_of(guarantees: Sequence[Guarantee], budget: Budget | None = None) -> Total:
-    """Return the total of releases about the same users.
+def total_of(results: Sequence[Charged]) -> Total:
+    """Return the total of results about the same users.
 
     Args:
-        guarantees: One or more.
-        budget: The budget of the ledger that admitted all of them, if there is one.
+        results: For each of them, one or more, its guarantee and the entry of a ledger that admitted it, or None.
 
     Raises:
         InputError: None is given, or they have different neighbours.
     """
+    guarantees = [guarantee for guarantee, _ in results]
     fixed = compose(guarantees)
-    if budget is not None:
-        return Total(replace(fixed, epsilon=budget.epsilon, delta=budget.delta), fixed)
+    accounts = {entry.account for _, entry in results if entry is not None}
+    alone = [guarantee for guarantee, entry in results if entry is None]
+    counted: list[Guarantee | Budget] = [*alone, *(budget for _, _, budget in accounts)]
     # As the decimals that are written, like in a ledger: 0.1 + 0.2 is 0.3.
     epsilon, delta = (
-        float(sum(Fraction(repr(float(getattr(each, name)))) for each in guarantees)) for name in ("epsilon", "delta")
+        float(sum(Fraction(repr(float(getattr(each, name)))) for each in counted)) for name in ("epsilon", "delta")
     )
-    return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed)
+    if accounts and fixed.epsilon > epsilon:
+        # A ledger admits more than the sum of deltas allows at its epsilon, but never more than its own delta.
+        delta = min(1.0, delta)
+        fixed = replace(fixed, epsilon=_least_epsilon(guarantees, delta, epsilon), delta=delta)
+    return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed, bool(accounts))
 
 
 LOOSE: Final = 4.0

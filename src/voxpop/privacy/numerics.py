@@ -207,7 +207,7 @@ def optimal_delta(epsilon: float, delta: float) -> float:
         >>> 0 < 1e-7 - optimal_delta(1.0, 1e-7) < 1e-22
         True
     """
-    # The slack may vanish in rounding, and the difference may be rounded up: the two together are at most delta, exactly.
+    # The slack may vanish in rounding, and the difference may be rounded up. Together they are at most delta, exactly.
     slack = math.nextafter(numerical_slack(epsilon), 1.0)
     rest = min(delta - slack, math.nextafter(delta, 0.0))
     while Fraction(rest) + Fraction(slack) > Fraction(delta):

@@ -14,6 +14,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate, Claim, Proof
 
 if TYPE_CHECKING:
+    from voxpop.privacy.composition import Admission
     from voxpop.privacy.gate.gate import Gate
 
 Configuration = TypeVar("Configuration")
@@ -110,9 +111,9 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
             ledger.fail(entry)
             raise
         if isinstance(result, Mapping):  # several data sets
-            result = {name: _with_entry(each, str(entry)) for name, each in result.items()}
+            result = {name: _with_entry(each, entry.admission) for name, each in result.items()}
         else:
-            result = _with_entry(result, str(entry))
+            result = _with_entry(result, entry.admission)
         ledger.finish(entry, result)
         return result  # type: ignore[no-any-return]
 
@@ -323,7 +324,7 @@ def with_record(plan: AnyPlan, gate: "Gate[Any] | None" = None, **ran: Any) -> A
     return noted
 
 
-def _with_entry(result: Any, entry: str) -> Any:
+def _with_entry(result: Any, entry: "Admission") -> Any:
     """Return a result that names its ledger entry, where it can."""
     named = getattr(result, "with_ledger_entry", None)
     return result if named is None else named(entry)

@@ -23,6 +23,7 @@ from voxpop.release.saving import RELEASE, TABLE, stated
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
+    from voxpop.privacy.composition import Total
     from voxpop.privacy.planned import Account
     from voxpop.release.cutting import Completer, Completion
     from voxpop.release.report.page import Grid
@@ -283,7 +284,7 @@ def report_of(
     counts: Int64s | None = None,
     *,
     ranked: bool = False,
-    if_fixed: str = "",
+    total: "Total | None" = None,
 ) -> bytes:
     """Return the page of a release; equal releases give equal bytes.
 
@@ -293,7 +294,7 @@ def report_of(
         grids: tables that precede those of the plan.
         counts: a noisy count of each gram, at least 0, where some are released.
         ranked: whether one of the tables is a ranking.
-        if_fixed: the total of several results if their budgets were fixed in advance, in words.
+        total: the total of several results.
     """
     from voxpop.release.report.page import page_of, story_of
 
@@ -304,12 +305,11 @@ def report_of(
     story = replace(
         story,
         ranked=ranked,
-        if_fixed=if_fixed,
         grids=[*grids, *story.grids],
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],
     )
-    return page_of(story, release, sizes, release.grams, release.reading, counts, checksums)
+    return page_of(story, release, sizes, release.grams, release.reading, counts, checksums, total)
 
 
 def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:

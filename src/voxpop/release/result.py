@@ -16,7 +16,7 @@ import pyarrow as pa
 from voxpop.errors import InputError, ReleaseError, on_one_line
 from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import Printed
-from voxpop.privacy.composition import Total, total_of
+from voxpop.privacy.composition import Admission, Charged, Total, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.reading.folder import folder_to_read
@@ -52,10 +52,10 @@ class About:
         purpose: the purpose of the result.
         operator: the person or team who made the result.
         date: the day of the release, such as 2026-11-22.
-        ledger: the entry of the ledger that was charged; the ledger fills it in.
+        ledger: the entry of the ledger that was charged, or None; the ledger fills it in.
 
     Raises:
-        InputError: If a field is not one line of at most 500 characters, or the date is not a day.
+        InputError: If a text is not one line of at most 500 characters, or the date is not a day.
     """
 
     title: str = ""
@@ -63,11 +63,13 @@ class About:
     purpose: str = ""
     operator: str = ""
     date: str = ""
-    ledger: str = ""
+    ledger: Admission | None = None
 
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
+            if each.name == "ledger" and (value is None or isinstance(value, Admission)):
+                continue
             if not isinstance(value, str) or len(value) > LONGEST_LINE or not (value.isprintable() or not value):
                 raise InputError(
                     f"`{each.name}` must be one line of at most {LONGEST_LINE} characters, for the report."
@@ -80,18 +82,20 @@ class About:
 
     def stated(self, given: Mapping[str, str | None]) -> "About":
         """Return a copy with the given fields; None keeps a field. The date defaults to today."""
-        known = {name: value for name, value in given.items() if value is not None}
+        known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         about = replace(self, **known)
         return replace(about, date=datetime.date.today().isoformat()) if known and not about.date else about
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, ready for JSON."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "About":
         """Return the fields that `to_dict` returned."""
-        return About(**{each.name: values.get(each.name, "") for each in fields(About)})
+        texts = {each.name: values.get(each.name, "") for each in fields(About) if each.name != "ledger"}
+        ledger = values.get("ledger")
+        return About(**texts, ledger=None if ledger is None else Admission.from_dict(ledger))
 
 
 NOTHING_SAID = About()
@@ -140,11 +144,11 @@ class Saved:
 
     Attributes:
         digest: the digest of the list of checksums, which `voxpop verify` prints; "" if the folder has no list.
-        guarantees: of all results in the folder.
+        stated: the guarantee of each result in the folder, and the entry that admitted it.
     """
 
     digest: str
-    guarantees: tuple[Guarantee, ...]
+    stated: tuple[Charged, ...]
 
 
 class Result(Sized, Iterable[Any], ABC):
@@ -173,11 +177,15 @@ class Result(Sized, Iterable[Any], ABC):
 
         All of them concern the same users.
         """
-        return total_of(self._together if self._saved is None else self._saved.guarantees)
+        return total_of(self._together if self._saved is None else self._saved.stated)
 
     @property
-    def _together(self) -> tuple[Guarantee, ...]:
-        return (self.guarantee,)
+    def _stated(self) -> Charged:
+        return self.guarantee, self.about.ledger
+
+    @property
+    def _together(self) -> tuple[Charged, ...]:
+        return (self._stated,)
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
@@ -289,7 +297,7 @@ class Result(Sized, Iterable[Any], ABC):
         given = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
         return replace(self, about=self.about.stated(given))  # type: ignore[type-var]
 
-    def with_ledger_entry(self, entry: str) -> Self:
+    def with_ledger_entry(self, entry: Admission) -> Self:
         """Return a copy that names the entry of the ledger that was charged for it."""
         return replace(self, about=replace(self.about, ledger=entry))  # type: ignore[type-var]
 
@@ -340,9 +348,14 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
 def _saved_in(folder: str | PathLike[str]) -> Saved:
     source = folder_to_read(Path(folder))
     kinds = [kind_in(folder) or RELEASE, *(each for each in BESIDE if each.is_in(folder))]
-    guarantees = tuple(Guarantee.from_dict(each.read(folder)[0]["guarantee"]) for each in kinds)
+    stated = tuple(charged_of(each.read(folder)[0]) for each in kinds)
     listed = source / SUMS
-    return Saved(checksum(listed.read_bytes()) if listed.is_file() else "", guarantees)
+    return Saved(checksum(listed.read_bytes()) if listed.is_file() else "", stated)
+
+
+def charged_of(record: Mapping[str, Any]) -> Charged:
+    """Return the guarantee that a record states, and the entry that admitted its result."""
+    return Guarantee.from_dict(record["guarantee"]), About.from_dict(record.get("about", {})).ledger
 
 
 @final

@@ -13,7 +13,7 @@ import pyarrow as pa
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, all_printable, card, check_whole
-from voxpop.privacy.composition import total_of
+from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.folder import folder_to_read, read_whole
@@ -36,8 +36,8 @@ class Addition(Result):
     grams: Release
 
     @property
-    def _together(self) -> tuple[Guarantee, ...]:
-        return (self.grams.guarantee, self.guarantee)
+    def _together(self) -> tuple[Charged, ...]:
+        return (self.grams._stated, self._stated)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         return _page_of(replace(self.grams, about=self.about), [self], checksums)
@@ -63,13 +63,11 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
 
 
 def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
-    total = total_of([release.guarantee, *(each.guarantee for each in additions)])
+    total = total_of([each._stated for each in (release, *additions)])
     together = replace(release, guarantee=total.adaptive)
     counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Tally)), None)
     ranked = any(isinstance(each, Ranking) for each in additions)
-    return report_of(
-        together, checksums, [each._grid() for each in additions], counts, ranked=ranked, if_fixed=total.if_fixed
-    )
+    return report_of(together, checksums, [each._grid() for each in additions], counts, ranked=ranked, total=total)
 
 
 def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool) -> None:

@@ -18,7 +18,7 @@ from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load as imported
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
-from voxpop.release.result import load
+from voxpop.release.result import charged_of, load
 from voxpop.release.saving import BESIDE, DAMAGED, RELEASE, REPORT, SUMS, checksum, kind_in
 from voxpop.release.tally import page_of_all
 
@@ -108,7 +108,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
         wrong.append("the guarantee")
     texts = {"statement": str(stated)}
     if release is not None:
-        texts["total"] = str(total_of([release.guarantee, stated]))
+        texts["total"] = str(total_of([release._stated, charged_of(record)]))
     wrong += [name for name, text in texts.items() if record.get(name, text) != text]
     if wrong:
         raise _differs(where, wrong[0], "the settings give", record)

@@ -298,4 +298,4 @@ def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Rele
     if not record.ledger:
         return release
     path, name, number = record.ledger
-    return release.with_ledger_entry(str(LedgerAccount(Path(path), name).entries[number - 1]))
+    return release.with_ledger_entry(LedgerAccount(Path(path), name).entries[number - 1].admission)

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import (
     LARGE_DELTA,
     LARGE_EPSILON,
@@ -42,6 +43,7 @@ from voxpop.release.registry import load, mechanism_called
 from voxpop.release.report import numbers
 
 if TYPE_CHECKING:
+    from voxpop.privacy.composition import Total
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.result import Result
 
@@ -133,6 +135,7 @@ def page_of(
     reading: str,
     counts: Int64s | None,
     checksums: Mapping[str, str],
+    total: "Total | None" = None,
 ) -> bytes:
     """Return the page of a story.
 
@@ -144,7 +147,10 @@ def page_of(
         reading: how texts became tokens.
         counts: a number for each gram, at least 0, where some are released; else None.
         checksums: of the other files in the folder.
+        total: of several results; by default of this one, stated if it was charged to a ledger.
     """
+    if total is None and result.about.ledger is not None:
+        total = total_of([result._stated])
     guarantee, plan = result.guarantee, result.plan.to_dict()
     shown = grams.slice(0, MOST_SHOWN)
     script, charts, style = _script(), _asset(CHARTS), _asset("template/style.css")
@@ -178,7 +184,7 @@ def page_of(
             version=metadata.version("voxpop"),
             about=result.about,
             cautions=cautions(guarantee),
-            why_smaller=WHY_SMALLER,
+            together=None if total is None else f"{total.even_if}; {total.if_fixed}. {WHY_SMALLER}",
             large_epsilon=LARGE_EPSILON,
             large_delta=LARGE_DELTA,
             odds=_odds(guarantee),
@@ -313,7 +319,6 @@ class Story:
         proof: page of the documentation with the proof, or "".
         values: numbers for the sentences.
         ranked: whether the list is in order of frequency.
-        if_fixed: the total of several results if their budgets were fixed in advance, or "".
         needed: the number of users needed, or None.
         about: the same in one number, and its assumptions.
         curves: probability of release by holders: name and points.
@@ -334,7 +339,6 @@ class Story:
     proof: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     ranked: bool = False
-    if_fixed: str = ""
     needed: Grid | None = None
     about: tuple[str, str] = ("", "")
     curves: Sequence[Mapping[str, Any]] = ()

@@ -1,0 +1,127 @@
+"""A charged result states the budget of its ledger as the total, in the same numbers by every route."""
+
+import json
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.cli import main
+from voxpop.exports.records import checklist, registry_record
+from voxpop.privacy.composition import total_of
+
+BUDGET = vp.Budget(3, 1e-6)
+STATED = "(3, 1e-06)-DP"
+
+
+@pytest.fixture
+def table(tmp_path):
+    found = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
+    found.write_parquet(tmp_path / "t.parquet")
+    return found
+
+
+@pytest.fixture
+def account(tmp_path):
+    return vp.Ledger(tmp_path / "team.ledger").open("drinks", BUDGET, create=True)
+
+
+@pytest.fixture
+def corpus(table):
+    return vp.read(table, user="who", items="what")
+
+
+def told(capsys, *call):
+    """Return what a command prints."""
+    assert main([str(each) for each in call]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_route_of_one_release(account, corpus, tmp_path, capsys):
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    folder = tmp_path / "words"
+    words.save(folder)
+    total = words.total
+    assert (total.adaptive.epsilon, total.adaptive.delta) == (3, 1e-6)
+    assert total == account.spent == vp.load(folder).total
+    assert total.fixed.epsilon == 1
+    pages = [
+        told(capsys, "verify", folder),
+        told(capsys, "show", folder),
+        told(capsys, "ledger", "show", account.path).replace("(3, 1e-06)", STATED),
+        (folder / "report.html").read_text(),
+        checklist(vp.load(folder)),
+        str(words.total),
+    ]
+    for page in pages:
+        first, second = page.index(STATED), page.lower().index("if all budgets were fixed in advance")
+        assert first < second
+    assert "epsilon: 3.0\n" in registry_record(vp.load(folder))
+    assert "This result alone: (1, 1e-08)-DP" in pages[4]
+    for call in (("verify", folder, "--json"), ("show", folder, "--json")):
+        assert json.loads(told(capsys, *call))["total"] == total.to_dict()
+    (dataset,) = json.loads(told(capsys, "ledger", "show", account.path, "--json"))["datasets"]
+    assert dataset["total"] == total.to_dict()
+
+
+def test_a_release_with_counts_in_one_folder(account, corpus, tmp_path, capsys):
+    """Both are in the budget of the ledger, which counts once; counts that were not charged are added to it."""
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words.save(tmp_path / "words")
+    words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).save(tmp_path / "words")
+    total = vp.load(tmp_path / "words").total
+    assert (total.adaptive.epsilon, total.adaptive.delta) == (3, 1e-6)
+    assert total == account.spent
+    assert total == vp.load(tmp_path / "words", vp.Tally).total
+    assert STATED in (tmp_path / "words" / "report.html").read_text()
+    assert STATED in told(capsys, "verify", tmp_path / "words")
+    words.top(1, corpus, vp.Budget(0.25, 1e-9)).save(tmp_path / "words")
+    assert vp.load(tmp_path / "words").total.adaptive.epsilon == 3.25
+    assert "(3.25, 1.001e-06)-DP" in told(capsys, "verify", tmp_path / "words")
+
+
+def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
+    """The same name in another file is another account."""
+    other = vp.Ledger(tmp_path / "other.ledger").open("drinks", BUDGET, create=True)
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
+
+
+def test_the_command_prints_it(account, table, tmp_path, capsys):
+    out = told(
+        capsys, "items", tmp_path / "t.parquet", "--user", "who", "--items", "what", "--epsilon", 1, "--delta", 1e-8,
+        "--ledger", account.path, "--dataset", "drinks", "-o", tmp_path / "words",
+    )  # fmt: skip
+    assert f"{STATED}, one user added or removed,\n  the budget of the ledger" in out
+    assert 'Ledger: entry 1 of "drinks"' in out
+
+
+def test_a_full_reserve_stays_within_the_budget(account):
+    """The sum of deltas is less than the budget, so at that delta the composition exceeds epsilon."""
+    plan = vp.SetUnion().plan(vp.Budget(0.5, 1e-8))
+    most = next(times for times in range(200, 0, -1) if _reserved(account, plan, times))
+    assert most > 40
+    total = account.spent
+    unlimited = total_of([(plan.guarantee, None)] * most).fixed
+    assert unlimited.epsilon > BUDGET.epsilon
+    assert total.fixed.epsilon <= BUDGET.epsilon
+    assert total.fixed.delta == BUDGET.delta
+
+
+def _reserved(account, plan, times):
+    try:
+        account.reserve(plan, times)
+    except vp.errors.BudgetError:
+        return False
+    return True
+
+
+def test_what_a_reserve_pays_for_fits(account):
+    """A release fits by a reserve of its mechanism only, and the largest epsilon is at least the reserved one."""
+    small = vp.SetUnion().plan(vp.Budget(0.5, 1e-8))
+    most = next(times for times in range(200, 0, -1) if _reserved(account, small, times))
+    assert most > 40
+    assert account.fits(small.guarantee, "set union")
+    assert not account.fits(small.guarantee, "counts")
+    assert not account.fits(small.guarantee)
+    assert account.largest_epsilon(vp.SetUnion(), 1e-8) == 0.5
