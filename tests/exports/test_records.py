@@ -97,7 +97,7 @@ def test_the_checklist_states_the_facts(results, name):
     assert text.count("## ") == 10
     assert text.count("- [ ] ") == 14
     total = results[name].total
-    assert f"- {total.adaptive}, even if budgets were chosen after results." in text
+    assert f"- {total.adaptive}, even if each budget was chosen after earlier results." in text
     assert f"If all budgets were fixed in advance: ({total.fixed.epsilon:g}, {total.fixed.delta:g})." in text
     assert "Digest of the folder (of `SHA256SUMS`): not saved yet" in text
     assert "- Data set: Forum posts. Purpose: Completions." in text

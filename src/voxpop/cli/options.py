@@ -321,7 +321,8 @@ def options_of(mechanism: type, choices: dict[str, Choice]) -> type:
     for each in fields(mechanism):
         choice = choices.get(each.name)
         kind = choice.kind if choice else each.type
-        default = None if each.default is MISSING else each.default
+        # An empty list is left out, because the type of a converted option may not include it.
+        default = None if each.default is MISSING or each.default == () else each.default
         columns.append((each.name, kind, field(default=default)))
 
     def configured(self: Any) -> Any:

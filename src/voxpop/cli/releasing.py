@@ -72,7 +72,7 @@ def released(
         run.save_finished()
         if folder is not None and kind.is_in(folder):
             found = kind.load(folder)
-            if found.about.ledger == str(run.account.entry(label)):
+            if str(found.about.ledger) == str(run.account.entry(label)):
                 return found
     plan = planned()
     mechanism = str(plan.to_dict()["mechanism"])
