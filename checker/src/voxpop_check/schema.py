@@ -11,66 +11,36 @@ from flint import arb, fmpq
 
 from .balls import require
 
-BOUNDING = {
-    "name": {"count", "weighted", "policy-laplace", "policy-gaussian", "custom", "capped"},
-    "norm": int,
-    "limit": int,
-    "bits": int,
-    "cutoff": int,
-    "bound": int,
-    "error?": arb,
-    "least?": arb,
-}
+
+def _all(kind: Any, names: str) -> dict[str, Any]:
+    return dict.fromkeys(names.split(), kind)
+
+
+WEIGHTINGS = {"count", "weighted", "policy-laplace", "policy-gaussian", "custom", "capped"}
+BOUNDING = {"name": WEIGHTINGS, **_all(int, "norm limit bits cutoff bound"), **_all(arb, "error? least?")}
 FIRST = {"bounding": BOUNDING, "noise": {"gaussian", "laplace"}, "scale": arb, "threshold": int}
-LATER_ROUND = {
-    "bounding": BOUNDING,
-    "sigma": arb,
-    "cell": int,
-    "mu": arb,
-    "part": arb,
-    "threshold": arb,
-    "drop?": arb,
-    "enough": arb,
-    "steps": arb,
-}
+LATER_ROUND = {"bounding": BOUNDING, "cell": int, **_all(arb, "sigma mu part threshold drop? enough steps")}
 CAPS = {"items": [int], "weights": [[int]], "chances": [arb]}
 ROUNDS = {"pool": int, "first?": FIRST, "later": [LATER_ROUND], "caps": CAPS, "margin": arb}
-LATER = {
-    "square": arb,
-    "charged": {"each user", "everybody", "parts"},
-    "passes": int,
-    "joining": arb,
-    "counting": arb,
-    "cover?": {"columns": int, "sigma": arb},
-}
+CHARGED, COVER = {"each user", "everybody", "parts"}, {"columns": int, "sigma": arb}
+LATER = {"charged": CHARGED, "passes": int, "cover?": COVER, **_all(arb, "square joining counting")}
 CHOICE = {"edges": [int], "sigma": arb, "square": arb, "novel": arb}
 SLACK = {"passes": int, "pool": int, "rounds": int}
+TREES, NIGHTS = {"contexts", "grams"}, "costs cutoffs factors thresholds"
 PROOFS: dict[str, dict[str, Any]] = {
     "adaptive rounds": {"data_sets": [str], "choice?": CHOICE, "rounds?": ROUNDS, "later?": LATER, "slack": SLACK},
     "threshold": {"first": FIRST, "later?": LATER},
     "optimal selection": {"delta": arb, "few": int},
     "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int},
     "picks": {"picks": int, "candidates": int, "rate": arb},
-    "votes": {"rate": arb, "again": arb, "further": arb, "theta": int, "rounds": int, "words": {"one", "many"}},
+    "votes": {**_all(arb, "rate again further"), **_all(int, "theta rounds"), "words": {"one", "many"}},
     "paths": {
-        "tree": {"contexts", "grams"},
+        "tree": TREES,
         "epsilon": Fraction,
-        "alphabet?": int,
-        "max_length": int,
-        "max_gram": int,
+        **_all(int, "alphabet? max_length max_gram"),
         "finding?": "certificate",
     },
-    "nights": {
-        "square": arb,
-        "pool": int,
-        "bits": int,
-        "cell": int,
-        "costs": [int],
-        "sigmas": [arb],
-        "cutoffs": [int],
-        "factors": [int],
-        "thresholds": [int],
-    },
+    "nights": {**_all(int, "pool bits cell"), "square": arb, "sigmas": [arb], **_all([int], NIGHTS)},
 }
 CLAIM = {"epsilon": arb, "delta": arb, "neighbours": {"one user added or removed"}}
 FRAME = {"format": {"voxpop certificate"}, "version": int, "claim": CLAIM, "proof": set(PROOFS), "numbers": dict}
