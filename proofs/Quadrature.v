@@ -1,8 +1,13 @@
 (** delta_G of a plan by verified quadrature: SetUnion(limit=100) at (3, 1e-7), whose rounds have mu = 0.5827326... *)
 From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Coquelicot.
-From Interval Require Import Tactic.
+From Interval Require Import Specific_ops Specific_stdz Tactic.
 From Voxpop Require Import Normal.
+
+(** The tactics with numbers of Coq's own whole numbers, in place of the processor's 63-bit integers: no further axiom. *)
+Module Floats := SpecificFloat StdZRadix2.
+Module Tactics := IntervalTactic Floats.
+Import Tactics.
 Open Scope R_scope.
 
 (** Beyond 9: for t >= 9 is e^(-t^2/2) <= e^(-9t/2). *)
