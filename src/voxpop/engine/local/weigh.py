@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import WORDS, Draws, Shares, order_of, sample_of
+from voxpop.engine.contract import WORDS, order_of, sample_of
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.group import gather_slices
@@ -16,6 +16,8 @@ from voxpop.kernels.pairs import mark_met, table_of
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
 from voxpop.privacy.opening import Opening, opened
+from voxpop.privacy.secret import Source
+from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.arrow import check_width, int64_array, text_buffers
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
@@ -51,7 +53,7 @@ class Holdings:
     words: pa.LargeStringArray | None = None
     order: Int64s | None = None
 
-    def draw_names(self, secret: Draws) -> Uint64s | None:
+    def draw_names(self, secret: Source) -> Uint64s | None:
         """Return the names in draws by id, None where ids are their own names.
 
         Words get 64 bits of their draw. Two words of one user that got the same would be kept or cut together in a
@@ -63,7 +65,7 @@ class Holdings:
         return None if self.names is None else self.names.view(np.uint64)
 
 
-def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uint64s:
+def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Uint64s:
     """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
 
     Args:
@@ -102,7 +104,7 @@ class _Scratch:
 
 
 def bounded_sets(
-    holdings: Holdings, limit: int, candidates: Bytes | None, secret: Draws, pass_name: str
+    holdings: Holdings, limit: int, candidates: Bytes | None, secret: Source, pass_name: str
 ) -> Iterator[BoundedSets]:
     """Yield (items, starts) of users: at most `limit` distinct candidates each, drawn uniformly without replacement.
 
@@ -171,7 +173,7 @@ def cut_to_limit(
     starts: Int64s,
     keys: Uint64s,
     limit: int,
-    secret: Draws,
+    secret: Source,
     pass_name: str,
 ) -> BoundedSets:
     """Draw `limit` items of each user who holds more."""
@@ -304,10 +306,10 @@ BYTES_OF_ID = 48
 
 def weigh(
     holdings: Holdings,
-    shares: Shares,
+    shares: CalibratedRule,
     limit: int,
     candidates: Bytes | None,
-    secret: Draws,
+    secret: Source,
     pass_name: str,
     bounds: Int64s | None = None,
 ) -> Histogram:
@@ -369,12 +371,12 @@ def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
 # of every sequential weighting starts from this fact (docs/privacy/set-union.md).
 
 
-def order_hashes(keys: Uint64s, secret: Draws, pass_name: str) -> Uint64s:
+def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
     """Return the first sort key of users: uint64 by user, a keyed hash of its key."""
     return secret.draws(order_of(pass_name), keys, 0)[:, 0].copy()
 
 
-def weighing_order(keys: Uint64s, secret: Draws, pass_name: str) -> Int64s:
+def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     """Return the places of users in the order in which they weigh: by (hash, key), both of 64 bits.
 
     Users of one key, whose ids are strings with equal fixed 64-bit hashes, come in the order of their places. A user
@@ -401,7 +403,7 @@ POSITIONS_AT_ONCE = 1 << 22
 
 
 def in_weighing_order(
-    tokens: Int32s, user_start: Int64s, user_key: Uint64s, limit: MemoryLimit | None, secret: Draws, pass_name: str
+    tokens: Int32s, user_start: Int64s, user_key: Uint64s, limit: MemoryLimit | None, secret: Source, pass_name: str
 ) -> Mapped:
     """Return the same users in the order that `weighing_order` gives: in memory, or mapped within a limit.
 
