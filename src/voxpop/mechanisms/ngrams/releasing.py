@@ -24,7 +24,8 @@ from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, Grams, Joi
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun, SecondChanceRun
 from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, released_in_rounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.mechanisms.rounds.menu import Menu, deciding, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.gate.rounds import ThresholdGate
 from voxpop.privacy.individual import Charge
@@ -136,7 +137,7 @@ class State:
         """Return the state after length 1."""
         if outcome.words is None:
             raise InternalError("length 1 released no list of words")
-        plan, first = self.plan, outcome.rounds or self.plan.first.shown
+        plan, first = self.plan, outcome.rounds or deciding(self.plan.first)
         ran = LengthRun(1, first.scale, None, None, first.threshold)
         charges = Charges(plan.later, plan.worths).after_words(len(outcome.words))
         grams = Grams.of_tokens(len(outcome.words))
@@ -188,7 +189,7 @@ class Pass:
     charge: Charge | None = None
     vote: ThresholdVote | None = None
     size: int = 0
-    rounds: PlannedRounds | None = None
+    rounds: AdaptiveRounds | Menu | None = None
     keep: Keep | None = None
     extend: Candidates | None = None
     among: Subset | None = None

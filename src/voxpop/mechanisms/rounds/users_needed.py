@@ -106,7 +106,7 @@ def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int
 
 
 def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
-    """Return the probability that an item of ten times the users needed is not released; see `AdaptivePlan.missing`."""
+    """Return the probability that an item of ten times the users needed is not released; see `UnionPlan.missing`."""
     users = adaptive_users_needed(plan, 0.5, items)
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
