@@ -12,7 +12,7 @@ import pytest
 import voxpop as vp
 from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.privacy.planned import with_record
-from voxpop.release.cutting import SCHEMA
+from voxpop.release.table import SCHEMA
 
 FLAGS = [
     "--headless",

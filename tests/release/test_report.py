@@ -26,11 +26,11 @@ from voxpop.privacy import guarantee as in_words
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.builtin import share_of
-from voxpop.release.cutting import SCHEMA
 from voxpop.release.release import report_of
 from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance
 from voxpop.release.report.page import json_for_html, story_of
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import SCHEMA
 from voxpop.release.verifying import verify
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")

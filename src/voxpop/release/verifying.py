@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from voxpop.errors import InternalError, ReleaseError
+from voxpop.files.folder import folder_to_read
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import check
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
-from voxpop.reading.folder import folder_to_read
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load as imported
 from voxpop.release.release import Release

@@ -27,12 +27,12 @@ from voxpop.engine.local.weigh import (
     weighing_order,
 )
 from voxpop.errors import SourceError
+from voxpop.files.folder import folder_to_read, parsed_json, read_whole, replace_folder_by, sync
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, cut_sequences
 from voxpop.privacy.secret import Source
 from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.arrow import int64_array, numbers_of, string_array
-from voxpop.reading.folder import folder_to_read, parsed_json, read_whole, replace_folder_by, sync
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
 from voxpop.reading.typed_keys import TypedKeys, column_numbers

@@ -48,12 +48,12 @@ from voxpop.engine.spark.session import (
 from voxpop.engine.spark.tasks import corpus_of, places_of
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import ReleaseError
+from voxpop.files.folder import sync
 from voxpop.kernels.arrays import Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.privacy.opening import opened
 from voxpop.privacy.secret import TEXT
 from voxpop.reading.arrow import numbers_of, string_array
-from voxpop.reading.folder import sync
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,6 +19,7 @@ import pyarrow as pa
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus, Subset
 from voxpop.errors import InternalError
+from voxpop.files.progress import track
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, Grams, Joined
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun, SecondChanceRun
@@ -31,9 +32,8 @@ from voxpop.privacy.gate.rounds import ThresholdGate
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.rule import CalibratedRule
-from voxpop.reading.progress import track
-from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
+from voxpop.release.table import table_of_tokens
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.ngrams.plan import NGramsPlan

@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
+from voxpop.files.progress import tell
 from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import released_in_rounds
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import array_of, int64_array, text_buffers
-from voxpop.reading.progress import tell
 from voxpop.release.profile import Cover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release

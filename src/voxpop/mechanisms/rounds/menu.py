@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import pyarrow as pa
 
 from voxpop.errors import BudgetError, InternalError
+from voxpop.files.progress import track
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
 from voxpop.mechanisms.rounds.plan import ROUNDS, RoundPlan, pool_for, schedule_for
@@ -25,7 +26,6 @@ from voxpop.mechanisms.rounds.users_needed import (
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import admits
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
-from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
