@@ -14,8 +14,8 @@ release.
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
 | `Weights` | a private histogram, read only with added noise |
 
-Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`. How users share
-their weight, what they pay, what adds noise and what draws are the classes of `voxpop.privacy` themselves.
+Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`. What users
+pay, what adds noise and what draws are the classes of `voxpop.privacy` themselves.
 
 Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
 `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
@@ -36,7 +36,6 @@ from voxpop.privacy.opening import Opening
 from voxpop.privacy.path_budget import ContextNoise
 from voxpop.privacy.secret import Source
 from voxpop.privacy.weightings.capped import CappedDescent
-from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.keys import Keys
 from voxpop.reading.typed_keys import TypedKeys
 
@@ -59,6 +58,26 @@ def order_of(pass_name: str) -> str:
 def part_of(pass_name: str) -> str:
     """Return the purpose of the draws by which users take part in one round."""
     return f"part/{pass_name}"
+
+
+class Shares(Protocol):
+    """A weighting with all its numbers filled in: how one user's weight is shared over the user's items."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a user's shares depend on the weights that earlier users left."""
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
+        """Add bounded sets to the histogram, in order and in place.
+
+        Args:
+            histogram: int64 (ids), weight by id, in units of the weighting's grid.
+            items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
+                numbers that the engine assigns.
+            starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
+            bounds: int64 (users), the contribution bound of each user to the histogram, as `Charge.bounds` gave it;
+                None: by 1.
+        """
 
 
 class Weights(Protocol):
@@ -108,7 +127,7 @@ class PoolWalk(Protocol):
             The number of users by class, from 0 to `len(edges)`.
         """
 
-    def first_round(self, shares: CalibratedRule, limit: int, decision: Opening, pass_name: str) -> None:
+    def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` distinct items of each user; release the items that pass, and exclude them."""
 
     def draw(self, size: int, pass_name: str) -> None:
@@ -138,7 +157,7 @@ class LengthWalk(Protocol):
 
     def weigh(
         self,
-        shares: CalibratedRule,
+        shares: Shares,
         limit: int,
         secret: Source,
         pass_name: str,
@@ -161,9 +180,7 @@ class LengthWalk(Protocol):
             deferred: names, rising, of other candidates of this length, which `weigh_deferred` is about.
         """
 
-    def weigh_deferred(
-        self, shares: CalibratedRule, limit: int, secret: Source, pass_name: str, charge: Charge
-    ) -> Weights:
+    def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
         """Let every user share its weight over at most `limit` of all candidates that were deferred.
 
         Their names are their numbers, from 0, in the order in which they were deferred. The grams of a user come in
@@ -241,7 +258,7 @@ class Engine(Protocol):
     def families(self) -> tuple[str, ...]:
         """The families of the ids of users, by column, which are public as the schema is; "" where none is declared."""
 
-    def weigh(self, shares: CalibratedRule, limit: int, secret: Source, pass_name: str) -> Weights:
+    def weigh(self, shares: Shares, limit: int, secret: Source, pass_name: str) -> Weights:
         """Let every user share its weight over at most `limit` distinct items.
 
         Args:

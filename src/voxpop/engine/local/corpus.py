@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import Engine
+from voxpop.engine.contract import Engine, Shares
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
@@ -31,7 +31,6 @@ from voxpop.files.folder import folder_to_read, parsed_json, read_whole, replace
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, cut_sequences
 from voxpop.privacy.secret import Source
-from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.arrow import int64_array, numbers_of, string_array
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
@@ -75,7 +74,7 @@ class LocalCorpus:
 
     def weigh(
         self,
-        weighting: CalibratedRule,
+        weighting: Shares,
         limit: int,
         secret: Source,
         pass_name: str = "length 1",

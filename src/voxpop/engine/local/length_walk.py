@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.engine.contract import ALL_LENGTHS, no_order
+from voxpop.engine.contract import ALL_LENGTHS, Shares, no_order
 from voxpop.engine.data import Candidates, Subset
 from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
@@ -27,7 +27,6 @@ from voxpop.kernels.pairs import (
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.secret import Source
-from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading import arrow as widths
 from voxpop.reading.arrow import check_width, numbers_of
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
@@ -138,7 +137,7 @@ class MemoryLengthWalk:
 
     def weigh(
         self,
-        shares: CalibratedRule,
+        shares: Shares,
         limit: int,
         secret: Source,
         pass_name: str,
@@ -161,9 +160,7 @@ class MemoryLengthWalk:
         forget_pages(self._tokens)
         return histogram
 
-    def weigh_deferred(
-        self, shares: CalibratedRule, limit: int, secret: Source, pass_name: str, charge: Charge
-    ) -> Histogram:
+    def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Histogram:
         """Let every user share its weight over at most `limit` of all candidates that were deferred."""
         holdings = self._deferred.holdings(self._user_key)
         return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(charge, holdings, None))

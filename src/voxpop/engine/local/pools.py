@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import part_of
+from voxpop.engine.contract import Shares, part_of
 from voxpop.engine.local.weigh import (
     BYTES_OF_ID,
     TOKENS_AT_ONCE,
@@ -25,7 +25,6 @@ from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import Source
 from voxpop.privacy.weightings.capped import CappedDescent
-from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
@@ -198,7 +197,7 @@ class PoolUsers:
         # An item in no pool is never weighed again.
         self.states = pooled
 
-    def weigh(self, shares: CalibratedRule, limit: int, pass_name: str) -> Int64s:
+    def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
         """Return the weight of every item, each user sharing over at most `limit` items, in the first round."""
         histogram = np.zeros(self.states.size, np.int64)
         for number, (batch, drawn) in self._each(lambda each: (each, self._cut(each, limit, pass_name))):
@@ -280,7 +279,7 @@ class Pools:
         counts = self._users.sizes(edges)
         return Histogram(np.arange(counts.size), counts)
 
-    def first_round(self, shares: CalibratedRule, limit: int, decision: Opening, pass_name: str) -> None:
+    def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""
         histogram = self._users.weigh(shares, limit, pass_name)
         # Only items with weight: items that no user holds are never tested.

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import WORDS, order_of, sample_of
+from voxpop.engine.contract import WORDS, Shares, order_of, sample_of
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.group import gather_slices
@@ -17,7 +17,6 @@ from voxpop.kernels.threads import THREADS, in_order
 from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import Source
-from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.arrow import check_width, int64_array, text_buffers
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
@@ -306,7 +305,7 @@ BYTES_OF_ID = 48
 
 def weigh(
     holdings: Holdings,
-    shares: CalibratedRule,
+    shares: Shares,
     limit: int,
     candidates: Bytes | None,
     secret: Source,

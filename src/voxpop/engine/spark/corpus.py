@@ -31,10 +31,9 @@ from voxpop.reading.words import merge_words
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Engine
+    from voxpop.engine.contract import Engine, Shares
     from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.secret import Source
-    from voxpop.privacy.weightings.rule import CalibratedRule
     from voxpop.reading.typed_keys import TypedKeys
 
 
@@ -106,7 +105,7 @@ class SparkCorpus:
         self._groups: DataFrame | None = None
         self._state = self._holder.hold(state, theirs=True)
 
-    def weigh(self, shares: "CalibratedRule", limit: int, secret: "Source", pass_name: str) -> "SparkHistogram":
+    def weigh(self, shares: "Shares", limit: int, secret: "Source", pass_name: str) -> "SparkHistogram":
         """Let every user share its weight over at most `limit` distinct items."""
         state = self._in_groups() if shares.sequential else self._state
         return weighed_items(state, shares, limit, secret, pass_name, pass_name)

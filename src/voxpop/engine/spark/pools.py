@@ -54,10 +54,10 @@ from voxpop.reading.arrow import int64_array
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from voxpop.engine.contract import Shares
     from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.cumulative import ScoreStep
     from voxpop.privacy.secret import Source
-    from voxpop.privacy.weightings.rule import CalibratedRule
 
 
 OF_ITEMS = ("score", "states")
@@ -310,7 +310,7 @@ class SparkPools:
         count = closure(count_sizes, edges=tuple(edges), secret=self._secret.restrict())
         return weigh_by(self._state, count, {}, words=False)
 
-    def first_round(self, shares: "CalibratedRule", limit: int, decision: Opening, pass_name: str) -> None:
+    def first_round(self, shares: "Shares", limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""
         weighing = Weighing(shares, limit, self._restricted(pass_name), pass_name)
         histogram = weigh_by(self._state, closure(weigh_first_round, weighing=weighing), {}, words=True)

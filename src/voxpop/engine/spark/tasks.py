@@ -32,12 +32,12 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int64s
 
 if TYPE_CHECKING:
+    from voxpop.engine.contract import Shares
     from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
     from voxpop.privacy.individual import Charge
     from voxpop.privacy.secret import Source
-    from voxpop.privacy.weightings.rule import CalibratedRule
     from voxpop.reading.typed_keys import TypedKeys
 
 set_up()  # in a worker of the daemon the package was there before there was a task
@@ -57,14 +57,14 @@ class Weighing:
         paying: the charge of each user, where charges are individual.
     """
 
-    shares: "CalibratedRule"
+    shares: "Shares"
     limit: int
     secret: "Source"
     pass_name: str
     paying: "Paying | None" = None
 
     @property
-    def given(self) -> "tuple[CalibratedRule, int, Source, str]":
+    def given(self) -> "tuple[Shares, int, Source, str]":
         """The arguments of `weigh` on the local engine."""
         return self.shares, self.limit, self.secret, self.pass_name
 

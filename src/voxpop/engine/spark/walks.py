@@ -41,16 +41,15 @@ from voxpop.privacy.secret import TEXT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Counted
+    from voxpop.engine.contract import Counted, Shares
     from voxpop.engine.data import Candidates, Subset
     from voxpop.privacy.individual import Charge
     from voxpop.privacy.path_budget import ContextNoise
     from voxpop.privacy.secret import Source
-    from voxpop.privacy.weightings.rule import CalibratedRule
 
 
 def restricted_weighing(
-    shares: "CalibratedRule",
+    shares: "Shares",
     limit: int,
     secret: "Source",
     pass_name: str,
@@ -72,7 +71,7 @@ def weigh_by(state: "DataFrame", work: Task, public: Arrays, *, words: bool) -> 
 
 
 def weighed_items(
-    state: "DataFrame", shares: "CalibratedRule", limit: int, secret: "Source", pass_name: str, order: str
+    state: "DataFrame", shares: "Shares", limit: int, secret: "Source", pass_name: str, order: str
 ) -> SparkHistogram:
     """Let every user of all partitions share its weight over at most `limit` distinct items."""
     weighing = restricted_weighing(shares, limit, secret, pass_name, order=order)
@@ -115,7 +114,7 @@ class SparkLengthWalk:
 
     def weigh(
         self,
-        shares: "CalibratedRule",
+        shares: "Shares",
         limit: int,
         secret: "Source",
         pass_name: str,
@@ -144,7 +143,7 @@ class SparkLengthWalk:
         self._order = secret.restrict(order_of(ALL_LENGTHS))
 
     def weigh_deferred(
-        self, shares: "CalibratedRule", limit: int, secret: "Source", pass_name: str, charge: "Charge"
+        self, shares: "Shares", limit: int, secret: "Source", pass_name: str, charge: "Charge"
     ) -> SparkHistogram:
         """Let every user share its weight over at most `limit` of all candidates that were deferred."""
         if self._size is None or self._candidates is not None:

@@ -168,15 +168,7 @@ class CalibratedRule:
         return self.weighting_rule.novelty(self.setting)
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
-        """Add bounded sets to the histogram, in order and in place.
-
-        Args:
-            histogram: int64 (ids), weight by id, in units of the grid.
-            items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
-                numbers that the engine assigns.
-            starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
-            bounds: int64 (users), the bound of each user in 2^-20, as `Charge.bounds` gave it; None: 1.
-        """
+        """Add bounded sets to the histogram in place, each user by 1 or by its own bound, in 2^-20."""
         if bounds is None:
             self.weighting_rule.add(histogram, items, starts, self.setting)
         else:
