@@ -13,6 +13,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.pairs import mark_met, table_of
+from voxpop.kernels.proved import proved
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
 from voxpop.privacy.opening import Opening, opened
@@ -289,8 +290,12 @@ class Histogram:
         # At length 1 ids rise, so places are found by bisection.
         return self._words.take(int64_array(np.searchsorted(self._ids, ids)))
 
+    @proved("ngrams.md#proof")
     def measured(self, noise: Opening, size: int) -> Int64s:
-        """Return the noisy weight of every id below `size`, also of those without weight."""
+        """Return the noisy weight of every id below `size`, also of those without weight.
+
+        Proof: "Weights are defined on the whole public set, zero for candidates without users."
+        """
         # (names,): including those that no user holds; otherwise their absence would be published.
         weights = np.zeros(size, np.int64)
         weights[self._ids] = self._weights
@@ -375,8 +380,11 @@ def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
     return secret.draws(order_of(pass_name), keys, 0)[:, 0].copy()
 
 
+@proved("randomness.md#the-order-of-users")
 def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     """Return the places of users in the order in which they weigh: by (hash, key), both of 64 bits.
+
+    Proof: "So the order of two users is a function of the secret and these two."
 
     Users of one key, whose ids are strings with equal fixed 64-bit hashes, come in the order of their places. A user
     more changes the places of others, but not which of two comes first.

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Floats
+from voxpop.kernels.proved import proved
 from voxpop.mechanisms.rounds.capped import spare
 from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD, RoundPlan
 from voxpop.privacy.budget import Budget
@@ -212,8 +213,12 @@ class MinUsersBound:
         """The most users who are too few."""
         return self.users - 1
 
+    @proved("at-least.md#proof")
     def weight(self, largest: float) -> float:
-        """Return the most weight that too few users give one item in one round, each at most `largest`."""
+        """Return the most weight that too few users give one item in one round, each at most `largest`.
+
+        Proof: "on every path it is at most m x"
+        """
         # (n - 1) w_max, for any data of the others: no user gives an item more than w_max (docs/privacy/at-least.md,
         # "Proof").
         return self.few * largest * UP
