@@ -22,9 +22,9 @@ from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import Weighted
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.arrow import array_of
-from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import table_of_tokens
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus

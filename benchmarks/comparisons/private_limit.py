@@ -63,7 +63,7 @@ def released(corpus: LocalCorpus, limit: int | None, budget: vp.Budget) -> list[
     """Return the means of released words and missing mass, and the smallest and largest limit of the releases."""
     plan = vp.SetUnion(limit).plan(budget)
     releases = [plan.release(corpus) for _ in range(RUNS if limit is None else FIXED_RUNS)]
-    ran = [each.plan.limit for each in releases]
+    ran = [each.plan.last.limit for each in releases]
     held = pairs_of(corpus)
     missing = [held.missing_mass(private_released(corpus, each)) for each in releases]
     return [float(np.mean([len(each) for each in releases])), float(np.mean(missing)), min(ran), max(ran)]

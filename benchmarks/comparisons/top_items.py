@@ -108,7 +108,7 @@ def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float
 def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
     """Return the items above the threshold of the weighting "count", by noisy weight; the noise is drawn in doubles."""
     plan = vp.SetUnion(limit=limit, weighting=vp.weightings.Count()).plan(budget)
-    shares = plan.round.shares
+    shares = plan.last.shares
     private = corpus.weigh(shares, limit, Secret.fresh())
     noise = np.random.default_rng().normal(0.0, plan.sigma, private.ids.size)
     noisy = private.weights / shares.setting.unit + noise

@@ -17,7 +17,7 @@ from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.menu import LIMITS, Menu
 from voxpop.mechanisms.rounds.users_needed import released
 from voxpop.mechanisms.set_union.mechanism import SetUnion
-from voxpop.mechanisms.set_union.plan import AdaptivePlan
+from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
 
@@ -31,13 +31,13 @@ def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Bu
     """
     for limit in limits:
         plan = SetUnion(limit=limit).plan(budget)
-        if not isinstance(plan, AdaptivePlan):
+        if not isinstance(plan.last, AdaptiveRounds):
             raise InternalError("the default set union is not adaptive")
         yield near_adaptive(plan)
         yield alone_adaptive(plan)
 
 
-def near_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def near_adaptive(plan: UnionPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of users who all hold the same item."""
     ran = rounds_of(plan)
     chances = [released(ran, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
@@ -51,12 +51,13 @@ def near_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: i
     return event.case(f"near: {holders} others", [(0,)] * (holders + 1), [(0,)] * holders, exact)
 
 
-def alone_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def alone_adaptive(plan: UnionPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary whose item no other user holds."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
     return event.case("alone: 1 item of its own", [(0,)], [], (released(rounds_of(plan), 1, 1), 0.0))
 
 
-def rounds_of(plan: AdaptivePlan) -> AdaptiveRounds:
+def rounds_of(plan: UnionPlan) -> AdaptiveRounds:
     """Return the rounds that run; without a limit, the rounds of the smallest limit, since each user holds one item."""
-    return plan.planned.entry(LIMITS[0]) if isinstance(plan.planned, Menu) else plan.planned
+    first = plan.passes[0]
+    return first.entry(LIMITS[0]) if isinstance(first, Menu) else first

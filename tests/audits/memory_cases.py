@@ -11,8 +11,8 @@ from audits.adaptive_cases import near_adaptive
 from audits.engines import Engine, within_limit
 from audits.union_cases import BUDGET, EXCESS, LIMIT, alone, classic_of, near
 from audits.walk_cases import walk_cases
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.set_union.mechanism import SetUnion
-from voxpop.mechanisms.set_union.plan import AdaptivePlan
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.testing.auditing import Case
 from voxpop.testing.cases import ngrams
@@ -39,6 +39,6 @@ def engine_cases(engine: Engine, copies: int) -> Iterator[Case]:
     yield alone(plan, LIMIT, "alone", engine, copies)
     yield alone(plan, EXCESS * LIMIT, "over", engine, copies)
     adaptive = SetUnion(limit=LIMIT).plan(BUDGET)
-    if isinstance(adaptive, AdaptivePlan):
+    if isinstance(adaptive.last, AdaptiveRounds):
         yield near_adaptive(adaptive, engine, copies)
     yield ngrams(engine=engine)

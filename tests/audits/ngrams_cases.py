@@ -89,7 +89,7 @@ def _two_lengths(**fields: Any) -> DPNE:
 
 def _enough(plan: NGramsPlan) -> int:
     """Return a number of users with which a word is certain to be released."""
-    return ceil(plan.first.shown.threshold + SURE * plan.first.shown.scale)
+    return ceil(plan.lengths[0].lowest_threshold + SURE * plan.lengths[0].sigma)
 
 
 def _near(plan: NGramsPlan, crowd: Crowd, mechanism: str) -> Case:

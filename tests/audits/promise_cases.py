@@ -16,9 +16,10 @@ from typing import Final
 from audits.adaptive_cases import near_adaptive
 from audits.union_cases import BUDGET, LIMIT, Event, classic_of, near, released_by
 from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
 from voxpop.mechanisms.set_union.mechanism import SetUnion
-from voxpop.mechanisms.set_union.plan import AdaptivePlan, UnionPlan, plan_adaptive, plan_classic
+from voxpop.mechanisms.set_union.plan import UnionPlan, plan_adaptive, plan_classic
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
 from voxpop.testing.auditing import Case
@@ -45,7 +46,7 @@ def promise_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """
     for plan in promising_plans(budget):
         yield few(plan)
-        yield near_adaptive(plan) if isinstance(plan, AdaptivePlan) else near(classic_of(plan))
+        yield near_adaptive(plan) if isinstance(plan.last, AdaptiveRounds) else near(classic_of(plan))
 
 
 def few(plan: UnionPlan, users: int | None = None) -> Case:
@@ -62,7 +63,8 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
     if promise is None:
         raise InternalError("nothing was promised about items of few users")
     holders = promise.few if users is None else users
-    exact = released(plan, holders, 1) if isinstance(plan, AdaptivePlan) else released_by(classic_of(plan), holders, 1)
+    adaptive = isinstance(plan.last, AdaptiveRounds)
+    exact = released(plan.last, holders, 1) if adaptive else released_by(classic_of(plan), holders, 1)
     case = Event(plan, width=1, most=1).case(f"few: {holders} users", [(0,)] * holders, [], (exact, 0.0))
     # Optimal selection never releases an item of too few users, so the case may claim any beta.
     beta = max(BETA, promise.beta) if exact == 0.0 else promise.beta

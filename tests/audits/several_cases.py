@@ -20,7 +20,7 @@ from audits.union_cases import BUDGET, LIMIT, MOST_HOLDERS, TELLING
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.rounds.users_needed import released
 from voxpop.mechanisms.set_union.mechanism import SetUnion
-from voxpop.mechanisms.set_union.plan import SeveralPlan
+from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
 from voxpop.testing.sensitivity import copied_items, released_numbers
@@ -42,9 +42,9 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
     yield alone_several(plan)
 
 
-def near_several(plan: SeveralPlan) -> Case:
+def near_several(plan: UnionPlan) -> Case:
     """Return the case of users who all hold the same item in every data set."""
-    chances = [released(plan, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
+    chances = [released(plan.last, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
     for others, (without, joined) in enumerate(pairwise(chances)):
         for most in range(1, len(plan.data_sets) + 1):
@@ -55,13 +55,13 @@ def near_several(plan: SeveralPlan) -> Case:
     return Everywhere(plan, most).case(f"near: {holders} others, {most} released", holders + 1, holders, exact)
 
 
-def alone_several(plan: SeveralPlan) -> Case:
+def alone_several(plan: UnionPlan) -> Case:
     """Return the case in which only the canary holds an item in every data set."""
-    exact = _so_many(plan, 1, released(plan, 1, 1)), 0.0
+    exact = _so_many(plan, 1, released(plan.last, 1, 1)), 0.0
     return Everywhere(plan, 1).case("alone: 1 item of its own in each", 1, 0, exact)
 
 
-def _so_many(plan: SeveralPlan, most: int, chance: float) -> float:
+def _so_many(plan: UnionPlan, most: int, chance: float) -> float:
     """Return the probability that at least `most` data sets release an item that each releases with this chance."""
     from scipy.stats import binom
 
@@ -77,7 +77,7 @@ class Everywhere:
         most: least number of data sets.
     """
 
-    plan: SeveralPlan
+    plan: UnionPlan
     most: int
 
     def case(self, name: str, joined: int, without: int, exact: tuple[float, float]) -> Case:
@@ -87,7 +87,7 @@ class Everywhere:
             partial(self.run, copied_items([(0,)] * users, 1, copies), copies) for users in (joined, without)
         )
         many = len(self.plan.data_sets)
-        title = f"set union, {many} data sets, limit {self.plan.limit}"
+        title = f"set union, {many} data sets, limit {self.plan.last.limit}"
         return Case(title, name, self.plan.budget, copies, larger, smaller, exact)
 
     def run(self, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:

@@ -20,9 +20,11 @@ import numpy as np
 
 from audits.engines import Engine, in_memory
 from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.menu import Menu
+from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.mechanisms.set_union.mechanism import SetUnion
-from voxpop.mechanisms.set_union.plan import AdaptivePlan, ClassicPlan, UnionPlan
+from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.papers.dpsu import PolicyGaussian, WeightedGaussian
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
@@ -55,26 +57,26 @@ def union_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """
     for union in UNIONS:
         plan = classic_of(union.plan(budget))
-        limit = plan.round.shares.setting.limit
+        limit = plan.last.shares.setting.limit
         yield near(plan)
         yield alone(plan, limit, "alone")
         yield alone(plan, EXCESS * limit, "over")
 
 
-def classic_of(plan: UnionPlan) -> ClassicPlan:
+def classic_of(plan: UnionPlan) -> UnionPlan:
     """Return a plan of one round.
 
     Raises:
         InternalError: if the plan is of another kind.
     """
-    if not isinstance(plan, ClassicPlan):
+    if not isinstance(plan.last, RoundPlan):
         raise InternalError("the plan of this set union has no single round")
     return plan
 
 
-def near(plan: ClassicPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def near(plan: UnionPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of users who all hold the same items: `limit` if shares do not depend on the number, else one."""
-    rule, setting = plan.round.shares.weighting_rule, plan.round.shares.setting
+    rule, setting = plan.last.shares.weighting_rule, plan.last.shares.setting
     items = setting.limit if rule.share(1, setting) == rule.share(setting.limit, setting) else 1
     _, exact, holders, most = max(_all_near(plan, items))
     event = Event(plan, width=items, most=most, engine=engine, most_copies=most_copies)
@@ -82,7 +84,7 @@ def near(plan: ClassicPlan, engine: Engine = in_memory, most_copies: int = COPIE
     return event.case(f"near: {holders} others", [*crowd, tuple(range(items))], crowd, exact)
 
 
-def _all_near(plan: ClassicPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
+def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
     """Yield the epsilon that many trials show, the probabilities, the number of others, and the items of the event."""
     from scipy.stats import binom
 
@@ -94,16 +96,16 @@ def _all_near(plan: ClassicPlan, items: int) -> Iterator[tuple[float, tuple[floa
             yield epsilon_shown(counts, plan.budget.delta), (one, other), others, most
 
 
-def alone(plan: ClassicPlan, held: int, name: str, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def alone(plan: UnionPlan, held: int, name: str, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary whose items no other user holds."""
-    counted = min(held, plan.round.shares.setting.limit)
+    counted = min(held, plan.last.shares.setting.limit)
     chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
     event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)
     case = event.case(f"{name}: {held} items of its own", [tuple(range(held))], [], (chance, 0.0))
     return replace(case, share=OVER_SHARE) if held > counted else case
 
 
-def released_by(plan: ClassicPlan, holders: int, items: int) -> float:
+def released_by(plan: UnionPlan, holders: int, items: int) -> float:
     """Return the probability that an item of `holders` users is released, by textbook formulas.
 
     Each of the users holds `items` items that all of them hold. Each user gives an item the share of the weighting,
@@ -114,7 +116,7 @@ def released_by(plan: ClassicPlan, holders: int, items: int) -> float:
     from voxpop.privacy.decisions import exact_probability
     from voxpop.privacy.numerics import numerical_slack
 
-    one, budget = plan.round, plan.budget
+    one, budget = plan.last, plan.budget
     if one.noise == "optimal":
         counted = max(0, holders - round(one.threshold))
         return float(exact_probability(budget.epsilon, budget.delta - numerical_slack(budget.epsilon), counted))
@@ -166,11 +168,11 @@ class Event:
 def title(plan: UnionPlan) -> str:
     """Return the name of a configuration."""
     promise = f", at least {plan.promise.users} users" if plan.promise else ""
-    if isinstance(plan, AdaptivePlan):
-        limit = "chosen" if isinstance(plan.planned, Menu) else plan.limit
+    if isinstance(plan.last, AdaptiveRounds):
+        limit = "chosen" if isinstance(plan.passes[0], Menu) else plan.last.limit
         return f"set union, adaptive rounds, limit {limit}{promise}"
     classic = classic_of(plan)
-    if classic.round.noise == "optimal":
+    if classic.last.noise == "optimal":
         return f"set union, optimal selection{promise}"
     accounting = "" if isinstance(plan.mechanism, SetUnion) else ", published"
-    return f"set union, {classic.round.shares.weighting_rule.label}{accounting}{promise}"
+    return f"set union, {classic.last.shares.weighting_rule.label}{accounting}{promise}"

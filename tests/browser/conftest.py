@@ -12,7 +12,7 @@ import pytest
 import voxpop as vp
 from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.privacy.planned import with_record
-from voxpop.release.cutting import SCHEMA
+from voxpop.release.table import SCHEMA
 
 FLAGS = [
     "--headless",
@@ -59,7 +59,8 @@ def phrases_plan() -> Any:
     """Return a plan of phrases with the numbers of a run."""
     plan = vp.NGrams(max_length=5).plan(vp.Budget(4, 1e-7))
     later = [LengthRun(length, 2.0 * length, 20.0 * length, 1000, 9.0 * length) for length in range(2, 6)]
-    return with_record(plan, ran=(LengthRun(1, plan.first.shown.scale, None, None, plan.first.shown.threshold), *later))
+    first = plan.lengths[0]
+    return with_record(plan, ran=(LengthRun(1, first.sigma, None, None, first.lowest_threshold), *later))
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def test_output_holds_nothing_private(voxpop, posts, tmp_path):
     content = voxpop("items", *CALL, "-o", "words", "--json").json
     plan = vp.SetUnion().plan(vp.Budget(4, 1e-6))
     # The release states the limit that it chose privately, and the rounds of this limit.
-    ran = with_record(plan, ran=plan.planned.entry(content["plan"]["limit"]))
+    ran = with_record(plan, passes=(*plan.passes, plan.passes[0].entry(content["plan"]["limit"])))
     assert content == {
         "released": 2,
         "statement": str(plan.guarantee),

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from voxpop.cli import main
-from voxpop.reading import progress
+from voxpop.files import progress
 
 
 class Terminal(io.StringIO):

@@ -6,8 +6,8 @@ import pytest
 
 import voxpop as vp
 from voxpop.mechanisms.counts.mechanism import Counts, Top
-from voxpop.release.cutting import SCHEMA
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import SCHEMA
 
 PLAN, GUARANTEE = StoredPlan({"mechanism": "set union", "sigma": 1.5}), vp.Guarantee(4, 1e-7)
 

@@ -153,8 +153,8 @@ def test_promises_are_audited_of_every_kind_of_mechanism():
     """Adaptive rounds, optimal selection and every weighting have plans with a promise."""
     adaptive, optimal, *classic = promising_plans()
     assert adaptive.mechanism.adaptive
-    assert optimal.round.noise == "optimal"
-    assert [plan.round.shares.weighting_rule for plan in classic] == list(WEIGHTINGS.values())
+    assert optimal.last.noise == "optimal"
+    assert [plan.last.shares.weighting_rule for plan in classic] == list(WEIGHTINGS.values())
 
 
 def test_several_data_sets_are_audited_together():

@@ -171,7 +171,7 @@ def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
         return replace(rule, threshold_units=rule.threshold_units - 1)
 
     monkeypatch.setattr(running, "threshold_rule", low)
-    lower = passed_off(plan, round=replace(plan.round, threshold=plan.threshold - 1 / 8))
+    lower = passed_off(plan, passes=(replace(plan.last, threshold=plan.threshold - 1 / 8),))
     assert_refuted_or_off_plan(case, any_of(LIMIT, LIMIT**-0.5, lower), 0.0, trials)
 
 

@@ -48,9 +48,9 @@ def caught(case, joined, without, trials=TRIALS):
 def quieter(plan, factor):
     """Return the rounds with less noise in later rounds; levels stay, so they are `factor` times as many deviations."""
     names = ("thresholds", "drop_thresholds")
-    levels = {name: tuple(factor * level for level in getattr(plan.score, name)) for name in names}
-    rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
-    return with_rounds(plan, rounds=rounds, score=replace(plan.score, **levels))
+    levels = {name: tuple(factor * level for level in getattr(plan.last.score, name)) for name in names}
+    rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.last.rounds)
+    return with_rounds(plan, rounds=rounds, score=replace(plan.last.score, **levels))
 
 
 def with_steps(monkeypatch, change):
@@ -64,7 +64,7 @@ def test_rounds_of_a_third_of_the_noise(monkeypatch):
     plan = UNION.plan(BUDGET)
     twin = quieter(plan, 3.0)
     others = int(near_adaptive(twin).name.split()[1])
-    exact, wrong = ([released(each, users, 1) for users in (others + 1, others)] for each in (plan, twin))
+    exact, wrong = ([released(each.last, users, 1) for users in (others + 1, others)] for each in (plan, twin))
     case = Event(plan, 1, 1).case("near", [(0,)] * (others + 1), [(0,)] * others, exact)
     assert examine(case, TRIALS).passed
     real = cumulative.noisy_cells
@@ -77,9 +77,9 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
     plan = UNION.plan(BUDGET)
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
-    halved = tuple(level / 2 for level in plan.score.thresholds)
-    twin = with_rounds(plan, score=replace(plan.score, thresholds=halved))
-    assert caught(case, released(twin, 1, 1), 0.0).off_plan
+    halved = tuple(level / 2 for level in plan.last.score.thresholds)
+    twin = with_rounds(plan, score=replace(plan.last.score, thresholds=halved))
+    assert caught(case, released(twin.last, 1, 1), 0.0).off_plan
 
 
 @pytest.mark.parametrize("kind", range(len(promising_plans())))
@@ -100,7 +100,7 @@ def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
 def test_rounds_that_forget_the_promise(monkeypatch):
     """Adaptive rounds, planned with a promise, run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
-    case, twin = few(plan), replace(plan.planned, score=plain.score)
+    case, twin = few(plan), replace(plan.last, score=plain.last.score)
     real = running.score_step
     monkeypatch.setattr(running, "score_step", lambda _, *rest: real(twin.stated(), *rest))
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
@@ -112,7 +112,7 @@ def test_data_sets_that_spend_the_whole_budget_each():
     names = (*DATA_SETS, "friends", "songs", "books")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
     assert examine(near_several(together), FEW).passed
-    case = near_several(passed_off(together, planned=alone.planned))
+    case = near_several(passed_off(together, passes=alone.passes))
     assert not caught(case, *case.exact, trials=2 * FEW).off_plan
 
 
@@ -133,7 +133,7 @@ def test_data_sets_that_share_their_noise(monkeypatch):
         examine(case, FEW)
     monkeypatch.setattr(Secret, "equals", lambda secret, other: False)  # past the gate
     calls.clear()
-    once = released(plan, int(case.name.split()[1]) + 1, 1)
+    once = released(plan.last, int(case.name.split()[1]) + 1, 1)
     assert surely_strays(case.exact[0], once, FEW)
     assert examine(case, FEW).off_plan
 
@@ -144,8 +144,8 @@ def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
     case = alone_several(plan)
     assert examine(case, TRIALS).passed
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
-    halved = tuple(level / 2 for level in plan.score.thresholds)
-    twin = released(with_rounds(plan, score=replace(plan.score, thresholds=halved)), 1, 1)
+    halved = tuple(level / 2 for level in plan.last.score.thresholds)
+    twin = released(with_rounds(plan, score=replace(plan.last.score, thresholds=halved)).last, 1, 1)
     assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
 
 

@@ -12,8 +12,8 @@ from voxpop.mechanisms.counts.plan import root_above
 from voxpop.mechanisms.counts.releasing import sizes_of
 from voxpop.privacy.gate import counts as holders_module
 from voxpop.privacy.weightings.holders import UNIT, HolderShares
-from voxpop.release.cutting import SCHEMA
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import SCHEMA
 
 
 def random_release(rng, words):

@@ -133,7 +133,7 @@ def test_a_weighting_from_outside_releases(crowd_of_tea):
 def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
     """Weights without a stop overflowed beyond 2^63 units, so that one user could move them by the whole range."""
     plan = vp.SetUnion(limit=4, weighting=Half()).plan(vp.Budget(3, 1e-6))
-    shares = plan.round.shares
+    shares = plan.last.shares
     weights = crowd_of_tea._engine.weigh(shares, 4, Secret.from_seed(1))._weights
     assert 400 * 0.5 / 2**0.5 * shares.setting.unit > 2**63
     assert weights.tolist() == [shares.setting.cutoff] * 2
@@ -173,7 +173,7 @@ def test_a_weighting_names_its_norm_and_so_its_noise():
         def share(self, weights, cutoff):
             return np.full(len(weights), 0.5 / len(weights))
 
-    assert vp.SetUnion(limit=4, weighting=Quarter()).plan(vp.Budget(3, 1e-6)).round.noise == "laplace"
+    assert vp.SetUnion(limit=4, weighting=Quarter()).plan(vp.Budget(3, 1e-6)).last.noise == "laplace"
     Quarter.norm = 3
     with pytest.raises(vp.errors.InputError, match="norm"):
         vp.SetUnion(weighting=Quarter())

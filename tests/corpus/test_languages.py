@@ -10,8 +10,8 @@ import voxpop as vp
 from naive import corpus as naive_corpus
 from support.languages import SENTENCES, SIGNS
 from support.look import corpus_documents, read_engine
+from voxpop.reading.one_text import Cutter, cut_prompt
 from voxpop.reading.segmenting import folded, kind_of, needs_dictionary, words
-from voxpop.release.cutting import Cutter, cut_prompt
 
 TEXTS = [*SENTENCES.values(), *SIGNS]
 

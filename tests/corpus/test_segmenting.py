@@ -13,8 +13,8 @@ from naive import corpus as naive_corpus
 from support.look import corpus_documents, read_engine
 from voxpop.cli import main
 from voxpop.reading import segmenting
+from voxpop.reading.one_text import Cutter, cut_prompt
 from voxpop.reading.segmenting import words
-from voxpop.release.cutting import Cutter, cut_prompt
 
 TEXTS = {
     "Don't panic -- it's 3.14, ROCK'N'ROLL 'tis": ["don't", "panic", "it's", "3", "14", "rock'n'roll", "tis"],

@@ -21,8 +21,8 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
 from voxpop.exports.files import EXPORTS
-from voxpop.release.cutting import from_parquet, to_parquet
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import from_parquet, to_parquet
 
 QUIET = vp.ReadOptions(progress=False)
 USERS = 600

@@ -13,8 +13,8 @@ import voxpop as vp
 from support.look import read_engine
 from support.sources import NAMES, READINGS, all_forms, check_one_user
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.files.progress import exactly
 from voxpop.reading import text_files as json_lines
-from voxpop.reading.progress import exactly
 from voxpop.reading.sources import types_table
 from voxpop.reading.types import Column, array_of_objects, spelling_of
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.release.cutting import SCHEMA
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import SCHEMA
 
 
 @pytest.fixture

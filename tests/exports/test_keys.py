@@ -118,7 +118,7 @@ GRAM = st.lists(TOKEN, min_size=1, max_size=3)
 @given(grams=st.lists(GRAM, max_size=6), rows=st.lists(st.none() | st.lists(st.none() | TOKEN, max_size=3), max_size=8))
 def test_lists_are_compared_token_by_token(grams, rows):
     """Lists of tokens are compared like tuples in Python."""
-    from voxpop.release.cutting import SCHEMA
+    from voxpop.release.table import SCHEMA
 
     distinct = sorted({tuple(gram) for gram in grams}, key=lambda gram: (len(gram), gram))
     table = pa.table({"gram": [list(g) for g in distinct], "length": [len(g) for g in distinct]}, schema=SCHEMA)

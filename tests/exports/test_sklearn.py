@@ -8,7 +8,7 @@ import pytest
 
 import voxpop as vp
 from support.languages import SENTENCES, SIGNS
-from voxpop.release.cutting import Cutter
+from voxpop.reading.one_text import Cutter
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: make exports")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from support.look import corpus_documents, read_engine
-from voxpop.release.cutting import Cutter
+from voxpop.reading.one_text import Cutter
 
 PIECES = [
     *"aA zZ hHtTpPsSwW:/.'09-_\u2018\u2019\u02bc\uff07",

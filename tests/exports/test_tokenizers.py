@@ -6,8 +6,8 @@ import pytest
 
 import voxpop as vp
 from support.languages import SENTENCES, SIGNS
+from voxpop.reading.one_text import Cutter
 from voxpop.reading.segmenting import needs_dictionary, words
-from voxpop.release.cutting import Cutter
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.reading import folder
+from voxpop.files import folder
 from voxpop.reading.limited import memory
 from voxpop.reading.limited import memory as pages
 from voxpop.release.result import StoredPlan

@@ -8,7 +8,8 @@ import pytest
 import voxpop as vp
 from support.corpora import corpus_of
 from support.deltas import total_delta
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.mechanisms.rounds.menu import released_in_rounds
 from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.secret import Secret
@@ -58,5 +59,5 @@ def test_the_plan_says_how_words_come_out():
     """The text and the numbers of the plan show the rounds, one row for each."""
     plan = vp.NGrams(max_length=2, limit=100).plan(vp.Budget(1, 1e-6))
     assert "length 1 comes in 21 adaptive rounds" in str(plan)
-    squares = [row["scale"] ** -2 for row in plan.to_dict()["round_plans"]]
+    squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"]]
     assert np.isclose(sum(squares), plan.first.square, rtol=5e-3)

@@ -15,6 +15,7 @@ from voxpop.mechanisms.ngrams.charges import Charges, usual_charges, worths_of
 from voxpop.mechanisms.ngrams.constants import FEWEST_IN_PIECE, LEAST_SHARE, SCREENING_CHARGES
 from voxpop.mechanisms.ngrams.plan import SIDE_VOTES
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, deferred_by
+from voxpop.mechanisms.rounds.menu import deciding
 from voxpop.privacy.decisions import ThresholdRule
 from voxpop.privacy.gate.walks import LaterPasses
 from voxpop.privacy.individual import WHOLE, IndividualFilter
@@ -271,7 +272,7 @@ def test_too_many_cutpoints_are_refused():
 
 def test_the_slack_counts_every_pass():
     """Screening votes and the second-chance pass count as passes, and `MOST_PASSES` includes them."""
-    rounds = vp.NGrams(2).plan(BUDGET).first.shown.rounds
+    rounds = deciding(vp.NGrams(2).plan(BUDGET).first).rounds
     assert 32 + SIDE_VOTES + 1 + len(rounds) == MOST_PASSES
     assert len(SCREENING_CHARGES) + 1 == SIDE_VOTES
 

@@ -80,8 +80,8 @@ def test_what_ran_keeps_to_what_was_planned(letters, budget):
     spent = sum(each.sigma**-2 for each in ran[1:])
     assert 0.999 * plan.later < spent <= plan.later
     assert [each.length for each in ran] == list(range(1, len(ran) + 1))
-    assert ran[0].sigma == plan.first.shown.scale
-    assert ran[0].threshold == plan.first.shown.threshold
+    assert ran[0].sigma == plan.lengths[0].sigma
+    assert ran[0].threshold == plan.lengths[0].lowest_threshold
 
 
 @pytest.mark.jit
@@ -124,7 +124,7 @@ def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budge
     assert "to be chosen privately" in str(plan)
     release = vp.NGrams(2).release(letters, budget, seed=1)
     limit = release.plan.to_dict()["word_limit"]
-    assert limit in release.plan.to_dict()["menu"]["limits"]
+    assert limit in release.plan.to_dict()["passes"][0]["limits"]
     assert f"length 1: at most {limit:,} words a user, chosen privately" in str(release.plan)
     assert release.guarantee.spend == plan.guarantee.spend
 
@@ -169,7 +169,7 @@ def test_next_to_no_data_gives_an_empty_release(users, budget):
 def test_one_length_is_a_set_union(letters, budget):
     """With `max_length=1` the plan has the rounds of set union, and the same words are released."""
     one, union = vp.NGrams(max_length=1, limit=20).plan(budget), vp.SetUnion(limit=20).plan(budget)
-    squares = [row["scale"] ** -2 for row in union.to_dict()["round_plans"]]
+    squares = [row["scale"] ** -2 for row in union.to_dict()["passes"]]
     assert one.first.square == pytest.approx(sum(squares), rel=1e-3)
     assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1).each_gram())
 

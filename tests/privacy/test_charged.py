@@ -150,9 +150,9 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
         plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:
         return
-    first = plan.first_round
+    first = plan.last.first_round
     mus = [mp.mpf(first.shares.sensitivity) / mp.mpf(first.scale)]
-    for each, charged in zip(plan.rounds, plan.score.mus, strict=True):
+    for each, charged in zip(plan.last.rounds, plan.last.score.mus, strict=True):
         assert each.shares.setting.cutoff < 2**62
         mus.append(mp.mpf(each.shares.sensitivity) / mp.mpf(each.sigma))
         assert mus[-1] <= mp.mpf(charged) * (1 + mp.mpf(2) ** -52)
@@ -162,7 +162,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
     gaussian = below(mu / 2 - exact / mu) - mp.exp(exact) * below(-mu / 2 - exact / mu)
     shares = first.shares
     hit = release_probability(shares.novelty, "gaussian", first.scale, first.threshold, shares.sensitivity)
-    assert gaussian + hit + novel_release(plan.score, plan.rounds[0].shares.caps) <= delta
+    assert gaussian + hit + novel_release(plan.last.score, plan.last.rounds[0].shares.caps) <= delta
 
 
 @pytest.mark.parametrize("limit", [1, 100, 10**7])

@@ -109,7 +109,7 @@ def novel_cases(one, counts):
 
 
 def check_union(plan, counts):
-    epsilon, delta, one = plan.budget.epsilon, plan.budget.delta, plan.round
+    epsilon, delta, one = plan.budget.epsilon, plan.budget.delta, plan.last
     if one.noise == "optimal":
         check_selection(epsilon, delta, plan)
     elif one.noise == "laplace":
@@ -131,7 +131,7 @@ def check_joint(one, epsilon, delta, counts, rest):
 
 def check_selection(epsilon, delta, plan):
     """Check that neighbouring counts are close in all four directions, from no users to all users."""
-    rule = plan.round.rule(plan.budget)
+    rule = plan.last.rule(plan.budget)
     count, before, factor = 0, mp.mpf(0), mp.exp(mp.mpf(epsilon))
     # At a small epsilon there are thousands of counts: check the first three hundred.
     while before < 1 and count < 300:
@@ -166,7 +166,7 @@ def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, ac
     if plan is not None:
         assert 0 < plan.delta <= delta
         check_union(plan, [1, limit, *counts])
-        assert plan.round.shares.setting.cutoff < 2**62
+        assert plan.last.shares.setting.cutoff < 2**62
 
 
 @pytest.mark.slow

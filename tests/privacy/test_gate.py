@@ -156,8 +156,8 @@ def test_a_plan_whose_numbers_change_behind_its_certificate_releases_the_same(ta
     """Rounds with a hundredth of the noise, put into a checked plan by force, are never looked at."""
     plan = vp.SetUnion(limit=20).plan(BUDGET)
     honest = plan.release(talk, seed=3)
-    louder = tuple(replace(each, sigma=each.sigma / 100) for each in plan.planned.rounds)
-    object.__setattr__(plan, "planned", replace(plan.planned, rounds=louder))
+    louder = tuple(replace(each, sigma=each.sigma / 100) for each in plan.passes[0].rounds)
+    object.__setattr__(plan, "passes", (replace(plan.passes[0], rounds=louder),))
     assert plan.release(talk, seed=3).to_list() == honest.to_list()
 
 
@@ -183,7 +183,7 @@ def test_a_certificate_of_another_form_is_refused(change):
 def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
     """The gate compares the chosen rounds with the caps itself, whatever the menu says."""
     plan = vp.SetUnion().plan(BUDGET)
-    entry = plan.planned.entry(100).stated()
+    entry = plan.passes[0].entry(100).stated()
     for fault in (
         replace(entry, later=tuple(replace(each, sigma=0.98 * each.sigma, mu=each.mu / 0.98) for each in entry.later)),
         replace(entry, first=replace(entry.first, threshold=entry.first.threshold * 98 // 100)),
@@ -208,7 +208,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
 def test_chosen_rounds_keep_each_cap():
     """The squares and the probability of a novel item are compared separately, each within a thousandth of its cap."""
     plan = vp.SetUnion().plan(BUDGET)
-    slack, rounds = plan.certificate.proof.slack, plan.planned.entry(100).stated()
+    slack, rounds = plan.certificate.proof.slack, plan.passes[0].entry(100).stated()
     square, novel = float(square_of(rounds)), novel_of(rounds)
     kept = replace(plan.certificate.proof.choice, square=1.001 * square, novel=1.001 * novel)
     assert admits(kept, slack, rounds)

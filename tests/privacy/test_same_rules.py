@@ -39,7 +39,7 @@ def talk():
 
 def rounds_of(plan):
     """Return the rounds of a plan that can release unknown items."""
-    return [plan.round] if hasattr(plan, "round") else [plan.first]
+    return [plan.last] if hasattr(plan, "passes") else [plan.first]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_the_spend_of_a_union_covers_its_rounds(union):
     """The spend that a ledger and `compose` add up is at least the cost of the rounds that run."""
     plan = union.plan(BUDGET)
     spend = plan.guarantee.spend
-    assert Fraction(spend.mu) ** 2 >= mu_squared(plan.round)
-    assert spend.novel >= first_pair(plan.round)[0] + numerical_slack(BUDGET.epsilon)
+    assert Fraction(spend.mu) ** 2 >= mu_squared(plan.last)
+    assert spend.novel >= first_pair(plan.last)[0] + numerical_slack(BUDGET.epsilon)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_length_1_alone_is_a_set_union(weighting):
     """A single length has the noise, threshold, grid and cutoff of set union, except for the slack of its walk."""
     words = vp.papers.DPNE(1, limit=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
     rule = replace(WEIGHTINGS[weighting], alpha=3.0) if WEIGHTINGS[weighting].alpha else WEIGHTINGS[weighting]
-    items = plan_classic(vp.SetUnion(50, rule), rule, 50, BUDGET, accounting="published").round
+    items = plan_classic(vp.SetUnion(50, rule), rule, 50, BUDGET, accounting="published").last
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
     # With more lengths to come, n-grams use the least noise; the best pair for items has more.

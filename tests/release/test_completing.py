@@ -11,8 +11,9 @@ import voxpop as vp
 from naive import corpus as naive_corpus
 from support.look import load_engine, read_engine
 from voxpop.errors import InputError
-from voxpop.release.cutting import SCHEMA, cut_prompt
+from voxpop.reading.one_text import cut_prompt
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import SCHEMA
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 

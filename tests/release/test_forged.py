@@ -130,11 +130,11 @@ def test_pipes_and_devices_are_not_read(folder, place, kind):
 
 def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder, monkeypatch):
     """Loading, showing and verifying compile no expression; completing ends it after some seconds."""
-    from voxpop.release import cutting
+    from voxpop.reading import one_text
 
     path = folder / "release" / "release.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "reading": "regex:(a+)+$"}))
-    monkeypatch.setattr(cutting, "PATIENCE", 2.0)
+    monkeypatch.setattr(one_text, "PATIENCE", 2.0)
     release, begun = vp.load(folder / "release"), time.perf_counter()
     assert release._repr_html_()
     assert release.report().html

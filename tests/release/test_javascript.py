@@ -12,9 +12,10 @@ import pytest
 
 import voxpop as vp
 from support.languages import SENTENCES, SIGNS
-from voxpop.release.cutting import Cutter, cut_prompt, table_of_lists
+from voxpop.reading.one_text import Cutter, cut_prompt
 from voxpop.release.report.page import scripts
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import table_of_lists
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")

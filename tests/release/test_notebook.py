@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from voxpop.files import progress
 from voxpop.privacy.budget import printable, words_first
-from voxpop.reading import progress
 from voxpop.release.result import StoredPlan
 
 BUDGET = vp.Budget(2, 1e-7)
@@ -192,7 +192,7 @@ def test_quick_work_shows_nothing(monkeypatch):
 CELLS = """
 import polars as pl
 import voxpop as vp
-from voxpop.reading import progress
+from voxpop.files import progress
 progress.PATIENCE = 0.0
 visits = vp.read(pl.DataFrame({"who": range(2000), "pages": [["home", "news"]] * 2000}), user="who", sequence="pages")
 ---

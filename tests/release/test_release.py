@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from voxpop.errors import InternalError
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.cutting import SCHEMA, from_parquet, to_parquet
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import SCHEMA, from_parquet, to_parquet
 
 PLAN, GUARANTEE = StoredPlan({"sigma": 1.0}), Guarantee(4, 1e-7)
 tokens = st.text(st.characters(codec="utf-8"), max_size=3)

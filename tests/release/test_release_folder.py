@@ -11,8 +11,8 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import ReleaseError
-from voxpop.reading import folder
-from voxpop.reading.folder import folder_to_read, replace_folder
+from voxpop.files import folder
+from voxpop.files.folder import folder_to_read, replace_folder
 
 OLD, NEW = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
 
@@ -143,7 +143,7 @@ def test_names_that_are_patterns_are_plain_names(tmp_path):
 KILLED = """
     import sys
     from pathlib import Path
-    from voxpop.reading.folder import replace_folder
+    from voxpop.files.folder import replace_folder
     target = Path(sys.argv[1])
     print("ready", flush=True)
     for turn in range(10**9):

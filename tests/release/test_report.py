@@ -26,11 +26,11 @@ from voxpop.privacy import guarantee as in_words
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.builtin import share_of
-from voxpop.release.cutting import SCHEMA
 from voxpop.release.release import report_of
 from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance
 from voxpop.release.report.page import json_for_html, story_of
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import SCHEMA
 from voxpop.release.verifying import verify
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -49,7 +49,7 @@ def release_of(grams, plan, guarantee=None):
 def ngrams_plan(**fields):
     plan = vp.NGrams(max_length=3, **fields).plan(BUDGET)
     runs = (
-        LengthRun(1, plan.first.shown.scale, None, None, plan.first.shown.threshold),
+        LengthRun(1, plan.lengths[0].sigma, None, None, plan.lengths[0].lowest_threshold),
         LengthRun(2, 3.5, 20.0, 400, 9.25, 6.0),
     )
     return with_record(plan, ran=runs)
@@ -100,7 +100,7 @@ def test_chances_of_set_union_are_the_plans(union, size):
     """The formula of the report gives the same number of users as the plan."""
     plan = union.plan(BUDGET)
     numbers = plan.to_dict()
-    last = numbers["round_plans"][-1]
+    last = numbers["passes"][-1]
     chance = threshold_chance(last, share_of(numbers["weighting"], last["noise"], numbers["limit"], size))
     for probability in (0.001, 0.2, 0.5, 0.9, 0.99):
         assert users_for(chance, probability) == plan.users_needed(probability, per_user=size)
@@ -134,7 +134,7 @@ def test_chances_of_heavy_hitters_are_the_plans():
 
 def test_a_cutoff_too_low_is_never_enough():
     """If the weight cannot reach the threshold, the report states no number of users."""
-    numbers = {"noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
+    numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
     assert about_union.curve_of({"weighting": "weighted", "limit": 3}, numbers, 1) == []
 
@@ -255,7 +255,7 @@ def test_page_states_the_numbers_of_an_extraction():
     parts = {(cost["length"], cost["part"]): cost["share"] for cost in story.costs}
     assert parts[2, "vote"] / parts[2, "forecast"] == pytest.approx((20.0 / 3.5) ** 2)
     # The share of length 1 is the sum over its rounds.
-    first = sum(row["scale"] ** -2 for row in plan.to_dict()["round_plans"])
+    first = sum(row["scale"] ** -2 for row in plan.to_dict()["passes"])
     assert parts[1, "vote"] == pytest.approx(first / (first + plan.later))
     assert [row[1] for row in story.needed.rows] == ["300", "50"]
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.release.cutting import SCHEMA
 from voxpop.release.report.page import payload_of
+from voxpop.release.table import SCHEMA
 
 TOKENS = st.text(st.characters(codec="utf-8"), max_size=3)
 GRAMS = st.sets(st.lists(TOKENS, min_size=1, max_size=4).map(tuple), max_size=30)

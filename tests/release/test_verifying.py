@@ -199,7 +199,7 @@ def test_a_forged_report_is_found(folders, tmp_path, name):
         ("release.json", lambda record: record["plan"].update(threshold=1.0)),
         ("release.json", lambda record: record["plan"].update(limit=200)),
         ("release.json", lambda record: record["plan"].update(limit="many")),
-        ("release.json", lambda record: record["plan"]["round_plans"][3].update(scale=0.5)),
+        ("release.json", lambda record: record["plan"]["passes"][3].update(scale=0.5)),
         ("release.json", lambda record: record["plan"].update(mechanism="a mechanism")),
         ("counts.json", lambda record: record["plan"].update(sigma=0.1)),
         ("top.json", lambda record: record["guarantee"].update(delta=1e-12)),

@@ -8,8 +8,8 @@ import voxpop as vp
 from naive.engine import NaiveEngine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.release.cutting import table_of_lists
 from voxpop.release.result import StoredPlan
+from voxpop.release.table import table_of_lists
 
 BUDGET = vp.Budget(4, 1e-6)
 PURE = vp.Budget(4)

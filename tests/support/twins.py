@@ -12,4 +12,4 @@ def passed_off(plan, **changes):
 
 def with_rounds(plan, **changes):
     """Return a plan whose adaptive rounds have changed values, as if these had been checked against its budget."""
-    return passed_off(plan, planned=replace(plan.planned, **changes))
+    return passed_off(plan, passes=(replace(plan.passes[0], **changes),))

@@ -31,53 +31,53 @@ def plan(budget):
 
 def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     """Novel items and noise add up to the budget, computed again from the numbers that run."""
-    mu = np.hypot.reduce([1 / plan.first_round.scale, *mus(plan)])
+    mu = np.hypot.reduce([1 / plan.last.first_round.scale, *mus(plan)])
     noise = gaussian_delta(budget.epsilon, float(mu))
-    novel = novel_release(plan.score, plan.planned.caps)
+    novel = novel_release(plan.last.score, plan.passes[0].caps)
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
-    again = total_delta(plan.planned, budget)
+    again = total_delta(plan.passes[0], budget)
     assert again <= plan.delta == pytest.approx(again)
-    assert plan.delta - again >= walk_slack(budget.epsilon, 1 + len(plan.rounds)) * (1 - 1e-9)
+    assert plan.delta - again >= walk_slack(budget.epsilon, 1 + len(plan.last.rounds)) * (1 - 1e-9)
 
 
 def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
     """The check uses the numbers that run and does not depend on the planner."""
-    louder = (replace(plan.rounds[0], sigma=0.99 * plan.rounds[0].sigma), *plan.rounds[1:])
+    louder = (replace(plan.last.rounds[0], sigma=0.99 * plan.last.rounds[0].sigma), *plan.last.rounds[1:])
     with pytest.raises(InternalError, match="proof does not apply"):
-        total_delta(replace(plan.planned, rounds=louder), budget)
+        total_delta(replace(plan.passes[0], rounds=louder), budget)
 
 
 @pytest.mark.parametrize("limit", [1, 20, 300])
 def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
     """A plan pays for the largest number of items of each level; ten percent more at any level is detected."""
     plan = vp.SetUnion(limit=limit).plan(budget)
-    caps = plan.planned.caps
+    caps = plan.passes[0].caps
     for level in range(0, len(caps.items) - 1, 5):
         most = caps.items[level] * 11 // 10 + 1
         kept = [level, *(other for other in range(level + 1, len(caps.items)) if caps.items[other] > most)]
         items = (most, *(caps.items[other] for other in kept[1:])) if len(kept) > 1 else (caps.items[-1],)
         more = Caps(items, *(tuple(column[other] for other in kept) for column in (caps.weights, caps.chances)))
-        rounds = tuple(replace(each, shares=replace(each.shares, caps=more)) for each in plan.rounds)
-        assert novel_release(plan.score, more) > novel_release(plan.score, caps)
+        rounds = tuple(replace(each, shares=replace(each.shares, caps=more)) for each in plan.last.rounds)
+        assert novel_release(plan.last.score, more) > novel_release(plan.last.score, caps)
         if level:
-            assert total_delta(replace(plan.planned, rounds=rounds), budget) > budget.delta
+            assert total_delta(replace(plan.passes[0], rounds=rounds), budget) > budget.delta
 
 
 def test_caps_off_the_lattice_are_refused(plan, budget):
     """The projection error of such caps is not charged."""
-    caps = plan.planned.caps
+    caps = plan.passes[0].caps
     first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
     off = replace(caps, weights=(first, *caps.weights[1:]))
-    rounds = tuple(replace(each, shares=replace(each.shares, caps=off)) for each in plan.rounds)
+    rounds = tuple(replace(each, shares=replace(each.shares, caps=off)) for each in plan.last.rounds)
     with pytest.raises(InternalError, match="proof does not apply"):
-        total_delta(replace(plan.planned, rounds=rounds), budget)
+        total_delta(replace(plan.passes[0], rounds=rounds), budget)
 
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
     """This holds if the caller gives a limit; for the other case see test_limit.py."""
     plan = vp.SetUnion(limit=limit).plan(budget)
-    assert (plan.limit, plan.pool) == used
+    assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["limit"], plan.to_dict()["pool"]) == used
 
 
@@ -157,7 +157,7 @@ LOST_RUNS = 150
 
 def charged_for_novel_items(plan):
     return plan.delta - gaussian_delta(
-        plan.budget.epsilon, float(np.hypot.reduce([1 / plan.first_round.scale, *mus(plan)]))
+        plan.budget.epsilon, float(np.hypot.reduce([1 / plan.last.first_round.scale, *mus(plan)]))
     )
 
 
@@ -175,8 +175,8 @@ def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
 def test_lower_thresholds_are_caught(novel, limit):
     """With thresholds two standard deviations lower, the stranger is released too often (false alarm 1e-9)."""
     plan = vp.SetUnion(limit=limit).plan(WIDE)
-    lower = tuple(threshold - 2.0 for threshold in plan.score.thresholds)
-    broken = with_rounds(plan, score=replace(plan.score, thresholds=lower))
+    lower = tuple(threshold - 2.0 for threshold in plan.last.score.thresholds)
+    broken = with_rounds(plan, score=replace(plan.last.score, thresholds=lower))
     assert novel_runs(broken, novel, LOST_RUNS) > binom.isf(FALSE_ALARM, LOST_RUNS, WIDE.delta)
 
 
@@ -195,7 +195,7 @@ def test_a_bound_below_all_doubles_ends_no_plan():
 
 
 def mus(plan):
-    return [1 / each.sigma for each in plan.rounds]
+    return [1 / each.sigma for each in plan.last.rounds]
 
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])

@@ -117,7 +117,7 @@ def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
     without = vp.SetUnion().plan(vp.Budget(epsilon, delta))
     assert plan.delta <= delta
     assert plan.released_with_few() <= 1e-6
-    rules = plan.score
+    rules = plan.last.score
     assert all(floor < threshold for floor, threshold in zip(rules.drop_thresholds, rules.thresholds, strict=False))
     assert plan.users_needed(0.5) >= max(min_users, without.users_needed(0.5))
     assert plan.missing() < 1e-6
@@ -128,8 +128,8 @@ def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
 def test_optimal_selection_never_names_an_item_of_few():
     """Up to 19 users the probability is exactly 0; for 19 + n users it is the usual probability of n users."""
     budget = vp.Budget(1.0, 1e-5)
-    rule = vp.SetUnion(limit=1, weighting=vp.weightings.Count(), min_users=20).plan(budget).round.rule(budget)
-    plain = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(budget).round.rule(budget)
+    rule = vp.SetUnion(limit=1, weighting=vp.weightings.Count(), min_users=20).plan(budget).last.rule(budget)
+    plain = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(budget).last.rule(budget)
     assert [rule.exact(users) for users in range(20)] == [0] * 20
     assert [rule.exact(19 + users) for users in range(40)] == [plain.exact(users) for users in range(40)]
     assert rule.probability(np.arange(60))[0][19:].tolist() == plain.probability(np.arange(41))[0].tolist()

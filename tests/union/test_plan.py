@@ -67,7 +67,7 @@ def test_limit_one_plans_the_optimal_selection():
     """One item per user needs no noise: the optimal mechanism is selected, and it needs fewer users."""
     optimal = vp.SetUnion(limit=1, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     published = vp.papers.PolicyGaussian(delta_0=1).plan(PAPER)
-    assert optimal.round.noise == "optimal"
+    assert optimal.last.noise == "optimal"
     assert optimal.users_needed(0.5) < published.users_needed(0.5)
 
 

@@ -29,24 +29,24 @@ def plan(union, budget):
 
 def test_all_data_sets_together_keep_the_budget(plan, budget):
     """Probabilities of novel items and squares of mu add up, computed again from the numbers that run."""
-    mu = np.hypot.reduce([1 / plan.first_round.scale, *(1 / each.sigma for each in plan.rounds)])
+    mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
-    novel = 3 * novel_release(plan.score, plan.planned.caps)
+    novel = 3 * novel_release(plan.last.score, plan.passes[0].caps)
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
 
 
 def test_rounds_of_a_single_data_set_are_too_dear_for_several(union, budget):
     """In this broken variant each data set uses the numbers of a single one, which exceed the budget."""
     alone = union.plan(budget)
-    assert total_delta(alone.planned, budget, data_sets=1) <= budget.delta
-    assert total_delta(alone.planned, budget, data_sets=2) > 3 * budget.delta
+    assert total_delta(alone.passes[0], budget, data_sets=1) <= budget.delta
+    assert total_delta(alone.passes[0], budget, data_sets=2) > 3 * budget.delta
 
 
 def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
     """A single named data set has the same plan as a data set without a name."""
     alone, one = union.plan(budget), union.plan_each(["words"], budget)
     assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
-    assert (one.sigma, one.score, one.delta) == (alone.sigma, alone.score, alone.delta)
+    assert (one.sigma, one.last.score, one.delta) == (alone.sigma, alone.last.score, alone.delta)
     assert plan.users_needed(0.5) > alone.users_needed(0.5)
 
 
@@ -139,7 +139,7 @@ def test_a_stranger_in_both_is_as_safe_as_the_plan_says():
     The probability of a false alarm is 1e-9.
     """
     plan = vp.SetUnion(limit=15).plan_each(["one", "two"], vp.Budget(1.0, 0.2))
-    mu = np.hypot.reduce([1 / plan.first_round.scale, *(1 / each.sigma for each in plan.rounds)])
+    mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
     charged = plan.delta - gaussian_delta(1.0, float(mu * 2**0.5))
     corpora = {"one": crowd_and_stranger(15), "two": crowd_and_stranger(1)}
     lost = 0

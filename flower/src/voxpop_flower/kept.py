@@ -18,8 +18,8 @@ from typing import Any, final
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.corpus import LocalCorpus, load_corpus
 from voxpop.errors import InputError
+from voxpop.files.folder import replace_file, sync
 from voxpop.mechanisms.heavy_hitters.protocol import Rules, Trie, is_valid
-from voxpop.reading.folder import replace_file, sync
 from voxpop_flower.federation import read_trie, write_trie
 
 STATE, ELECTORATE = "run.json", "electorate"

@@ -15,10 +15,10 @@ from uuid import uuid4
 
 from voxpop.cli.options import Call, Charge, Result, Run, Table
 from voxpop.errors import BudgetError, InputError, shown
+from voxpop.files.progress import rounded, tell
 from voxpop.privacy.budget import Budget, all_printable, words_first
 from voxpop.privacy.guarantee import WHY_SMALLER, Guarantee, cautions, meaning
 from voxpop.reading.hidden import SKIPPED, is_hidden
-from voxpop.reading.progress import rounded, tell
 from voxpop.release.registry import mechanism_called
 from voxpop.release.saving import Kind
 

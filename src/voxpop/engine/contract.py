@@ -13,9 +13,9 @@ release.
 | `LengthWalk` | grams, length after length (n-grams, counts) |
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
 | `Weights` | a private histogram, read only with added noise |
-| `RestrictableDraws` | randomness that can be sent to the weights |
 
-Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`.
+Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`. What users
+pay, what adds noise and what draws are the classes of `voxpop.privacy` themselves.
 
 Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
 `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
@@ -29,10 +29,13 @@ import pyarrow as pa
 
 from voxpop.engine.data import Candidates, Corpus, Subset
 from voxpop.errors import InputError
-from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.privacy.cumulative import ScoreStep
+from voxpop.privacy.individual import Charge
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.path_budget import ContextNoise
+from voxpop.privacy.secret import Source
+from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.reading.keys import Keys
 from voxpop.reading.typed_keys import TypedKeys
 
@@ -40,16 +43,6 @@ ALL_LENGTHS = "all lengths"
 """The name of the one order that a walk through lengths has."""
 WORDS = "words"
 """The purpose under which words get the 64 bits that samples name them by."""
-
-
-class Draws(Protocol):
-    """A source of uniform bits by purpose: the secret of the release."""
-
-    def draws(self, purpose: str, first: Uint64s, second: Uint64s | int) -> Uint64s:
-        """Return (n, 2) uniform 64-bit words, a function of the purpose and of each (first, second)."""
-
-    def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
-        """Return (n, 2) uniform 64-bit words, a function of the purpose and of the bytes of each text."""
 
 
 def sample_of(pass_name: str) -> str:
@@ -65,13 +58,6 @@ def order_of(pass_name: str) -> str:
 def part_of(pass_name: str) -> str:
     """Return the purpose of the draws by which users take part in one round."""
     return f"part/{pass_name}"
-
-
-class RestrictableDraws(Draws, Protocol):
-    """A source of draws that can give away the keys of some purposes to the machines that do the work."""
-
-    def restrict(self, *purposes: str) -> Draws:
-        """Return a source restricted to these purposes; it can be pickled."""
 
 
 class Shares(Protocol):
@@ -92,60 +78,6 @@ class Shares(Protocol):
             bounds: int64 (users), the contribution bound of each user to the histogram, as `Charge.bounds` gave it;
                 None: by 1.
         """
-
-
-class PoolShares(Protocol):
-    """How a user shares its weight over the undecided items of its pool in one adaptive round."""
-
-    @property
-    def limit(self) -> int:
-        """Most items of one user."""
-
-    @property
-    def draws(self) -> bool:
-        """Whether users take part by chance."""
-
-    def given(self, undecided: Int64s, dropped: Int64s, bits: Uint64s | None) -> Int64s:
-        """Return what each user gives, to be handed to `add`.
-
-        Args:
-            undecided: int64 (users), the number of undecided items of the user's pool.
-            dropped: int64 (users), the number of dropped ones.
-            bits: uint64 (users), the first of the draws by which users take part; None where all do.
-        """
-
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, states: Bytes, given: Int64s) -> None:
-        """Add bounded sets to the histogram, in order and in place, as `Shares.add` does.
-
-        Args:
-            histogram: int64 (ids), weight by id.
-            items: int32, distinct undecided ids of one user after the other.
-            starts: int64 (users + 1).
-            states: uint8 (ids), the state of each item, `UNDECIDED` before the first round.
-            given: int64 (users).
-        """
-
-
-class Charge(Protocol):
-    """The charge of a pass to each participating user: public and serializable.
-
-    Every user begins with `whole` and is charged individually. The remaining budgets stay inside the engine, and only
-    weights depend on them.
-    """
-
-    @property
-    def whole(self) -> int:
-        """The budget of a user at the beginning."""
-
-    @property
-    def by_runs(self) -> bool:
-        """Whether `costs` needs the most positions in a row at which each user holds a candidate."""
-
-    def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
-        """Return the charges, given the budgets left, whether each bounded set is not empty, and its `runs`."""
-
-    def bounds(self, costs: Int64s) -> Int64s:
-        """Return the contribution bound of each user, given its charge."""
 
 
 class Weights(Protocol):
@@ -201,7 +133,7 @@ class PoolWalk(Protocol):
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
 
-    def advance(self, shares: PoolShares, step: ScoreStep, pass_name: str) -> None:
+    def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
         """Let every user weigh undecided items of its pool, at most the limit of them, drawn afresh; then decide.
 
         Where users take part by chance, the draw is "part/PASS" by the user's key and 0. The step is applied to every
@@ -227,7 +159,7 @@ class LengthWalk(Protocol):
         self,
         shares: Shares,
         limit: int,
-        secret: RestrictableDraws,
+        secret: Source,
         pass_name: str,
         charge: Charge | None = None,
         among: Subset | None = None,
@@ -248,16 +180,14 @@ class LengthWalk(Protocol):
             deferred: names, rising, of other candidates of this length, which `weigh_deferred` is about.
         """
 
-    def weigh_deferred(
-        self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str, charge: Charge
-    ) -> Weights:
+    def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
         """Let every user share its weight over at most `limit` of all candidates that were deferred.
 
         Their names are their numbers, from 0, in the order in which they were deferred. The grams of a user come in
         the order of lengths, and of one length in the order of their first occurrence in its documents.
         """
 
-    def keep_words(self, words: pa.LargeStringArray, order: RestrictableDraws | None = None) -> None:
+    def keep_words(self, words: pa.LargeStringArray, order: Source | None = None) -> None:
         """Keep only these tokens: distinct, in order of bytes, public, including tokens that no user holds.
 
         Args:
@@ -328,7 +258,7 @@ class Engine(Protocol):
     def families(self) -> tuple[str, ...]:
         """The families of the ids of users, by column, which are public as the schema is; "" where none is declared."""
 
-    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
+    def weigh(self, shares: Shares, limit: int, secret: Source, pass_name: str) -> Weights:
         """Let every user share its weight over at most `limit` distinct items.
 
         Args:
@@ -339,7 +269,7 @@ class Engine(Protocol):
             pass_name: which pass of the release this is; every pass draws afresh.
         """
 
-    def pools(self, secret: RestrictableDraws) -> PoolWalk:
+    def pools(self, secret: Source) -> PoolWalk:
         """Return the items, to be released in adaptive rounds.
 
         Args:
@@ -350,7 +280,7 @@ class Engine(Protocol):
     def length_walk(self) -> LengthWalk:
         """Return the walk from words to longer and longer grams."""
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: RestrictableDraws) -> TreeWalk:
+    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Source) -> TreeWalk:
         """Return every user's one sequence, to be counted.
 
         Args:

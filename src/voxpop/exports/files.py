@@ -16,12 +16,12 @@ from voxpop.errors import InputError
 from voxpop.exports.libraries import entity_patterns, joined, to_subword_tokenizer, to_tokenizer
 from voxpop.exports.records import checklist, registry_record
 from voxpop.exports.sql import released_items, to_sql
+from voxpop.files.folder import write_file
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
-from voxpop.reading.folder import write_file
 from voxpop.reading.keys import spelled
-from voxpop.release.cutting import to_parquet
 from voxpop.release.profile import Profile
+from voxpop.release.table import to_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release

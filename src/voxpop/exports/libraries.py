@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from voxpop.errors import InputError
 from voxpop.privacy.budget import check_choice, check_whole
 from voxpop.reading.choices import SUBWORDS, Subwords, TextTokenizer
+from voxpop.reading.one_text import NAMES, Cutter
 from voxpop.reading.segmenting import (
     ANY_APOSTROPHE,
     ANY_IGNORED,
@@ -24,7 +25,6 @@ from voxpop.reading.segmenting import (
     WORD,
     needs_dictionary,
 )
-from voxpop.release.cutting import NAMES, Cutter
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import CountVectorizer

@@ -21,8 +21,8 @@ from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import joined
 from voxpop.reading.choices import Form
 from voxpop.reading.keys import family
-from voxpop.release.cutting import key_texts
 from voxpop.release.release import Release
+from voxpop.release.table import key_texts
 
 Columns = str | Sequence[str] | None
 

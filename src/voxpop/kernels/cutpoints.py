@@ -12,6 +12,7 @@ import numpy as np
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Floats, Int64s
+from voxpop.kernels.proved import proved
 
 
 @jit
@@ -108,6 +109,7 @@ def _goes_out(
 
 
 @jit
+@proved("ngrams.md#proof")
 def charges(
     reached: Int64s,
     sizes: Int64s,
@@ -120,6 +122,8 @@ def charges(
     spurious: Floats,
 ) -> Any:
     """Return the spurious grams charged to each band: the release probability of every candidate below cutpoint r.
+
+    Proof: "so its level has the distribution of noise without weight"
 
     That is its chance if it had no holder and its noise were drawn again: every level that it may get is tried, and
     everything chosen anew, the lowest price at which `excess` is at most 0, then the cutpoints at that price

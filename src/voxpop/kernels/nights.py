@@ -4,6 +4,7 @@ import numpy as np
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s
+from voxpop.kernels.proved import proved
 
 
 @jit
@@ -55,10 +56,13 @@ def fresh_items(
 
 
 @jit
+@proved("series.md#proof")
 def joined_pools(
     old: Int64s, fresh: Int64s, pools: tuple[Int32s, Int64s, Int32s], added: tuple[Int32s, Int64s], night: int
 ) -> tuple[Int32s, Int64s, Int32s]:
     """Return the pools of all users with tonight's items behind the earlier ones.
+
+    Proof: "x has at most W novel items, because its pool never has room again"
 
     Args:
         old: int64 (users), the place of each user in the earlier pools, or -1.

@@ -10,6 +10,7 @@ import numpy as np
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint32s
+from voxpop.kernels.proved import proved
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(64)
@@ -132,8 +133,12 @@ def number_more_pairs(
 
 
 @jit
+@proved("ngrams.md#proof")
 def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> bool:
-    """Return whether a pair is a candidate: the only test of membership (docs/privacy/ngrams.md, "One predicate")."""
+    """Return whether a pair is a candidate: the only test of membership (docs/privacy/ngrams.md, "One predicate").
+
+    Proof: "The test at each position, the count and the list all compare with that array"
+    """
     # In whole numbers: here, in the count and in the list.
     return bool(estimates[right] >= need[left])
 

@@ -7,15 +7,19 @@ import numpy as np
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.proved import proved
 
 # Contribution bounds: distinct items first, then at most `limit` of them.
 
 
 @jit
+@proved("set-union.md#the-mechanism")
 def gather_distinct(
     tokens: Int32s, user_start: Int64s, users: Int64s, candidates: Bytes, seen: Int32s, stamp: int
 ) -> tuple[Int32s, Int64s]:
     """List the distinct candidate items of each user, in order of first appearance.
+
+    Proof: "One after the other adds to a histogram, according to the weighting."
 
     Args:
         tokens: int32, one id per token; negative ids separate documents.
@@ -102,8 +106,12 @@ def _smallest(values: Uint64s, rank: int) -> np.uint64:
 
 
 @jit
+@proved("README.md#proofs")
 def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int) -> int:
     """Keep the `limit` items of smallest priority of every user who holds more, in place and in order.
+
+    Proof: "Draws that determine samples and orders are functions of independent randomness and of one user each, so an
+    added user changes no draws of others."
 
     Args:
         items: int32, as from `gather_distinct`; overwritten from the front.
@@ -172,8 +180,12 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
 
 
 @jit
+@proved("adaptive.md#shared-items")
 def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes) -> tuple[int, int]:
     """Remove decided items, and users without undecided items, in place and in order.
+
+    Proof: "P and Q agree on the states and scores of all shared items, so on cutoffs, on what gets noise, and on n, U,
+    caps and drawn items of every other user"
 
     Args:
         items: int32, user j holds `items[starts[j]:starts[j + 1]]`; overwritten from the front.
@@ -215,8 +227,11 @@ ONE_BOUND = 2**BOUND_BITS
 
 
 @jit
+@proved("set-union.md#proof")
 def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -> None:
     """Add `shares[n]` to every item of a user who holds n items.
+
+    Proof: "The contribution of a user does not depend on others."
 
     Args:
         histogram: int64 (vocabulary), changed in place.
@@ -232,8 +247,11 @@ def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -
 
 
 @jit
+@proved("set-union.md#proof")
 def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int) -> None:
     """Raise every item of a user by the same level until `unit` is spent or all items reach `cutoff`.
+
+    Proof: "Hence the l1 distance, a difference of sums, does not grow."
 
     The level is the largest whole number whose total, items at the cutoff counted by their gap, is at most `unit`
     (DPSU, Algorithm 4, in integers). So a histogram that is nowhere lower stays nowhere lower, exactly.
@@ -263,8 +281,11 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
 
 @jit
+@proved("individual.md#proof")
 def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s, bounds: Int64s) -> None:
     """Add to every item of a user the part of `shares[n]` that the user's own bound is of 1, rounded down.
+
+    Proof: "the distance is therefore at most r_x + kappa_t <= S_t sqrt(c_x / p_t)"
 
     Args:
         histogram: int64 (vocabulary), changed in place.
@@ -281,8 +302,12 @@ def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: In
 
 
 @jit
+@proved("set-union.md#proof")
 def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int, bounds: Int64s) -> None:
     """Move a user's items towards `cutoff` by an l2 distance of the bound of the user (DPSU, Algorithm 7, for bound 1).
+
+    Proof: "By Moreau's decomposition that is the proximal map of the norm, and proximal maps are nonexpansive; off W it
+    is the identity."
 
     Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's
     step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact one in l2, in units of weight. A bound is exact in
@@ -327,10 +352,13 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
 
 @jit
+@proved("adaptive.md#shared-items")
 def capped_descent(
     histogram: Int64s, items: Int32s, starts: Int64s, states: Bytes, cutoffs: Int64s, unit: int, caps: Int64s
 ) -> None:
     """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball and a box.
+
+    Proof: "So it is the proximal map of the support function of K, and brings no two points further apart."
 
     The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f rises while items reach the
     cap: items at the cap are counted in integers, so 1 - k cap^2 is exact, and the squares of the other gaps are summed

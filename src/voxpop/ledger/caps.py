@@ -23,6 +23,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, final
 
+from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import composed_delta
 from voxpop.privacy.guarantee import Guarantee, dominating_mu
@@ -123,8 +124,12 @@ class Caps:
             }
         return found
 
+    @proved("composition.md#claim-2-budgets-chosen-after-results")
     def hold(self, guarantees: Sequence[Guarantee]) -> bool:
-        """Return whether one corner has room for all releases."""
+        """Return whether one corner has room for all releases.
+
+        Proof: "Sums only grow, so a path that ends in a corner was in it throughout"
+        """
         return any(all(part <= 1 for part in parts.values()) for parts in self.used(guarantees).values())
 
 
@@ -133,8 +138,11 @@ def as_written(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
+@proved("composition.md#claim-2-budgets-chosen-after-results")
 def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> bool:
     """Return whether a release, or a number of equal releases, may run after others.
+
+    Proof: "Every h_i bounds the probability of a revealing outcome given any past, so P(H) <= C."
 
     Args:
         budget: The limit on the total cost of all releases to one user.

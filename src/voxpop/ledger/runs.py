@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError, LedgerError, ReleaseError
+from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.reading.folder import folder_to_read, read_whole
 from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kind_in
 from voxpop.release.tally import Addition
 

@@ -15,7 +15,7 @@ from stat import S_ISREG
 from typing import Any, Final
 
 from voxpop.errors import LedgerError
-from voxpop.reading.folder import parsed_json, read_whole
+from voxpop.files.folder import parsed_json, read_whole
 
 APPLICATION: Final = int.from_bytes(b"vxpl", "big")
 """Number in the head of the file by which programs recognise a ledger (`PRAGMA application_id`)."""

@@ -18,7 +18,7 @@ from voxpop.privacy.weightings.rule import WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
-    from voxpop.mechanisms.set_union.plan import ClassicPlan
+    from voxpop.mechanisms.set_union.plan import OnePlan
     from voxpop.release.release import Release  # noqa: F401
 
 PAPER_ALPHA = 3.0
@@ -45,7 +45,7 @@ class _Published(Mechanism["Corpus", "Release"]):
     def _weighting(self) -> WeightingRule:
         return self._rule
 
-    def plan(self, budget: Budget) -> "ClassicPlan":
+    def plan(self, budget: Budget) -> "OnePlan":
         """Compute noise and threshold for a budget; see `voxpop.SetUnion.plan`."""
         from voxpop.mechanisms.set_union.plan import plan_classic
 

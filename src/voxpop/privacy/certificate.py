@@ -15,6 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Floats
+from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.cumulative import Caps, CumulativeScore, any_release, novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
@@ -113,8 +114,12 @@ def calibrated(bounding: Bounding) -> CalibratedRule:
     return CalibratedRule(rule, _setting(bounding, sequential=rule.sequential))
 
 
+@proved("set-union.md#items-that-only-the-extra-user-holds")
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
-    """Return a setting whose weights fit 64 bits, and whose items at weight 0 can take an even share."""
+    """Return a setting whose weights fit 64 bits, and whose items at weight 0 can take an even share.
+
+    Proof: "descents give items at 0 the largest step of all; the cutoff is kept at 1 or more for this"
+    """
     setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)
     _ensure(bounding.limit >= 1 and 0 <= bounding.bits <= 62 and bounding.bound in (1, MOST_BOUND))
     # A step on top of the cutoff stays below 2^63 (docs/privacy/set-union.md, "What integers and doubles change").
@@ -133,8 +138,13 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
 
 
 @lru_cache(maxsize=64)
+@proved("adaptive.md#the-projection")
 def caps_of(rounds: Rounds) -> Caps:
-    """Return the caps of rounds."""
+    """Return the caps of rounds.
+
+    Proof: "With k items at the cap the others share 1 - k a^2: exact, as caps are whole multiples of 2^-30, and at
+    least a^2 / 4"
+    """
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
     _ensure(caps.items[-1] == rounds.pool and caps.items[0] >= 1)
     _ensure(all(len(level) == len(rounds.later) for level in caps.weights))
@@ -151,8 +161,13 @@ def capped(rounds: Rounds, number: int) -> CappedDescent:
     return CappedDescent(_setting(bounding, sequential=True), caps_of(rounds), number)
 
 
+@proved("adaptive.md#what-integers-and-doubles-change")
 def score_of(rounds: Rounds) -> CumulativeScore:
-    """Return how later rounds add up, with the sensitivities that were charged."""
+    """Return how later rounds add up, with the sensitivities that were charged.
+
+    Proof: "thresholds and drop thresholds are moved by half a cell a round and 1e-9 to the safe side before the bound
+    is taken"
+    """
     later = rounds.later
     _ensure(len(later) >= 1 and later[-1].drop is None)
     drops = [each.drop for each in later if each.drop is not None]
@@ -213,8 +228,12 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=64)
+@proved("adaptive.md#shared-items")
 def square_of(rounds: Rounds) -> Fraction:
-    """Return all of mu^2 of rounds, of sensitivities in doubles: exactly."""
+    """Return all of mu^2 of rounds, of sensitivities in doubles: exactly.
+
+    Proof: "with mu^2 the sum of S_r^2/sigma_r^2 over all rounds"
+    """
     mus_of(rounds)  # raises where a round has less noise than its score was charged for
     squares = [(Fraction(capped(rounds, r).sensitivity) / Fraction(e.sigma)) ** 2 for r, e in enumerate(rounds.later)]
     if rounds.first is not None:
@@ -222,8 +241,11 @@ def square_of(rounds: Rounds) -> Fraction:
     return sum(squares, Fraction(0))
 
 
+@proved("adaptive.md#novel-items")
 def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
     """Return the probability that rounds release an item of only one user, at most.
+
+    Proof: "The first round costs the same as set union."
 
     Args:
         rounds: with a first round.
@@ -258,8 +280,12 @@ def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float
     return novel_of(proof.rounds, negligible), hypot(*mus_of(proof.rounds))
 
 
+@proved("limit.md#proof")
 def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
-    """Return whether rounds keep the caps of a choice, and whether the slack covers them."""
+    """Return whether rounds keep the caps of a choice, and whether the slack covers them.
+
+    Proof: "Each entry is compared with both, by its own numbers, before it runs."
+    """
     return (
         rounds.first is not None
         and square_of(rounds) <= Fraction(choice.square)
@@ -287,8 +313,11 @@ def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
     return exact_delta(proof, claim) + max(1, len(proof.data_sets)) * each + _later_slack(proof.later, claim)
 
 
+@proved("adaptive.md#both-directions")
 def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
     """Return the delta of all rounds and later releases, except for what finite arithmetic costs.
+
+    Proof: "the whole is (epsilon, d + delta_G(epsilon; mu))-private"
 
     Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
     """
@@ -351,8 +380,12 @@ def root_above(number: int) -> float:
     return root if exact else nextafter(root, float("inf"))
 
 
+@proved("counts.md#the-choice-of-the-limit")
 def counts_square(proof: CountsProof) -> Any:
-    """Return the mu^2 of counts in eighty digits: of the limit that costs most, so that the choice changes nothing."""
+    """Return the mu^2 of counts in eighty digits: of the limit that costs most, so that the choice changes nothing.
+
+    Proof: "the counts are a Gaussian mechanism with the same"
+    """
     _ensure(len(proof.menu) >= 1 and all(each.sigma > 0.0 for each in proof.menu) and proof.classes_sigma >= 0.0)
     _ensure(len(proof.menu) == 1 or proof.classes_sigma > 0.0)
     # A user adds at most 1 to each of `limit` grams a length, or sqrt(limit / n) to each of n (docs/privacy/counts.md).
@@ -379,7 +412,12 @@ def _picks(proof: PicksProof, claim: Claim) -> float:
 
 
 @_delta.register
+@proved("sequences.md#proof-for-contexts")
 def _paths(proof: PathsProof, claim: Claim) -> float:
+    """Return the delta of counts along the paths of a tree.
+
+    Proof: "On a path of nodes shares add up to at most 1 - s1 - s2"
+    """
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
     found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
     # Basic composition: epsilons add up, exactly.
@@ -405,8 +443,11 @@ def night_setting(proof: NightsProof, night: int) -> RuleSetting:
     return RuleSetting(proof.pool, 2, proof.bits, proof.cutoffs[night - 1], bound=MOST_BOUND)
 
 
+@proved("series.md#the-mechanism")
 def night_charge(proof: NightsProof, night: int) -> Charge:
     """Return the charge of a night with its noise; a user pays its remaining budget times the night's part.
+
+    Proof: "noise sigma_t with (S / sigma_t)^2 <= M p_t"
 
     Raises:
         InternalError: The night has less noise than its price requires.
@@ -421,8 +462,12 @@ def night_charge(proof: NightsProof, night: int) -> Charge:
     return Charge(cost, square, sensitivity, sigma, (rate,))
 
 
+@proved("series.md#novel-pairs")
 def _night_hit(proof: NightsProof) -> float:
-    """Return the probability that a novel item is released on any night, with or without the user."""
+    """Return the probability that a novel item is released on any night, with or without the user.
+
+    Proof: "Q'(H) <= d = Phi(Phi^-1(W p0) + M^(1/2)) by Neyman and Pearson"
+    """
     lists = (proof.costs, proof.sigmas, proof.cutoffs, proof.factors, proof.thresholds)
     _ensure(proof.square > 0.0 and proof.pool >= 1 and proof.cell >= 1 and len(set(map(len, lists))) == 1)
     _ensure(min(proof.costs) >= 1 and min(proof.factors) >= 1 and min(proof.sigmas) > 0.0)

@@ -28,6 +28,7 @@ import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats
+from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.guarantee import Guarantee
@@ -187,8 +188,11 @@ LOOSE: Final = 4.0
 pair, such as the spend of a ranking, whose picks are not Gaussian."""
 
 
+@proved("composition.md#claim-1-fixed-budgets")
 def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bool = True) -> float:
     """The delta of all releases at some epsilon.
+
+    Proof: "delta in both directions is D + (1 - D) E[delta_G(epsilon - L; mu)]."
 
     Args:
         epsilon: Any real number of at least 0.

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
@@ -81,15 +82,23 @@ class Caps:
     weights: tuple[tuple[int, ...], ...]
     chances: tuple[float, ...]
 
+    @proved("adaptive.md#the-mechanism")
     def __post_init__(self) -> None:
-        """Refuse a later level that allows more: the bound would not hold."""
+        """Refuse a later level that allows more: the bound would not hold.
+
+        Proof: "The caps a_r(n) <= 1 and q(n) <= 1 never rise with n."
+        """
         levels = list(zip(self.items, self.weights, self.chances, strict=True))
         for (few, large, likely), (many, small, unlikely) in pairwise(levels):
             if not (few < many and likely >= unlikely and all(map(ge, large, small))):
                 raise InternalError("caps rise with the number of items")
 
+    @proved("adaptive.md#novel-items")
     def level(self, items: Int64s) -> Int64s:
-        """Return the level of each number of items."""
+        """Return the level of each number of items.
+
+        Proof: "all t between two levels get the caps of the upper one and count as its t"
+        """
         return np.searchsorted(np.array(self.items), items)
 
 
@@ -99,8 +108,11 @@ def whole(rounds: int, pool: int) -> Caps:
 
 
 @lru_cache(maxsize=64)
+@proved("adaptive.md#novel-items")
 def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENESS) -> float:
     """Bound the probability that any item of only one user is released.
+
+    Proof: "Hence d = max over t <= W of t V_1(0)."
 
     Args:
         rounds: The public numbers.
@@ -121,8 +133,11 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
     return min(1.0, float(np.max(np.array(caps.items) * each)) * ROUNDING)
 
 
+@proved("adaptive.md#novel-items")
 def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fineness: float = FINENESS) -> Floats:
     """Bound the probability that one item is ever released, for several laws of its weight.
+
+    Proof: "the probability that it is among the first to be released is, by backward induction, at most V_1(0)"
 
     Args:
         rounds: The public numbers.
@@ -191,8 +206,12 @@ class _Grid:
         # page by page.
         self._room = np.empty((len(self.points), len(self.points)))
 
+    @proved("adaptive.md#novel-items")
     def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
-        """Return G at every point moved up by the weight of a round, by law: on the line between points, or above."""
+        """Return G at every point moved up by the weight of a round, by law: on the line between points, or above.
+
+        Proof: "since V and so G rise with score and weight"
+        """
         # c_r mu_r w, in steps of the grid: a weight adds this to the cumulative score.
         shifts = self._rounds.parts[number] * self._rounds.mus[number] * weights / self._step * ROUNDING
         points = np.floor(shifts).astype(np.int64)
@@ -235,8 +254,12 @@ class _Grid:
         result += (1.0 - values[:, [last + 1]]) * released
         return np.minimum(result * ROUNDING, 1.0)
 
+    @proved("adaptive.md#what-integers-and-doubles-change")
     def _bulge(self, number: int) -> float:
-        """Return h^2 / (8 c^2): the largest excess of V over a line between points, relative to its upper end."""
+        """Return h^2 / (8 c^2): the largest excess of V over a line between points, relative to its upper end.
+
+        Proof: "Between points G exceeds the straight line by at most h^2 / (8 c^2) of its upper value"
+        """
         return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
     def _reaches(self, number: int, level: float) -> Floats:
@@ -291,8 +314,12 @@ class ScoreStep(Opening):
     secret: Source
     purpose: str
 
+    @proved("adaptive.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
         """Return the new score and the state of each item.
+
+        Proof: "noise of standard deviation sigma_r is added to the weight of every undecided item that is in the pool
+        of at least one user"
 
         Args:
             weights: int64 (items), in units; 0 for undecided items that no user drew this time.

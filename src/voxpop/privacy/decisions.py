@@ -25,6 +25,7 @@ from scipy.special import ndtr
 
 from voxpop.errors import BudgetError
 from voxpop.kernels.arrays import Bools, Floats, Int64s, Texts, Uint64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.gaussian import Noise
@@ -62,8 +63,11 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
 
 
 @lru_cache(maxsize=4096)
+@proved("optimal-selection.md#proof")
 def exact_probability(epsilon: float, delta: float, count: int) -> Any:
     """The probability that an item is released, in eighty digits.
+
+    Proof: "For that item both outcomes must be (epsilon, delta)-close"
 
     Args:
         epsilon: More than 0.
@@ -93,8 +97,12 @@ def exact_probability(epsilon: float, delta: float, count: int) -> Any:
 
 
 @lru_cache(maxsize=64)
+@proved("optimal-selection.md#proof")
 def _branches(epsilon: float, delta: float) -> tuple[int, int]:
-    """Return the last count on the lower branch, and the last count that may be missed."""
+    """Return the last count on the lower branch, and the last count that may be missed.
+
+    Proof: "The recursion is the largest solution, by induction."
+    """
     Budget(epsilon, delta)
     if delta <= 0:
         raise BudgetError(
@@ -264,7 +272,12 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = BAND) -
     return released
 
 
+@proved("randomness.md#exact-decisions")
 def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
+    """Return which items are released, by doubles where they are sure.
+
+    Proof: "Doubles decide except where U is within a proved band around the double value of p"
+    """
     probability, complement = rule.probability(weights)
     # (items,): from the end of [0, 1] where the smaller probability is, so that doubles keep its digits.
     unlikely = probability <= complement
@@ -280,7 +293,12 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
     return released
 
 
+@proved("randomness.md#exact-decisions")
 def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
+    """Return whether one item is released, by eighty digits.
+
+    Proof: "The error of each probability is at most 2^-128"
+    """
     with precise.ALONE:
         uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
         # u < p for u a whole number of 2^-128: true with probability p rounded up to 2^-128
@@ -333,8 +351,11 @@ class NoisyLevels(Opening):
     secret: Source
     purpose: str
 
+    @proved("ngrams.md#proof")
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
         """Return the level of each item, from 0 to the number of rules.
+
+        Proof: "Fewer than 2^7 cutpoints take 2^-128 each of each candidate with a level, which walk_slack covers."
 
         Args:
             weights: in units of the grid.

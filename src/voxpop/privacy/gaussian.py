@@ -23,6 +23,7 @@ from scipy.special import erfcx, log_ndtr, ndtri
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Floats
+from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.numerics import crossing
 
@@ -107,8 +108,11 @@ def _slope(x: Floats) -> Floats:
     return np.where(x < _FAR, far, near)
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def delta(epsilon: float, mu: float) -> float:
     """The delta of a Gaussian mechanism.
+
+    Proof: "where delta_G(epsilon; m) = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), for any real epsilon"
 
     Args:
         epsilon: Any real number.

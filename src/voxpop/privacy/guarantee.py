@@ -9,6 +9,7 @@ from math import ceil, exp, floor, log10
 from typing import Any, Final
 
 from voxpop.errors import InputError
+from voxpop.kernels.proved import proved
 
 UP = 1 + 1e-10
 """More than the relative error of the doubles that go into a spend."""
@@ -37,8 +38,12 @@ class Spend:
     two_sided: bool = False
 
     @property
+    @proved("composition.md#one-kind-of-pair")
     def hit(self) -> float:
-        """The probability of a revealing outcome of the dominating pair, rounded up: novel / (2 Phi(-mu / 2))."""
+        """The probability of a revealing outcome of the dominating pair, rounded up: novel / (2 Phi(-mu / 2)).
+
+        Proof: "This is at least d + delta_G(epsilon) if h (1 - delta_G(epsilon)) >= d."
+        """
         from scipy.special import log_ndtr
 
         if self.novel == 0:
@@ -59,8 +64,12 @@ class Spend:
         return cls(float(novel), float(mu), two_sided)
 
 
+@proved("composition.md#claim-2-budgets-chosen-after-results")
 def dominating_mu(epsilon: float) -> float:
     """Return the mu of the Gaussian mechanism that dominates every release without delta at an epsilon, rounded up.
+
+    Proof: "Randomised response of epsilon_j is dominated by a Gaussian mechanism whose trade-off function passes
+    through its vertex."
 
     Randomised response of this epsilon gives the true answer with probability p = e^epsilon / (1 + e^epsilon). The
     trade-off function of a Gaussian mechanism lies below it if it passes through its only vertex, at mu = 2 Phi^-1(p)

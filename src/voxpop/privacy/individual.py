@@ -17,10 +17,15 @@ import numpy as np
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.kernels.proved import proved
 
 
+@proved("individual.md#what-integers-and-doubles-change")
 def noise_for(square: float | Fraction, sensitivity: float) -> float:
-    """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much."""
+    """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much.
+
+    Proof: "the square of S_t / sigma_t is compared with m_t in exact fractions"
+    """
     sigma = sensitivity / math.sqrt(square)
     # Division and root in doubles may end a little low; the comparison is exact.
     while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
@@ -68,8 +73,11 @@ class Charge:
         """Whether the charge depends on the length of a user's runs of candidates."""
         return self.rates is not None and len(self.rates) > 1
 
+    @proved("individual.md#what-a-user-pays-does-not-depend-on-others")
     def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
         """Return the charge for each user: at most its remaining budget, and 0 if it holds no candidate.
+
+        Proof: "given Y_<t, every user except x pays the same in D and in D', and has the same individual sensitivity"
 
         Args:
             left: By user.
@@ -96,8 +104,11 @@ class Charge:
         # (users,), parts of the cap: never more than is left, so mu^2 adds up to at most the cap on every path.
         return np.where(holds, np.minimum(wish, left), 0).astype(np.int64)
 
+    @proved("individual.md#proof")
     def bounds(self, costs: Int64s) -> Int64s:
         """Return the largest effect of each user on the weights for its charge, rounded down.
+
+        Proof: "the distance is therefore at most r_x + kappa_t <= S_t sqrt(c_x / p_t)"
 
         With S the sensitivity, S - 1 of which is for the rounding of all users, that is S sqrt(paid / cost) - (S - 1):
         two runs then differ by at most S sqrt(paid / cost). Each operation in doubles errs by less than one part in
@@ -148,8 +159,11 @@ class IndividualFilter:
         # share * 2^40 is exact in a double, so only `int` rounds, and down.
         return min(max(int(share * WHOLE), 1), WHOLE)
 
+    @proved("individual.md#all-passes")
     def square(self, cost: int) -> Fraction:
         """Return the exact mu^2 of `cost` parts of the cap.
+
+        Proof: "the sum of mu_t^2 is at most M on every sequence Y"
 
         Args:
             cost: Number of parts.

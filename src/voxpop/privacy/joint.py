@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from voxpop.kernels.arrays import Bools, Floats
+from voxpop.kernels.proved import proved
 from voxpop.privacy.gaussian import Noise, UniqueItems, cells, log_delta, release_probability
 from voxpop.privacy.numerics import numerical_slack
 
@@ -62,8 +63,12 @@ class Cases:
         return Cases(self.items[chosen], self.weight[chosen], self.shared[chosen])
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest: float = 0.0) -> Floats:
     """The bound above for each case.
+
+    Proof: "Noises are independent, so with the user the distribution is P_T x P_2 and without it Q = {nothing of T} x
+    Q_2"
 
     Args:
         cases: The novel items.
@@ -83,10 +88,13 @@ def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest
     return np.asarray(np.maximum(forward, np.exp(log_delta(epsilon + log_none, mu))))
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def joint_delta(
     novelty: UniqueItems, epsilon: float, sigma: float, threshold: float, sensitivity: float, mu_rest: float = 0.0
 ) -> float:
     """A certified upper bound of delta over all that the weighting allows.
+
+    Proof: "The plan takes the largest over all"
 
     Args:
         novelty: The weights that the weighting allows; not of shape `any`.
@@ -149,8 +157,12 @@ def _fixed_cases(novelty: UniqueItems) -> Cases:
     return Cases(most, np.full(len(most), novelty.least), (novelty.limit - fewest) * novelty.least**2)
 
 
+@proved("set-union.md#items-that-only-the-extra-user-holds")
 def _even_pairs(held: Floats, novel: Floats, sensitivity: float) -> Cases:
-    """A user with n items gives each at most S n^(-1/2), so the n - t shared ones have at most S^2 (n - t) / n."""
+    """A user with n items gives each at most S n^(-1/2), so the n - t shared ones have at most S^2 (n - t) / n.
+
+    Proof: "The other coordinates differ by at most sqrt(S^2 - s) in l2."
+    """
     return Cases(novel, sensitivity / np.sqrt(held), sensitivity**2 * (held - novel) / held)
 
 
@@ -220,8 +232,11 @@ def either(chances: Sequence[float]) -> float:
     return -math.expm1(math.fsum(math.log1p(-chance) if chance < 1 else -math.inf for chance in chances))
 
 
+@proved("set-union.md#laplace-noise")
 def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float) -> float:
     """Delta of a Laplace round.
+
+    Proof: "Sharing the l1 budget between T and the rest gains nothing, in either direction"
 
     Args:
         epsilon: The epsilon of the guarantee.

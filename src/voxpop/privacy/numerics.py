@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from voxpop.kernels.proved import proved
+
 Curve = Callable[[float], float]
 _GOLDEN = 0.6180339887498949
 
@@ -172,8 +174,11 @@ MOST_PASSES = 58
 _LOG_SLACK = -97 * math.log(2)  # 2^31 items, each decided exactly up to 2^-128
 
 
+@proved("randomness.md#exact-decisions")
 def numerical_slack(epsilon: float) -> float:
     """The part of delta that pays for deciding with 128 random bits instead of infinitely many.
+
+    Proof: "(1 + e^epsilon) 2^31 2^-128 is charged to delta"
 
     Each item's release probability is met within 2^-128, so the laws of a release under two neighbours are each
     within 2^31 * 2^-128 in total variation of the exact ones, for up to 2^31 items that differ. By the triangle
@@ -215,8 +220,11 @@ def optimal_delta(epsilon: float, delta: float) -> float:
     return rest
 
 
+@proved("README.md#proofs")
 def walk_slack(epsilon: float, passes: int) -> float:
     """Return the cost of finite arithmetic in a walk through the lengths of grams beyond `numerical_slack`.
+
+    Proof: "Mechanisms of several passes or rounds charge 2^-74 in total variation"
 
     In each pass, a vote with the measurement before it, the law of a release is within 2^-74 in total variation of the
     exact one: up to 2^31 candidates, each compared with fewer than 2^7 cutpoints, and measured cells (2^-128 for each
@@ -239,8 +247,11 @@ def walk_slack(epsilon: float, passes: int) -> float:
     return math.exp(log_each) + math.exp(min(log_each + epsilon, 0.0))
 
 
+@proved("adaptive.md#what-integers-and-doubles-change")
 def draw_slack(pool: int, rounds: int) -> float:
     """What 64 bits cost where a proof averages over draws of items, charged to delta.
+
+    Proof: "pays for items of a pool that share 64 bits, where W > L"
 
     Draws are uniform unless two items of a pool share the 64 bits that name them, or in some round the 64 bits that
     order them.

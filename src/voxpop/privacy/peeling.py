@@ -14,6 +14,7 @@ from math import exp, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import BudgetError
+from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import Budget, check_slack
 from voxpop.privacy.guarantee import Spend, dominating_mu
 from voxpop.privacy.numerics import lowest
@@ -33,8 +34,11 @@ LOG_ORDERS: Final = tuple(range(-30, 40))
 """Logarithms of orders less 1, among which the search begins."""
 
 
+@proved("top.md#k-picks")
 def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
     """Return the delta of `picks` picks at an epsilon, by the better of the two bounds, rounded up.
+
+    Proof: "Hence delta(epsilon) <= e^((a-1)(k a r^2 / 8 - epsilon)) (1 - 1/a)^a / (a - 1) for every a > 1"
 
     Args:
         epsilon: of the guarantee, more than 0.
@@ -66,8 +70,11 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
     return min(1.0, exp(min(log_at(best), 0.0)) * ROUNDING)
 
 
+@proved("top.md#what-integers-and-doubles-change")
 def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) -> float:
     """Return the delta spent at the budget's epsilon by picks as they run, in cells and doubles.
+
+    Proof: "exact (epsilon', delta')-privacy becomes (epsilon' + 2 g, e^g delta')"
 
     Args:
         budget: of which the epsilon is met.
@@ -87,8 +94,12 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
     return peeling_delta(epsilon, picks, rate) * exp(shift) * ROUNDING + _lost(budget.epsilon, candidates)
 
 
+@proved("top.md#other-releases")
 def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Spend:
     """Return the numbers by which picks compose with Gaussian releases (docs/privacy/top.md, "Other releases").
+
+    Proof: "A Gaussian mechanism of this mu therefore lies below the trade-off function of the pick, whose vertices
+    these are, and k picks have k times its square."
 
     Args:
         epsilon: of the guarantee.

@@ -15,6 +15,7 @@ from mpmath import MPContext
 from scipy.special import ndtri
 
 from voxpop.kernels.arrays import Floats, Int64s, Uint64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.secret import Source
 
@@ -241,8 +242,12 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
     return np.asarray(weights * (CELLS // unit) + noise.astype(np.int64), np.int64)
 
 
+@proved("top.md#what-integers-and-doubles-change")
 def log_error(rate: float) -> float:
-    """Bound the change of the logarithm of E by cells and doubles, for all draws but those of probability `LOST`."""
+    """Bound the change of the logarithm of E by cells and doubles, for all draws but those of probability `LOST`.
+
+    Proof: "For all draws except those of probability 2^-77 each, ln E is wrong by at most e = r 2^-28 + 2^-43"
+    """
     return rate / CELLS + DOUBLES
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from voxpop.kernels.arrays import Floats, Int64s, Uint64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
@@ -24,8 +25,11 @@ FAR: Final = 6.0
 """Widths."""
 
 
+@proved("series.md#p0")
 def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     """Bound the probability that a sum of independent normal variables ever reaches its threshold.
+
+    Proof: "Each term is the integral of a falling function against a normal distribution, bounded by an upper sum"
 
     The event is the union of "the first sum is above" and, for each t, "the sum before t is below its threshold and the
     sum of t is above". With s the standard deviation of a step in that of the sum and r = (1 - s^2)^(1/2), the latter

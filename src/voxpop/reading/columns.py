@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
+from voxpop.files.progress import row_called
 from voxpop.reading.arrow import string_array
 from voxpop.reading.keys import is_string
-from voxpop.reading.progress import row_called
 
 Thing = TypeVar("Thing")
 

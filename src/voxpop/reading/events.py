@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.files.progress import row_called
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of
 from voxpop.reading.columns import Counted
 from voxpop.reading.keys import family, is_string, spelled, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
-from voxpop.reading.progress import row_called
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, numbered, spread
 

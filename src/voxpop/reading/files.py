@@ -19,11 +19,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
+from voxpop.files.progress import row_called
 from voxpop.kernels.threads import in_order
 from voxpop.reading.arrow import joined
 from voxpop.reading.columns import check_columns, guarded, quieten
 from voxpop.reading.keys import is_string
-from voxpop.reading.progress import row_called
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
     CSV,

@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import InputError, SourceError
+from voxpop.files.progress import EXACT, rounded, tell
 from voxpop.kernels.threads import require_polars
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.files import EMPTY, file_batches
 from voxpop.reading.hidden import LOGS, is_hidden, log_message
-from voxpop.reading.progress import EXACT, rounded, tell
 from voxpop.reading.tables import TABLE, arrow_batches
 from voxpop.reading.text_files import UTF8, json_lines
 from voxpop.reading.wanted import Request

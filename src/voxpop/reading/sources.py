@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
+from voxpop.files.progress import EXACT, rounded, tell
 from voxpop.reading import databases, tables
 from voxpop.reading.columns import Batches, guarded, portions, withheld
 from voxpop.reading.files import READERS, SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
 from voxpop.reading.hidden import SKIPPED, check_no_log, root_of, visible
-from voxpop.reading.progress import EXACT, rounded, tell
 from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request

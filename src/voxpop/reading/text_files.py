@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
+from voxpop.files.progress import row_called
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import flattened, int64_array, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
-from voxpop.reading.progress import row_called
 from voxpop.reading.types import AS_ROWS, Column, batch_of_rows, typed, typed_lists
 
 if TYPE_CHECKING:

@@ -25,11 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.files.progress import row_called
 from voxpop.kernels.arrays import Int64s
 from voxpop.reading.arrow import lists_of, string_array
 from voxpop.reading.columns import check_columns
 from voxpop.reading.keys import family, is_list, plain_type, type_named, unspelled, value_type
-from voxpop.reading.progress import row_called
 
 NAMED: Final = {
     "string": pa.string(),

@@ -18,10 +18,10 @@ from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
-from voxpop.release.cutting import key_texts, read_parquet, table_of_lists, write_parquet
 from voxpop.release.release import Release
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import PROFILE, stated
+from voxpop.release.table import key_texts, read_parquet, table_of_lists, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s

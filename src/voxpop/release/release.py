@@ -16,17 +16,17 @@ from voxpop.privacy.budget import SHOWN, Budget, all_printable, card, words_firs
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
-from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 from voxpop.release.registry import configuration
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE, stated
+from voxpop.release.table import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.privacy.composition import Total
     from voxpop.privacy.planned import Account
-    from voxpop.release.cutting import Completer, Completion
     from voxpop.release.report.page import Grid
+    from voxpop.release.table import Completer, Completion
     from voxpop.release.tally import Ranking, Tally
 
 ROWS_AT_ONCE = 65_536
@@ -272,7 +272,7 @@ class Release(Result):
 
     @cached_property
     def _completer(self) -> "Completer":
-        from voxpop.release.cutting import Completer
+        from voxpop.release.table import Completer
 
         return Completer(self.each_gram(), self.reading)
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, 
 import pyarrow as pa
 
 from voxpop.errors import InputError, ReleaseError, on_one_line
+from voxpop.files.folder import folder_to_read
 from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import Printed
 from voxpop.privacy.composition import Admission, Charged, Total, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
-from voxpop.reading.folder import folder_to_read
 from voxpop.release import registry
 from voxpop.release.saving import ABOUT, BESIDE, RELEASE, SUMS, Kind, checksum, kind_in
 
@@ -122,7 +122,7 @@ class Report:
         Raises:
             ReleaseError: If the file exists or cannot be written.
         """
-        from voxpop.reading.folder import write_file
+        from voxpop.files.folder import write_file
 
         write_file(path, self.html.encode, overwrite=overwrite)
 

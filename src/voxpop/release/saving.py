@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Optional
 
 from voxpop.errors import ReleaseError
+from voxpop.files.folder import folder_to_read, fresh_prefix, parsed_json, read_whole, replace_folder
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.reading.folder import folder_to_read, fresh_prefix, parsed_json, read_whole, replace_folder
 from voxpop.release.registry import load
 
 if TYPE_CHECKING:

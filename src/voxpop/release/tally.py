@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InternalError, ReleaseError
+from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, all_printable, card, check_whole
 from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
-from voxpop.reading.folder import folder_to_read, read_whole
-from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.release import Release, report_of
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import BESIDE, COUNTS, RANKINGS, RELEASE, REPORT, SUMS, Kind, checksum, identity, stated
+from voxpop.release.table import read_parquet, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid

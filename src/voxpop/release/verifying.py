@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from voxpop.errors import InternalError, ReleaseError
+from voxpop.files.folder import folder_to_read
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import check
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
-from voxpop.reading.folder import folder_to_read
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load as imported
 from voxpop.release.release import Release
@@ -152,7 +152,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the mechanism that may have given these numbers."""
     kind = configuration(str(numbers["mechanism"]))
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
-    if "menu" in numbers and any(each.name == "limit" for each in fields(kind)):
+    if _chosen(numbers) and any(each.name == "limit" for each in fields(kind)):
         found["limit"] = None
     if "nights" in numbers:
         return [{"limit": numbers["limit"]}]
@@ -169,6 +169,11 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [found]
 
 
+def _chosen(numbers: Mapping[str, Any]) -> bool:
+    """Tell whether the release chose a limit privately."""
+    return "menu" in numbers or any(row["pass"] == "choice" for row in numbers.get("passes", ()))
+
+
 def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping[str, Any]) -> Any:
     """Return the plan of settings, with the choices that the release made."""
     mechanism = configuration(str(numbers["mechanism"]))(**settings)
@@ -183,13 +188,14 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
         plan = mechanism.plan(budget)
     if "epsilon_to_find" in numbers:
         return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
-    if "menu" not in numbers:
+    if not _chosen(numbers):
         return plan
     if numbers["mechanism"] == "counts":
         return with_record(plan, ran=plan.menu.index(tuple(numbers["limits"])))
     if numbers["mechanism"] == "n-grams":
         return with_record(plan, words=plan.first.entry(numbers["word_limit"]))
-    return with_record(plan, ran=plan.planned.entry(numbers["limit"]))
+    (menu,) = plan.passes
+    return with_record(plan, passes=(menu, menu.entry(numbers["limit"])))
 
 
 def _differing(plan: Any, numbers: Mapping[str, Any]) -> list[str]:

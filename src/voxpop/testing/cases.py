@@ -168,7 +168,7 @@ def profile(budget: Budget = BUDGET) -> Case:
         return replace(corpus, vocabulary=spelled, reading=plan.mechanism.keys.reading)
 
     # Each of very many users holds one value, so the smallest limit is chosen.
-    chance = _chances(plan.planned.entry(LIMITS[0]))
+    chance = _chances(plan.passes[0].entry(LIMITS[0]))
     return near("profile", plan, chance, typed, lambda found: np.array(found.columns["item"].to_list(), np.int64))
 
 

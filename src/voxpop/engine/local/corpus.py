@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import Draws, Engine, Shares
+from voxpop.engine.contract import Engine, Shares
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
@@ -27,10 +27,11 @@ from voxpop.engine.local.weigh import (
     weighing_order,
 )
 from voxpop.errors import SourceError
+from voxpop.files.folder import folder_to_read, parsed_json, read_whole, replace_folder_by, sync
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, cut_sequences
+from voxpop.privacy.secret import Source
 from voxpop.reading.arrow import int64_array, numbers_of, string_array
-from voxpop.reading.folder import folder_to_read, parsed_json, read_whole, replace_folder_by, sync
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
 from voxpop.reading.typed_keys import TypedKeys, column_numbers
@@ -75,7 +76,7 @@ class LocalCorpus:
         self,
         weighting: Shares,
         limit: int,
-        secret: Draws,
+        secret: Source,
         pass_name: str = "length 1",
         order: str | None = None,
     ) -> Histogram:
@@ -83,7 +84,7 @@ class LocalCorpus:
         holdings = self.holdings(secret, pass_name if order is None else order, ordered=weighting.sequential)
         return weigh(holdings, weighting, limit, None, secret, pass_name)
 
-    def holdings(self, secret: Draws, pass_name: str, *, ordered: bool) -> Holdings:
+    def holdings(self, secret: Source, pass_name: str, *, ordered: bool) -> Holdings:
         """Return the users' items, in the order of weighing in a pass where that matters."""
         users, order = (self.tokens, self.user_start, self.user_key), None
         if ordered and self.limit is None:
@@ -93,7 +94,7 @@ class LocalCorpus:
             users = in_weighing_order(*users, self.limit, secret, pass_name)
         return Holdings(*users, len(self.vocabulary), limit=self.limit, words=self.vocabulary, order=order)
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Draws) -> "MemoryTreeWalk":
+    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Source) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `MemoryTreeWalk`."""
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
         return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, secret), len(alphabet), max_length)
@@ -110,7 +111,7 @@ class LocalCorpus:
             int(others[self.tokens[self.user_start[first] : self.user_start[stop]]].sum()) for first, stop in spans
         )
 
-    def pools(self, secret: Draws) -> Pools:
+    def pools(self, secret: Source) -> Pools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return Pools(self, secret)
 
@@ -322,7 +323,7 @@ def _damaged(path: Path) -> SourceError:
     return SourceError(f"{path} holds a damaged corpus; read the source again and save it anew.")
 
 
-def one_sequence_each(corpus: LocalCorpus, alphabet: tuple[str, ...], max_length: int, secret: Draws | None) -> Int32s:
+def one_sequence_each(corpus: LocalCorpus, alphabet: tuple[str, ...], max_length: int, secret: Source | None) -> Int32s:
     """Return every user's one sequence, each followed by the end mark: private.
 
     A user's sequence is a function of the user's own documents, the alphabet and the secret. Tokens outside the

@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from voxpop.engine.contract import Charge
 from voxpop.engine.local.weigh import Holdings, distinct_sets
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import candidate_runs
+from voxpop.privacy.individual import Charge
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
 
 USERS_AT_ONCE = 1 << 18

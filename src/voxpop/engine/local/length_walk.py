@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.engine.contract import ALL_LENGTHS, Charge, Draws, Shares, no_order
+from voxpop.engine.contract import ALL_LENGTHS, Shares, no_order
 from voxpop.engine.data import Candidates, Subset
 from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
@@ -25,6 +25,8 @@ from voxpop.kernels.pairs import (
     table_of,
 )
 from voxpop.kernels.threads import THREADS, in_order
+from voxpop.privacy.individual import Charge
+from voxpop.privacy.secret import Source
 from voxpop.reading import arrow as widths
 from voxpop.reading.arrow import check_width, numbers_of
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
@@ -137,7 +139,7 @@ class MemoryLengthWalk:
         self,
         shares: Shares,
         limit: int,
-        secret: Draws,
+        secret: Source,
         pass_name: str,
         charge: Charge | None = None,
         among: Subset | None = None,
@@ -158,7 +160,7 @@ class MemoryLengthWalk:
         forget_pages(self._tokens)
         return histogram
 
-    def weigh_deferred(self, shares: Shares, limit: int, secret: Draws, pass_name: str, charge: Charge) -> Histogram:
+    def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Histogram:
         """Let every user share its weight over at most `limit` of all candidates that were deferred."""
         holdings = self._deferred.holdings(self._user_key)
         return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(charge, holdings, None))
@@ -191,7 +193,7 @@ class MemoryLengthWalk:
             end += each.size
         return found
 
-    def put_in_order(self, secret: Draws) -> None:
+    def put_in_order(self, secret: Source) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
         users = self._tokens, self._user_start, self._user_key
         self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
@@ -265,7 +267,7 @@ class MemoryLengthWalk:
         self._user_start, self._ranges = starts, _ranges(starts)
         return ids[:end]
 
-    def keep_words(self, words: pa.LargeStringArray, order: Draws | None = None) -> None:
+    def keep_words(self, words: pa.LargeStringArray, order: Source | None = None) -> None:
         """Keep only these tokens.
 
         Args:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import Charge, Draws, sample_of
+from voxpop.engine.contract import sample_of
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.pools import ITEMS_AT_ONCE
 from voxpop.engine.local.weigh import item_names, weighing_order
@@ -16,7 +16,9 @@ from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items, with_active
 from voxpop.kernels.threads import in_order
+from voxpop.privacy.individual import Charge
 from voxpop.privacy.opening import Opening, opened
+from voxpop.privacy.secret import Source
 from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
 
 ORDER = "series"
@@ -79,7 +81,7 @@ class NightlyPools:
         )
 
     def take(
-        self, corpus: LocalCorpus, secret: Draws, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
+        self, corpus: LocalCorpus, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
     ) -> None:
         """Let new items join the pools: in order of arrival, those of one night by a keyed hash, at most `pool` a user.
 
@@ -132,7 +134,7 @@ class NightlyPools:
         add(histogram, items, starts, bounds if bounds.size != 1 else np.append(bounds, 0))
         return histogram
 
-    def read(self, reading: Reading, weights: Int64s | None, secret: Draws, threshold: int, night: int) -> None:
+    def read(self, reading: Reading, weights: Int64s | None, secret: Source, threshold: int, night: int) -> None:
         """Add a night's noisy weights to the scores of all items, and release those that reach the threshold.
 
         The weights are None on a night without a run.
@@ -190,7 +192,7 @@ class NightlyPools:
         return np.where((found < order.size) & (np.append(self.keys, np.uint64(0))[places] == keys), places, -1)
 
     def _merge(
-        self, keys: Uint64s, places: Int64s, fresh: Int32s, begins: Int64s, secret: Draws, night: int, whole: int
+        self, keys: Uint64s, places: Int64s, fresh: Int32s, begins: Int64s, secret: Source, night: int, whole: int
     ) -> None:
         everybody = np.concatenate([self.keys, keys[places < 0]])
         order = weighing_order(everybody, secret, ORDER)
@@ -226,7 +228,7 @@ def _by_key(corpus: LocalCorpus) -> tuple[Uint64s, Int32s, Int64s]:
 
 
 def _within(
-    items: Int32s, starts: Int64s, room: Int64s, keys: Uint64s, words: pa.LargeStringArray, secret: Draws
+    items: Int32s, starts: Int64s, room: Int64s, keys: Uint64s, words: pa.LargeStringArray, secret: Source
 ) -> tuple[Int32s, Int64s]:
     """Return at most `room` items of each user, drawn by a keyed hash of user and item."""
     sizes = np.diff(starts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import Draws, PoolShares, Shares, part_of
+from voxpop.engine.contract import Shares, part_of
 from voxpop.engine.local.weigh import (
     BYTES_OF_ID,
     TOKENS_AT_ONCE,
@@ -23,6 +23,8 @@ from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import keep_undecided
 from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.opening import Opening, opened
+from voxpop.privacy.secret import Source
+from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
@@ -141,7 +143,7 @@ class PoolUsers:
         states: uint8 (items), released, dropped or undecided.
     """
 
-    def __init__(self, batches: Batches, names: Uint64s, secret: Draws) -> None:
+    def __init__(self, batches: Batches, names: Uint64s, secret: Source) -> None:
         """Take users in their order.
 
         Args:
@@ -155,7 +157,7 @@ class PoolUsers:
         self._secret = secret
 
     @staticmethod
-    def of(corpus: "LocalCorpus", names: Uint64s, secret: Draws) -> "PoolUsers":
+    def of(corpus: "LocalCorpus", names: Uint64s, secret: Source) -> "PoolUsers":
         """Lay out the distinct items of every user, users in the order in which they weigh."""
         batches, holdings, held = Batches(corpus.limit), corpus.holdings(secret, ORDER, ordered=True), 0
         # In the secret order of users, one for all rounds.
@@ -170,7 +172,7 @@ class PoolUsers:
         return PoolUsers(batches, names, secret)
 
     @staticmethod
-    def at(users: Batch, names: Uint64s, secret: Draws) -> "PoolUsers":
+    def at(users: Batch, names: Uint64s, secret: Source) -> "PoolUsers":
         """Take up users that `joined` gave, which are used up."""
         batches, starts = Batches(None), users.starts
         for first, stop in user_spans(starts, TOKENS_AT_ONCE):
@@ -204,7 +206,7 @@ class PoolUsers:
             shares.add(histogram, drawn.items, drawn.starts)
         return histogram
 
-    def weigh_pools(self, shares: PoolShares, pass_name: str) -> Int64s:
+    def weigh_pools(self, shares: CappedDescent, pass_name: str) -> Int64s:
         """Return the weight of every item, each user sharing over undecided items of its pool, drawn afresh."""
         # int64 (items), from nothing in each round: score remembers, weights do not.
         histogram = np.zeros(self.states.size, np.int64)
@@ -260,7 +262,7 @@ class Pools:
     `advance` runs a round over a bounded number of items of each pool.
     """
 
-    def __init__(self, corpus: "LocalCorpus", secret: Draws) -> None:
+    def __init__(self, corpus: "LocalCorpus", secret: Source) -> None:
         """Lay out the distinct items of every user."""
         self._vocabulary = corpus.vocabulary
         size = len(self._vocabulary)
@@ -290,7 +292,7 @@ class Pools:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         self._users.draw(size, pass_name)
 
-    def advance(self, shares: PoolShares, step: ScoreStep, pass_name: str) -> None:
+    def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
         """Run a round: weigh items of each pool, add to the score of every item in any pool."""
         histogram = self._users.weigh_pools(shares, pass_name)
         # Every undecided item of every pool, drawn this time or not: noise on all of them is essential

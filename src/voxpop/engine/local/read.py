@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import user_spans
+from voxpop.files.progress import exactly, rounded, row_called, tell, track
 from voxpop.kernels.group import gather_documents, gather_slices, group_items, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
@@ -22,7 +23,6 @@ from voxpop.reading.keyed import KeyedRows
 from voxpop.reading.keys import is_list
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, WordRuns, in_key_order
-from voxpop.reading.progress import exactly, rounded, row_called, tell, track
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser

@@ -8,14 +8,16 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import WORDS, Draws, Shares, order_of, sample_of
+from voxpop.engine.contract import WORDS, Shares, order_of, sample_of
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.pairs import mark_met, table_of
+from voxpop.kernels.proved import proved
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
 from voxpop.privacy.opening import Opening, opened
+from voxpop.privacy.secret import Source
 from voxpop.reading.arrow import check_width, int64_array, text_buffers
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
@@ -51,7 +53,7 @@ class Holdings:
     words: pa.LargeStringArray | None = None
     order: Int64s | None = None
 
-    def draw_names(self, secret: Draws) -> Uint64s | None:
+    def draw_names(self, secret: Source) -> Uint64s | None:
         """Return the names in draws by id, None where ids are their own names.
 
         Words get 64 bits of their draw. Two words of one user that got the same would be kept or cut together in a
@@ -63,7 +65,7 @@ class Holdings:
         return None if self.names is None else self.names.view(np.uint64)
 
 
-def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uint64s:
+def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Uint64s:
     """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
 
     Args:
@@ -102,7 +104,7 @@ class _Scratch:
 
 
 def bounded_sets(
-    holdings: Holdings, limit: int, candidates: Bytes | None, secret: Draws, pass_name: str
+    holdings: Holdings, limit: int, candidates: Bytes | None, secret: Source, pass_name: str
 ) -> Iterator[BoundedSets]:
     """Yield (items, starts) of users: at most `limit` distinct candidates each, drawn uniformly without replacement.
 
@@ -171,7 +173,7 @@ def cut_to_limit(
     starts: Int64s,
     keys: Uint64s,
     limit: int,
-    secret: Draws,
+    secret: Source,
     pass_name: str,
 ) -> BoundedSets:
     """Draw `limit` items of each user who holds more."""
@@ -288,8 +290,12 @@ class Histogram:
         # At length 1 ids rise, so places are found by bisection.
         return self._words.take(int64_array(np.searchsorted(self._ids, ids)))
 
+    @proved("ngrams.md#proof")
     def measured(self, noise: Opening, size: int) -> Int64s:
-        """Return the noisy weight of every id below `size`, also of those without weight."""
+        """Return the noisy weight of every id below `size`, also of those without weight.
+
+        Proof: "Weights are defined on the whole public set, zero for candidates without users."
+        """
         # (names,): including those that no user holds; otherwise their absence would be published.
         weights = np.zeros(size, np.int64)
         weights[self._ids] = self._weights
@@ -307,7 +313,7 @@ def weigh(
     shares: Shares,
     limit: int,
     candidates: Bytes | None,
-    secret: Draws,
+    secret: Source,
     pass_name: str,
     bounds: Int64s | None = None,
 ) -> Histogram:
@@ -369,13 +375,16 @@ def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
 # of every sequential weighting starts from this fact (docs/privacy/set-union.md).
 
 
-def order_hashes(keys: Uint64s, secret: Draws, pass_name: str) -> Uint64s:
+def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
     """Return the first sort key of users: uint64 by user, a keyed hash of its key."""
     return secret.draws(order_of(pass_name), keys, 0)[:, 0].copy()
 
 
-def weighing_order(keys: Uint64s, secret: Draws, pass_name: str) -> Int64s:
+@proved("randomness.md#the-order-of-users")
+def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     """Return the places of users in the order in which they weigh: by (hash, key), both of 64 bits.
+
+    Proof: "So the order of two users is a function of the secret and these two."
 
     Users of one key, whose ids are strings with equal fixed 64-bit hashes, come in the order of their places. A user
     more changes the places of others, but not which of two comes first.
@@ -401,7 +410,7 @@ POSITIONS_AT_ONCE = 1 << 22
 
 
 def in_weighing_order(
-    tokens: Int32s, user_start: Int64s, user_key: Uint64s, limit: MemoryLimit | None, secret: Draws, pass_name: str
+    tokens: Int32s, user_start: Int64s, user_key: Uint64s, limit: MemoryLimit | None, secret: Source, pass_name: str
 ) -> Mapped:
     """Return the same users in the order that `weighing_order` gives: in memory, or mapped within a limit.
 

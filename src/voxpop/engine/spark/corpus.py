@@ -31,8 +31,9 @@ from voxpop.reading.words import merge_words
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Engine, RestrictableDraws, Shares
+    from voxpop.engine.contract import Engine, Shares
     from voxpop.engine.spark.histogram import SparkHistogram
+    from voxpop.privacy.secret import Source
     from voxpop.reading.typed_keys import TypedKeys
 
 
@@ -104,12 +105,12 @@ class SparkCorpus:
         self._groups: DataFrame | None = None
         self._state = self._holder.hold(state, theirs=True)
 
-    def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> "SparkHistogram":
+    def weigh(self, shares: "Shares", limit: int, secret: "Source", pass_name: str) -> "SparkHistogram":
         """Let every user share its weight over at most `limit` distinct items."""
         state = self._in_groups() if shares.sequential else self._state
         return weighed_items(state, shares, limit, secret, pass_name, pass_name)
 
-    def pools(self, secret: "RestrictableDraws") -> SparkPools:
+    def pools(self, secret: "Source") -> SparkPools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return SparkPools(self._state, self._places, secret)
 
@@ -117,7 +118,7 @@ class SparkCorpus:
         """Return the walk from words to longer and longer grams."""
         return SparkLengthWalk(self._state, self._in_groups, ordered=self.kind != "items")
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "RestrictableDraws") -> SparkTreeWalk:
+    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "Source") -> SparkTreeWalk:
         """Return every user's one sequence, to be counted."""
         return SparkTreeWalk(self._state, alphabet, max_length, secret)
 

@@ -48,17 +48,18 @@ from voxpop.engine.spark.session import (
 from voxpop.engine.spark.tasks import corpus_of, places_of
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import ReleaseError
+from voxpop.files.folder import sync
 from voxpop.kernels.arrays import Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.privacy.opening import opened
 from voxpop.privacy.secret import TEXT
 from voxpop.reading.arrow import numbers_of, string_array
-from voxpop.reading.folder import sync
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from voxpop.engine.contract import Charge, Draws, RestrictableDraws
+    from voxpop.privacy.individual import Charge
+    from voxpop.privacy.secret import Source
     from voxpop.privacy.upcrossing import NightReading
 
 USERS = "place int, key bigint, remaining bigint, paid bigint, items array<binary>, nights array<int>"
@@ -68,7 +69,7 @@ ROWS_AT_ONCE = 1 << 14
 
 
 @on_state
-def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Draws", places: int) -> Answer:
+def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Source", places: int) -> Answer:
     """Send tonight's users to their groups, without released items."""
     corpus = corpus_of(arrays)
     decided = np.zeros(len(corpus.vocabulary) + 1, np.bool_)
@@ -86,7 +87,7 @@ def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Draws", plac
         yield from written([(place, mine, {**kept, **words})])
 
 
-def take_users(users: pa.Table, news: pa.Table, *, secret: "Draws", night: int, pool: int, whole: int) -> pa.Table:
+def take_users(users: pa.Table, news: pa.Table, *, secret: "Source", night: int, pool: int, whole: int) -> pa.Table:
     """Return the users of a group after tonight's items joined their pools."""
     with safely("take_users"):
         pools, sent = _pools_of(users, secret), list(received(news).values())
@@ -98,7 +99,7 @@ def take_users(users: pa.Table, news: pa.Table, *, secret: "Draws", night: int, 
 
 
 @task
-def new_items(batches: Batches, *, secret: "Draws", past: Callable[[Uint64s], Int64s]) -> Answer:
+def new_items(batches: Batches, *, secret: "Source", past: Callable[[Uint64s], Int64s]) -> Answer:
     """Return items that are new tonight with the noise of all earlier nights."""
     for batch in batches:
         words = batch.column(0)
@@ -116,7 +117,7 @@ def item_states(batches: Batches, *, states: States) -> Answer:
         )
 
 
-def pay_users(users: pa.Table, held: pa.Table, *, secret: "Draws", charge: "Charge", since: int) -> pa.Table:
+def pay_users(users: pa.Table, held: pa.Table, *, secret: "Source", charge: "Charge", since: int) -> pa.Table:
     """Return the users of a group after they paid for the night."""
     with safely("pay_users"):
         pools = _pools_of(users, secret)
@@ -125,7 +126,7 @@ def pay_users(users: pa.Table, held: pa.Table, *, secret: "Draws", charge: "Char
 
 
 def weigh_users(
-    users: pa.Table, held: pa.Table, *, secret: "Draws", charge: "Charge", since: int, add: Add
+    users: pa.Table, held: pa.Table, *, secret: "Source", charge: "Charge", since: int, add: Add
 ) -> pa.Table:
     """Return the weights of a group, each user moving its items within its payment."""
     with safely("weigh_users"):
@@ -136,7 +137,7 @@ def weigh_users(
 
 
 @task
-def read_items(batches: Batches, *, secret: "Draws", reading: "NightReading", threshold: int, night: int) -> Answer:
+def read_items(batches: Batches, *, secret: "Source", reading: "NightReading", threshold: int, night: int) -> Answer:
     """Add a night's noise to all items, and release by the threshold."""
     for batch in batches:
         score, released, weight = (
@@ -160,7 +161,7 @@ def _known(pools: NightlyPools, held: pa.Table) -> States:
     return lambda scores, released: states
 
 
-def _pools_of(rows: pa.Table, secret: "Draws") -> NightlyPools:
+def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
     """Return the users of a group in the order in which they weigh; scores stay with the items."""
     pools = NightlyPools.empty()
     if not rows.num_rows:  # Spark then gives a table without columns
@@ -207,7 +208,7 @@ class SparkNights:
     """The state of `NightlyPools` on executors; only released items come to the driver."""
 
     def __init__(
-        self, folder: Path | None, places: int, secret: "RestrictableDraws", session: "SparkSession | None" = None
+        self, folder: Path | None, places: int, secret: "Source", session: "SparkSession | None" = None
     ) -> None:
         """Take the folder of the files, or none before the first night."""
         self.folder, self.places, self._secret, self._session = folder, places, secret, session
@@ -215,7 +216,7 @@ class SparkNights:
         self._holder = Holder(most=None)
 
     @staticmethod
-    def empty(corpus: SparkCorpus, secret: "RestrictableDraws") -> "SparkNights":
+    def empty(corpus: SparkCorpus, secret: "Source") -> "SparkNights":
         """Return the state before the first night."""
         return SparkNights(None, min(GROUPS, corpus._places), secret, corpus._state.sparkSession)
 
@@ -239,7 +240,7 @@ class SparkNights:
     def take(
         self,
         corpus: SparkCorpus,
-        secret: "RestrictableDraws",
+        secret: "Source",
         night: int,
         pool: int,
         whole: int,
@@ -274,7 +275,7 @@ class SparkNights:
         self,
         reading: "NightReading",
         weights: "DataFrame | None",
-        secret: "RestrictableDraws",
+        secret: "Source",
         threshold: int,
         night: int,
     ) -> None:
@@ -360,5 +361,5 @@ class SparkNights:
         return with_setting(self._session, SETTING, str(at_least_two(cores(self._session))))
 
 
-def _of_users(secret: "RestrictableDraws") -> "Draws":
+def _of_users(secret: "Source") -> "Source":
     return secret.restrict(sample_of(ORDER), order_of(ORDER), f"{WORDS}{TEXT}")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import WORDS, PoolShares, order_of, part_of, sample_of
+from voxpop.engine.contract import WORDS, order_of, part_of, sample_of
 from voxpop.engine.local.pools import ITEMS_AT_ONCE, ORDER, Batch, PoolUsers, count_classes
 from voxpop.engine.local.weigh import distinct_sets, item_names
 from voxpop.engine.spark.frames import (
@@ -48,12 +48,13 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import TEXT
+from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.reading.arrow import int64_array
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Draws, RestrictableDraws, Shares
+    from voxpop.engine.contract import Shares
     from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.cumulative import ScoreStep
     from voxpop.privacy.secret import Source
@@ -66,7 +67,7 @@ STATE_OF_ITEMS = -1
 
 
 @on_state
-def count_sizes(arrays: Arrays, sent: Arrays, *, edges: Sequence[int], secret: "Draws") -> Answer:
+def count_sizes(arrays: Arrays, sent: Arrays, *, edges: Sequence[int], secret: "Source") -> Answer:
     """Count the users of a partition by their number of distinct items."""
     holdings = corpus_of(arrays).holdings(secret, ORDER, ordered=False)
     counts = count_classes(distinct_sets(holdings, None, lambda items, starts, keys: starts), edges)
@@ -145,7 +146,7 @@ def register(rows: pa.Table) -> pa.Table:
 
 
 def weigh_pools(
-    pools: pa.Table, news: pa.Table, *, shares: PoolShares, secret: "Draws", pass_name: str, reducers: int
+    pools: pa.Table, news: pa.Table, *, shares: CappedDescent, secret: "Source", pass_name: str, reducers: int
 ) -> pa.Table:
     """Return the weights of a round, to each reducer those of its undecided items, in their order.
 
@@ -168,8 +169,8 @@ def _weights(
     mine: int,
     sent: dict[int, Arrays],
     places: Int64s,
-    shares: PoolShares,
-    secret: "Draws",
+    shares: CappedDescent,
+    secret: "Source",
     pass_name: str,
 ) -> Iterator[Message]:
     bounds = arrays["bounds"]
@@ -273,7 +274,7 @@ def _met_here(there: dict[int, pa.Table], news: pa.Table, work: Callable[..., pa
     return pa.concat_tables(found) if found else nothing
 
 
-Round = tuple[PoolShares, "ScoreStep", "Draws", str]
+Round = tuple[CappedDescent, "ScoreStep", "Source", str]
 """Weights, step, draws of the weights, and name of the pass."""
 MOST_REDUCERS = 1024
 """A round sends a message from every place to every reducer."""
@@ -287,7 +288,7 @@ OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
 class SparkPools:
     """What `Pools` answers: a `first_round`, then `draw`, then `advance` for each round, then `released`."""
 
-    def __init__(self, state: "DataFrame", places: int, secret: "RestrictableDraws") -> None:
+    def __init__(self, state: "DataFrame", places: int, secret: "Source") -> None:
         """Take the encoded partitions.
 
         Args:
@@ -321,7 +322,7 @@ class SparkPools:
         work = closure(draw_pools, pass_name=pass_name, secret=self._restricted(pass_name), **settings)
         self._drawn = self._holder.hold(run_with_public(numbered(self._state), work, word_arrays(self._opened)))
 
-    def advance(self, shares: PoolShares, step: "ScoreStep", pass_name: str) -> None:
+    def advance(self, shares: CappedDescent, step: "ScoreStep", pass_name: str) -> None:
         """Run a round: weigh items of each pool, add to the score of every item in any pool."""
         if self._drawn is None:
             raise InternalError("a round was to run before pools were drawn")
@@ -369,7 +370,7 @@ class SparkPools:
         states = states.withColumn("place", homes[sql.col("sender")].cast("int"))
         return met(items, states, closure(released_items), self._reducers, "name binary")
 
-    def _restricted(self, pass_name: str) -> "Draws":
+    def _restricted(self, pass_name: str) -> "Source":
         return self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
 
     def _placed(self, rows: "DataFrame", count: int) -> "DataFrame":

@@ -29,6 +29,7 @@ from voxpop.engine.spark.frames import MESSAGES
 from voxpop.engine.spark.session import answer, is_here, ran, settled_cores, use_own_python, with_setting
 from voxpop.engine.spark.tasks import encode, own_versions
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.files.progress import rounded, tell
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.columns import check_columns
 from voxpop.reading.files import SUFFIXES, file_batches
@@ -36,7 +37,6 @@ from voxpop.reading.hidden import check_no_log, root_of
 from voxpop.reading.keyed import MISSING
 from voxpop.reading.keys import WORDS, KeyColumn, Keys, family, plain_type
 from voxpop.reading.limited.memory import MemoryLimit, usual_limit
-from voxpop.reading.progress import rounded, tell
 from voxpop.reading.types import Column
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 

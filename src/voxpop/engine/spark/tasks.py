@@ -32,10 +32,12 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int64s
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Charge, Draws, Shares
+    from voxpop.engine.contract import Shares
     from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
+    from voxpop.privacy.individual import Charge
+    from voxpop.privacy.secret import Source
     from voxpop.reading.typed_keys import TypedKeys
 
 set_up()  # in a worker of the daemon the package was there before there was a task
@@ -57,12 +59,12 @@ class Weighing:
 
     shares: "Shares"
     limit: int
-    secret: "Draws"
+    secret: "Source"
     pass_name: str
     paying: "Paying | None" = None
 
     @property
-    def given(self) -> "tuple[Shares, int, Draws, str]":
+    def given(self) -> "tuple[Shares, int, Source, str]":
         """The arguments of `weigh` on the local engine."""
         return self.shares, self.limit, self.secret, self.pass_name
 
@@ -164,7 +166,7 @@ def word_rows(words: Any, weights: Int64s) -> Answer:
 
 
 @on_state
-def keep_words(arrays: Arrays, sent: Arrays, *, order: "Draws | None") -> Answer:
+def keep_words(arrays: Arrays, sent: Arrays, *, order: "Source | None") -> Answer:
     """Drop every unreleased word, and arrange users in the order of weighing, if there is one."""
     levels = corpus_of(arrays).length_walk()
     levels.keep_words(texts_of(sent), order)

@@ -41,15 +41,17 @@ from voxpop.privacy.secret import TEXT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Charge, Counted, Draws, RestrictableDraws, Shares
+    from voxpop.engine.contract import Counted, Shares
     from voxpop.engine.data import Candidates, Subset
+    from voxpop.privacy.individual import Charge
     from voxpop.privacy.path_budget import ContextNoise
+    from voxpop.privacy.secret import Source
 
 
 def restricted_weighing(
     shares: "Shares",
     limit: int,
-    secret: "RestrictableDraws",
+    secret: "Source",
     pass_name: str,
     *,
     order: str,
@@ -69,7 +71,7 @@ def weigh_by(state: "DataFrame", work: Task, public: Arrays, *, words: bool) -> 
 
 
 def weighed_items(
-    state: "DataFrame", shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, order: str
+    state: "DataFrame", shares: "Shares", limit: int, secret: "Source", pass_name: str, order: str
 ) -> SparkHistogram:
     """Let every user of all partitions share its weight over at most `limit` distinct items."""
     weighing = restricted_weighing(shares, limit, secret, pass_name, order=order)
@@ -99,7 +101,7 @@ class SparkLengthWalk:
         self._size: int | None = None
         self._candidates: Candidates | None = None
         self._words: SparkHistogram | None = None
-        self._order: Draws | None = None
+        self._order: Source | None = None
         self._holder = Holder()
         self._paid: list[Paying] = []
         self._subsets: list[Subset] = []
@@ -114,7 +116,7 @@ class SparkLengthWalk:
         self,
         shares: "Shares",
         limit: int,
-        secret: "RestrictableDraws",
+        secret: "Source",
         pass_name: str,
         charge: "Charge | None" = None,
         among: "Subset | None" = None,
@@ -135,13 +137,13 @@ class SparkLengthWalk:
         work = closure(weigh_grams, weighing=weighing, since=since)
         return weigh_by(self._state, work, self._public(), words=False)
 
-    def _in_order(self, secret: "RestrictableDraws") -> None:
+    def _in_order(self, secret: "Source") -> None:
         """Let users weigh in an order from now on, in groups."""
         self._state = self._in_groups()
         self._order = secret.restrict(order_of(ALL_LENGTHS))
 
     def weigh_deferred(
-        self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, charge: "Charge"
+        self, shares: "Shares", limit: int, secret: "Source", pass_name: str, charge: "Charge"
     ) -> SparkHistogram:
         """Let every user share its weight over at most `limit` of all candidates that were deferred."""
         if self._size is None or self._candidates is not None:
@@ -183,7 +185,7 @@ class SparkLengthWalk:
         self._go_on(closure(keep_next, since=self._since(self._size)), public, names.size)
         self._deferred_size += 0 if deferred is None else deferred.size
 
-    def keep_words(self, words: pa.LargeStringArray, order: "RestrictableDraws | None" = None) -> None:
+    def keep_words(self, words: pa.LargeStringArray, order: "Source | None" = None) -> None:
         """Keep only these tokens: distinct, in order of bytes, including tokens that no user holds."""
         if order is not None:
             self._in_order(order)
@@ -219,7 +221,7 @@ class SparkLengthWalk:
 
 
 @on_state
-def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Draws") -> Answer:
+def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Source") -> Answer:
     """Cut one sequence of each user of a partition."""
     alphabet = tuple(texts_of(sent).to_pylist())
     yield from _rows_of(corpus_of(arrays).tree_walk(alphabet, max_length, secret))
@@ -280,7 +282,7 @@ class SparkTreeWalk:
         state: "DataFrame",
         alphabet: tuple[str, ...],
         max_length: int,
-        secret: "RestrictableDraws",
+        secret: "Source",
     ) -> None:
         """Cut every user's one sequence."""
         self._holder = Holder()

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.files.progress import track
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.reading.keys import WORDS, Keys
-from voxpop.reading.progress import track
-from voxpop.release.cutting import table_of_lists
 from voxpop.release.release import Release
+from voxpop.release.table import table_of_lists
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.heavy_hitters.plan import HittersPlan

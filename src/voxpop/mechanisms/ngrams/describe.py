@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from voxpop.mechanisms.ngrams import constants as tuned
-from voxpop.mechanisms.rounds.menu import about_limit, about_menu
+from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.weightings.builtin import share_of
@@ -23,7 +23,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of an extraction from its plan's numbers and the number of grams that each length released."""
     limits, spurious, single = _limits(plan), spurious_of(plan), single_user(plan, sizes)
     # Several rounds decide about length 1, so one noise scale and threshold do not give its probabilities.
-    first = 2 if plan.get("round_plans") else 1
+    first = 2 if _rounds(plan) else 1
     chances = {run["length"]: _chance(plan, run) for run in plan["ran"] if run["length"] >= first}
     # Of length 1 as planned, of others with the thresholds that ran.
     users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in PROBABILITIES]}
@@ -55,7 +55,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         values={
             "max_length": plan["max_length"],
             "limits": limits,
-            "word_limit": plan.get("word_limit") if "menu" in plan else None,
+            "word_limit": plan["word_limit"] if choice_in(plan) else None,
             "eta": plan["eta"],
             "spurious": spurious,
             "single": single,
@@ -145,7 +145,7 @@ def _spurious_by_length(plan: Mapping[str, Any]) -> dict[int, float]:
 def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return each pass's part of the budget: of 1 / sigma^2, which adds up; or its charge, where users pay each."""
     # In adaptive rounds all of length 1 together, else its one vote.
-    first = sum(each["scale"] ** -2 for each in plan.get("round_plans", [])) or plan["ran"][0]["sigma"] ** -2
+    first = sum(each["scale"] ** -2 for each in _rounds(plan)) or plan["ran"][0]["sigma"] ** -2
     later = float(plan["mu_squared_later"])
     parts = [{"length": 1, "part": "vote", "square": first}]
     for run in plan["ran"][1:]:
@@ -215,8 +215,8 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         "users for 50 % and 90 %: how many users must hold a phrase for that probability of release, if its parts are",
         "released, each user holds 10 phrases of that length, and 10 candidates compete for each place",
     ]
-    if plan.get("round_plans"):
-        lines.append(f"length 1 comes in {len(plan['round_plans'])} adaptive rounds; its numbers are those of the last")
+    if rounds := _rounds(plan):
+        lines.append(f"length 1 comes in {len(rounds)} adaptive rounds; its numbers are those of the last")
     if plan["max_length"] > 1:
         lines += _about_passes(plan["eta"], paper=paper)
     if plan["ran"]:
@@ -237,8 +237,14 @@ def _risk(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _rounds(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the adaptive rounds of length 1; none where one pass decides."""
+    decisions = [row for row in plan["passes"] if row["pass"] != "choice"]
+    return decisions if decisions[-1]["pass"] == "round" else []
+
+
 def _words(plan: Mapping[str, Any]) -> list[str]:
-    if "menu" not in plan:
+    if choice_in(plan) is None:
         return []
     limit = plan["word_limit"]
     return [f"length 1: {about_limit(plan, limit, 'words')}", *about_menu(plan, limit)]

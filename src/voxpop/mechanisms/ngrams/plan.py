@@ -16,7 +16,15 @@ from voxpop.mechanisms.ngrams.charges import (
     first_share,
 )
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
-from voxpop.mechanisms.rounds.menu import Menu, adaptive_proof, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.menu import (
+    Menu,
+    adaptive_proof,
+    deciding,
+    planned_rounds,
+    planned_slack,
+    rows_of,
+    users_needed_by,
+)
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
@@ -109,7 +117,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     @property
     def lengths(self) -> tuple[LengthPlan, ...]:
         """The numbers of each length; of length 1 those that ran, or of the largest limit that may be chosen."""
-        first = (self.words or self.first).shown
+        first = deciding(self.words or self.first)
         return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer
 
     @property
@@ -127,9 +135,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
             sigma, voting = self.lengths[length - 1].sigma, self.mechanism.voting(length)
             vote = voting.finest(sigma, voting.threshold(sigma, 1, USUAL_CANDIDATES))
             return users_needed(vote, self.budget, probability, per_user)
-        if isinstance(self.first, RoundPlan):
-            return users_needed(self.first, self.budget, probability, per_user)
-        return (self.words or self.first).users_needed(probability, per_user)
+        return users_needed_by(self.words or self.first, self.budget, probability, per_user)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.ngrams.releasing import release_ngrams
@@ -150,11 +156,10 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     def _first_row(self) -> dict[str, Any]:
         if isinstance(self.first, RoundPlan):
-            return {"round_plans": []}
-        menu = {"menu": self.first.to_dict()} if isinstance(self.first, Menu) else {}
-        rounds = self.words or self.first
-        chosen = None if isinstance(rounds, Menu) else rounds.shown.limit
-        return {"word_limit": chosen, **menu, "round_plans": rounds.shown.rows()}
+            return {"passes": self.first.rows()}
+        steps = (self.first, self.words) if self.words and isinstance(self.first, Menu) else (self.first,)
+        limit = None if isinstance(steps[-1], Menu) else steps[-1].limit
+        return {"word_limit": limit, "passes": rows_of(*steps)}
 
     def _users(self, length: int) -> dict[str, int | None]:
         return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in PROBABILITIES}

@@ -19,20 +19,21 @@ import pyarrow as pa
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus, Subset
 from voxpop.errors import InternalError
+from voxpop.files.progress import track
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, Grams, Joined
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun, SecondChanceRun
 from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, released_in_rounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.mechanisms.rounds.menu import Menu, deciding, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.gate.rounds import ThresholdGate
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.rule import CalibratedRule
-from voxpop.reading.progress import track
-from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
+from voxpop.release.table import table_of_tokens
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
@@ -136,7 +137,7 @@ class State:
         """Return the state after length 1."""
         if outcome.words is None:
             raise InternalError("length 1 released no list of words")
-        plan, first = self.plan, outcome.rounds or self.plan.first.shown
+        plan, first = self.plan, outcome.rounds or deciding(self.plan.first)
         ran = LengthRun(1, first.scale, None, None, first.threshold)
         charges = Charges(plan.later, plan.worths).after_words(len(outcome.words))
         grams = Grams.of_tokens(len(outcome.words))
@@ -188,7 +189,7 @@ class Pass:
     charge: Charge | None = None
     vote: ThresholdVote | None = None
     size: int = 0
-    rounds: PlannedRounds | None = None
+    rounds: AdaptiveRounds | Menu | None = None
     keep: Keep | None = None
     extend: Candidates | None = None
     among: Subset | None = None

@@ -249,7 +249,7 @@ def profile(
         >>> profile.joint["city", "year"].to_list()
         [('Delft', 2026), ('Lund', 2026)]
     """
-    from voxpop.reading.progress import tell
+    from voxpop.files.progress import tell
 
     profiling = Profiling.of(
         source, user=user, text=text, columns=columns, joint=joint, counts=counts, types=types, csv=csv

@@ -5,8 +5,15 @@ from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.mechanisms.profile.constants import COUNTS, COVER, SINGLES, SPURIOUS
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, Terms
-from voxpop.mechanisms.rounds.menu import Menu, adaptive_proof, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
+from voxpop.mechanisms.rounds.menu import (
+    Menu,
+    adaptive_proof,
+    planned_menu,
+    planned_slack,
+    rows_of,
+    users_needed_by,
+)
 from voxpop.mechanisms.rounds.users_needed import users_needed_rows
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
@@ -42,12 +49,11 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     """What `Profiling.plan` returns: every number that will run, before any data is read.
 
     Attributes:
-        planned: the adaptive rounds that find the keys, for each limit that may be chosen.
+        passes: the choice of the limit; in the plan of a release also the adaptive rounds that found the keys.
         joining: mu^2 of the rounds over joint values; 0 without these.
         counting: mu^2 of the counts; 0 without counts.
         cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without.
         slack: the part of delta that finite arithmetic costs.
-        ran: in the plan of a release, the rounds that ran.
 
     Example:
         >>> import voxpop as vp
@@ -56,34 +62,29 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
         (True, True)
     """
 
-    _recorded: ClassVar = frozenset({"ran"})
+    _recorded: ClassVar = frozenset({"passes"})
     _usual: ClassVar = 1
 
-    planned: AdaptiveRounds | Menu
+    passes: tuple[Menu | AdaptiveRounds, ...]
     joining: float
     counting: float
     cover_sigma: float
     slack: float
-    ran: AdaptiveRounds | None = None
 
     @property
     def later(self) -> float:
         """The mu^2 of everything after the rounds, from the numbers that run, rounded up."""
         return later_square(self.joining, self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
 
-    @property
-    def _now(self) -> PlannedRounds:
-        return self.planned if self.ran is None else self.ran
-
     def _proof(self) -> Proof:
         columns = max(1, len(self.mechanism.keys.columns))
         cover = Cover(columns, self.cover_sigma) if self.cover_sigma else None
         passes = planned_slack(None).passes + LATER
         later = Later(self.later, "parts", passes, self.joining, self.counting, cover)
-        return adaptive_proof(self.planned, None, later)
+        return adaptive_proof(self.passes[0], None, later)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        return self._now.users_needed(probability, per_user)
+        return users_needed_by(self.passes[-1], self.budget, probability, per_user)
 
     def _prepared(self, data: "Corpus") -> "Stages":
         from voxpop.mechanisms.profile.releasing import stages
@@ -97,18 +98,16 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
-        chosen = not isinstance(self._now, Menu)
-        shown = self._now.shown
+        last = self.passes[-1]
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "limit": shown.limit if chosen else None,
-            **({"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}),
+            "limit": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_joint_values": self.joining,
             "spurious": SPURIOUS if self.joining else 0.0,
             "mu_squared_of_counts": self.counting,
             "sigma_of_cover": self.cover_sigma,
-            "round_plans": shown.rows(),
+            "passes": rows_of(*self.passes),
             "users_needed": users_needed_rows(self.users_needed),
         }
 
@@ -131,14 +130,13 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
     columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
     share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
-    planned = planned_rounds(Terms(exact.epsilon, exact.delta, share), None)
+    menu = planned_menu(Terms(exact.epsilon, exact.delta, share))
     joining = counting = cover_sigma = 0.0
     if share < 1.0:
         # The rest after the rounds and their histogram, rounded down.
-        histogram = planned.sigma**-2 if isinstance(planned, Menu) else 0.0
-        rest = (planned.square * (1 / share - 1) - histogram) * (1 - 2.0**-30)
+        rest = (menu.square * (1 / share - 1) - menu.sigma**-2) * (1 - 2.0**-30)
         # Of 1 - share, with the histogram paid from all parts evenly.
         joining = rest * (1.0 - share - measured) / (1.0 - share)
         counting = rest * COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
-    return certified(ProfilePlan(profiling, budget, planned, joining, counting, cover_sigma, slack))
+    return certified(ProfilePlan(profiling, budget, (menu,), joining, counting, cover_sigma, slack))

@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
+from voxpop.files.progress import tell
 from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
-from voxpop.mechanisms.rounds.adaptive import released_in_rounds
 from voxpop.mechanisms.rounds.known import plan_known
+from voxpop.mechanisms.rounds.menu import released_in_rounds
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import array_of, int64_array, text_buffers
-from voxpop.reading.progress import tell
 from voxpop.release.profile import Cover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
@@ -52,8 +52,8 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
     (corpus, single), keys = data, plan.mechanism.keys
     reading = corpus.reading.removeprefix(keys.reading)
     gate, guarantee = plan.begin(seed)
-    found, ran = released_in_rounds(plan.planned, gate, single)
-    tokens = with_joint(plan, corpus, found, ran.limit, gate)
+    found, rounds = released_in_rounds(plan.passes[0], gate, single)
+    tokens = with_joint(plan, corpus, found, rounds.limit, gate)
     sets, items = keys.split(tokens)
     columns = {"set": array_of(sets), "item": items}
     error, cover = None, dict[str, Cover]()
@@ -69,7 +69,7 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
         for number, name in enumerate(cover):
             if number not in sets:
                 cover[name] = cover[name]._replace(covered=0.0)
-    done = with_record(plan, gate, **({} if ran is plan.planned else {"ran": ran}))
+    done = with_record(plan, gate, passes=(plan.passes[0], rounds))
     return Profile(keys, pa.table(columns), cover, done, guarantee, reading, error)
 
 

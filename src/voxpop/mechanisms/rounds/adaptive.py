@@ -1,12 +1,11 @@
 """Adaptive rounds: from a share of a budget to the numbers that run, which a gate compares with their certificate."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, fsum, hypot, log, log2, nextafter, sqrt
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
-import pyarrow as pa
 
 from voxpop.kernels.arrays import ONE_CAP
 from voxpop.mechanisms.rounds.capped import levels, spare
@@ -20,7 +19,7 @@ from voxpop.mechanisms.rounds.plan import (
     Schedule,
     with_cutoff,
 )
-from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
 from voxpop.privacy.certificate import CAPPED, NEGLIGIBLE
 from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
@@ -36,15 +35,10 @@ from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to
-from voxpop.privacy.passes import Bounding, CapLevels, Choice, Round, Rounds, Threshold
+from voxpop.privacy.passes import Bounding, CapLevels, Round, Rounds, Threshold
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
-from voxpop.reading.progress import track
-
-if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine
-    from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
 @final
@@ -66,27 +60,6 @@ class AdaptiveRound:
     def cutoff(self) -> float | None:
         """Weight at which items stop rising, or None where nothing stops them."""
         return self.shares.setting.cutoff_weight
-
-
-class PlannedRounds(Protocol):
-    """The rounds of a plan: `AdaptiveRounds`, or a `Menu` of them, from which a release chooses."""
-
-    @property
-    def shown(self) -> "AdaptiveRounds":
-        """The rounds whose numbers a plan shows before a release."""
-
-    @property
-    def square(self) -> float:
-        """The most mu^2 of the rounds."""
-
-    def choose(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
-        """Return the rounds that a release runs."""
-
-    def stated(self) -> Rounds | Choice:
-        """Return the numbers for a certificate."""
-
-    def users_needed(self, probability: float, items: int) -> int | None:
-        """Return the number of users who must hold an item."""
 
 
 @final
@@ -143,28 +116,16 @@ class AdaptiveRounds:
         """All of mu^2, including the first round."""
         return fsum(mu * mu for mu in self.mus)
 
-    @property
-    def shown(self) -> "AdaptiveRounds":
-        """These rounds, as a menu has them."""
-        return self
-
-    def choose(self, gate: "AdaptiveGate") -> "AdaptiveRounds":
-        """Return these rounds: nothing is left to choose."""
-        return self
-
     def stated(self) -> Rounds:
         """Return the numbers for a certificate."""
         return stated_rounds(self.pool, self.first_round.stated(), self.rounds, self.score)
-
-    def users_needed(self, probability: float, items: int) -> int | None:
-        """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
-        return adaptive_users_needed(self, probability, items)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the numbers of each round, ready for JSON."""
         score, rows = self.score, self.first_round.rows()
         for number, each in enumerate(self.rounds):
             row = {
+                "pass": "round",
                 "noise": "gaussian",
                 "scale": each.sigma,
                 "threshold": None,
@@ -178,7 +139,7 @@ class AdaptiveRounds:
         return rows
 
 
-def round_table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
+def round_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     """Return the numbers of `AdaptiveRounds.rows` as the cells of a table, a head above them."""
     first_round, *later = rows
     first = ["1", f"{first_round['scale']:.6g}", f"{first_round['threshold'] / first_round['scale']:.4g}", "-", "-"]
@@ -394,20 +355,3 @@ def _caps(
         tuple(weights[level] for level in better),
         tuple(chances[level] for level in better),
     )
-
-
-def released_in_rounds(
-    planned: PlannedRounds, gate: "AdaptiveGate", corpus: "Engine"
-) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
-    """Return the items that rounds release, in order of bytes, and the rounds that ran.
-
-    Args:
-        planned: the rounds, or a menu of them.
-        gate: of the release.
-        corpus: the private side.
-    """
-    gate.open(corpus)
-    rounds = planned.choose(gate)
-    for _ in track(gate.rounds(), "releasing", lambda _: 1, None, "rounds", exact=True):
-        pass
-    return gate.released(), rounds

@@ -1,4 +1,4 @@
-"""The private choice of the limit: a noisy histogram of users, and adaptive rounds for each limit of a public menu.
+"""The private choice of the limit, by a pass like any other: a noisy histogram, and rounds for each limit of a menu.
 
 Every user adds 1 to one class, by the number of its distinct items. The noisy counts select a limit, and the rounds of
 this limit run. The guarantee follows from caps that hold for every limit (docs/privacy/limit.md).
@@ -10,15 +10,25 @@ from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
+import pyarrow as pa
+
 from voxpop.errors import BudgetError, InternalError
+from voxpop.files.progress import track
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
-from voxpop.mechanisms.rounds.plan import ROUNDS, pool_for, schedule_for
-from voxpop.mechanisms.rounds.users_needed import check_promise, ever_released_with_few
+from voxpop.mechanisms.rounds.plan import ROUNDS, RoundPlan, pool_for, schedule_for
+from voxpop.mechanisms.rounds.users_needed import (
+    adaptive_users_needed,
+    check_promise,
+    ever_released_with_few,
+    users_needed,
+)
+from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import admits
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
 
 if TYPE_CHECKING:
+    from voxpop.engine.contract import Engine
     from voxpop.privacy.gate.rounds import AdaptiveGate
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
@@ -72,11 +82,9 @@ class Menu:
         """
         return _entry(self, limit)
 
-    def choose(self, gate: "AdaptiveGate") -> AdaptiveRounds:
-        """Return the rounds of the limit that the noisy histogram selects."""
-        rounds = self.entry(self.limit_for(gate.classes()))
-        gate.choose(rounds.stated())
-        return rounds
+    def after(self, counts: Int64s) -> AdaptiveRounds:
+        """Return the pass that follows noisy numbers of users by class."""
+        return self.entry(self.limit_for(counts))
 
     def limit_for(self, counts: Int64s) -> int:
         """Return the limit for noisy numbers of users by class."""
@@ -87,11 +95,6 @@ class Menu:
         best: int = LIMITS[scores.index(max(scores))]
         return best
 
-    @property
-    def shown(self) -> AdaptiveRounds:
-        """The rounds of the largest limit, which has the highest thresholds."""
-        return self.entry(LIMITS[-1])
-
     def stated(self) -> Choice:
         """Return the numbers for a certificate: the histogram, and the caps."""
         return Choice(EDGES, self.sigma, self.square, self.novel)
@@ -101,12 +104,59 @@ class Menu:
         # The number falls with the limit while users hold more items than it, and rises with it after that, so it is
         # largest at one end.
         ends = {LIMITS[-1]} if items <= LIMITS[0] else {LIMITS[0], LIMITS[-1]}
-        needed = [self.entry(limit).users_needed(probability, items) for limit in ends]
+        needed = [adaptive_users_needed(self.entry(limit), probability, items) for limit in ends]
         return None if None in needed else max(each for each in needed if each is not None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the public numbers of the choice."""
-        return {"limits": list(LIMITS), "edges": list(EDGES), "sigma": self.sigma, "mu_squared": self.square}
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the public numbers of the choice, ready for JSON."""
+        sizes = {"limits": list(LIMITS), "edges": list(EDGES)}
+        return [{"pass": "choice", **sizes, "sigma": self.sigma, "mu_squared": self.square}]
+
+
+Step = RoundPlan | Menu | AdaptiveRounds
+"""A pass of a plan. Its `stated` are the numbers of the certificate, its `rows` those of texts and files."""
+
+
+def deciding(step: Step) -> RoundPlan | AdaptiveRounds:
+    """Return the pass that decides: of a choice, before it is made, the rounds of the largest limit.
+
+    These have the highest thresholds.
+    """
+    return step.entry(LIMITS[-1]) if isinstance(step, Menu) else step
+
+
+def users_needed_by(step: Step, budget: Budget, probability: float, items: int) -> int | None:
+    """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
+    if isinstance(step, RoundPlan):
+        return users_needed(step, budget, probability, items)
+    if isinstance(step, Menu):
+        return step.users_needed(probability, items)
+    return adaptive_users_needed(step, probability, items)
+
+
+def rows_of(*steps: Step) -> list[dict[str, Any]]:
+    """Return the numbers of passes, ready for JSON; of a choice, before it is made, with those that decide."""
+    every = (*steps, deciding(steps[-1])) if isinstance(steps[-1], Menu) else steps
+    return [row for step in every for row in step.rows()]
+
+
+def released_in_rounds(
+    step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine"
+) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
+    """Return the items that rounds release, in order of bytes, and the rounds that ran.
+
+    Args:
+        step: the first pass; the outcome of a choice selects the next one.
+        gate: of the release.
+        engine: the private side.
+    """
+    gate.open(engine)
+    if isinstance(step, Menu):
+        step = step.after(gate.classes())
+        gate.choose(step.stated())
+    for _ in track(gate.rounds(), "releasing", lambda _: 1, None, "rounds", exact=True):
+        pass
+    return gate.released(), step
 
 
 def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
@@ -121,8 +171,11 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
         BudgetError: if the rounds do not fit integer weights. Of a menu the largest limit is checked, which has the
             finest grid, because a limit that cannot run would be found after the charge.
     """
-    if limit is not None:
-        return _rounds(terms, limit)
+    return planned_menu(terms) if limit is None else _rounds(terms, limit)
+
+
+def planned_menu(terms: Terms) -> Menu:
+    """Compute the noise of the histogram and the caps of the menu; see `planned_rounds`."""
     terms = replace(terms, share=min(terms.share, 1.0 - SHARE))
     try:
         begun(terms, LIMITS[-1], schedule_for(LIMITS[-1], _mu(terms)))
@@ -188,17 +241,23 @@ def _mu(terms: Terms) -> float:
     return sqrt(terms.share / terms.data_sets) / terms.sigma
 
 
+def choice_in(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the numbers of the private choice of a plan, or None where it has none."""
+    return next((row for row in plan["passes"] if row["pass"] == "choice"), None)
+
+
 def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items") -> str:
     """Return the limit of a plan in words.
 
     Args:
-        plan: its public numbers, with the `menu` where there is one.
+        plan: its public numbers.
         limit: the limit that runs; None before it is chosen.
         noun: name of the items.
     """
-    if "menu" not in plan:
+    choice = choice_in(plan)
+    if choice is None:
         return f"at most {limit:,} {noun} a user"
-    least, *_, most = plan["menu"]["limits"]
+    least, *_, most = choice["limits"]
     if limit is None:
         return f"at most {least:,} to {most:,} {noun} a user, to be chosen privately"
     return f"at most {limit:,} {noun} a user, chosen privately from {least:,} to {most:,}"
@@ -206,9 +265,10 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
 
 def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
     """Return the lines about the choice of a limit that is not chosen yet, or none."""
-    if "menu" not in plan or limit is not None:
+    choice = choice_in(plan)
+    if choice is None or limit is not None:
         return []
     return [
-        f"the choice counts users by their number of distinct items, with noise of {plan['menu']['sigma']:.3g} users;",
+        f"the choice counts users by their number of distinct items, with noise of {choice['sigma']:.3g} users;",
         "the numbers of users below are for the limit at which an item needs the most",
     ]

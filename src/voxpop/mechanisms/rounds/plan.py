@@ -41,11 +41,6 @@ class RoundPlan:
         """Weight at which items stop rising, or None where nothing stops them."""
         return self.shares.setting.cutoff_weight
 
-    @property
-    def shown(self) -> "RoundPlan":
-        """This round, as a menu of rounds has it."""
-        return self
-
     def rule(self, budget: Budget) -> "Rule":
         """Return the probability of release as a function of weight."""
         from voxpop.privacy.decisions import SelectionRule, ThresholdRule
@@ -67,8 +62,9 @@ class RoundPlan:
         return Threshold(bounding_of(self.shares), self.noise, self.scale, units)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the numbers of this round, as plans of several rounds have them, ready for JSON."""
+        """Return the numbers of this round, ready for JSON."""
         row = {
+            "pass": "selection" if self.noise == "optimal" else "threshold",
             "noise": self.noise,
             "scale": self.scale,
             "threshold": self.threshold,

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Floats
+from voxpop.kernels.proved import proved
 from voxpop.mechanisms.rounds.capped import spare
 from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD, RoundPlan
 from voxpop.privacy.budget import Budget
@@ -106,7 +107,7 @@ def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int
 
 
 def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
-    """Return the probability that an item of ten times the users needed is not released; see `AdaptivePlan.missing`."""
+    """Return the probability that an item of ten times the users needed is not released; see `UnionPlan.missing`."""
     users = adaptive_users_needed(plan, 0.5, items)
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
@@ -212,8 +213,12 @@ class MinUsersBound:
         """The most users who are too few."""
         return self.users - 1
 
+    @proved("at-least.md#proof")
     def weight(self, largest: float) -> float:
-        """Return the most weight that too few users give one item in one round, each at most `largest`."""
+        """Return the most weight that too few users give one item in one round, each at most `largest`.
+
+        Proof: "on every path it is at most m x"
+        """
         # (n - 1) w_max, for any data of the others: no user gives an item more than w_max (docs/privacy/at-least.md,
         # "Proof").
         return self.few * largest * UP

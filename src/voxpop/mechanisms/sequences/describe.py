@@ -7,9 +7,9 @@ import numpy as np
 
 from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import printable
-from voxpop.release.cutting import table_of_lists
 from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story
+from voxpop.release.table import table_of_lists
 
 if TYPE_CHECKING:
     import polars as pl

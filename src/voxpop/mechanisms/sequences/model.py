@@ -18,9 +18,9 @@ from voxpop.mechanisms.sequences.profile import Profile, profile_of, profile_rec
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, string_array
-from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import MODEL, stated
+from voxpop.release.table import read_parquet, write_parquet
 
 if TYPE_CHECKING:
     import polars as pl

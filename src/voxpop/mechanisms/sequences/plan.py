@@ -6,13 +6,13 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
+from voxpop.files.progress import rounded, tell
 from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
 from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.privacy.planned import Planned, certified, with_record
-from voxpop.reading.progress import rounded, tell
 from voxpop.release.registry import configuration
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voxpop.files.progress import track
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
 from voxpop.mechanisms.sequences.profile import Profile, length_classes, steps_of, symbols_counted
 from voxpop.privacy.path_budget import Limits, PathBudget
-from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
     from voxpop.privacy.gate.trees import PathsGate

@@ -21,10 +21,10 @@ import numpy as np
 
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.errors import ReleaseError
+from voxpop.files.folder import fresh_prefix, parsed_json, read_whole, replace_file, sync
 from voxpop.ledger.ledger import Ledger
 from voxpop.ledger.storage import PATIENCE
 from voxpop.privacy.secret import SEALED, Secret, seal, unseal
-from voxpop.reading.folder import fresh_prefix, parsed_json, read_whole, replace_file, sync
 
 if TYPE_CHECKING:
     from voxpop.engine.spark.nights import SparkNights

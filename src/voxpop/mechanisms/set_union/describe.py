@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from voxpop.mechanisms.rounds.adaptive import round_table
-from voxpop.mechanisms.rounds.menu import about_limit, about_menu
+from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.mechanisms.series import plan as series
 from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
@@ -18,10 +18,10 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     if plan["weighting"] == "series":
         return series.describe(plan, guarantee)
-    rounds = plan["round_plans"]
-    if "pool" in plan:
-        limit = plan["limit"]
-        pool = "" if "menu" in plan else f", from a pool of {plan['pool']:,}"
+    rounds = _decisions(plan)
+    kind, limit = rounds[-1]["pass"], plan["limit"]
+    if kind == "round":
+        pool = "" if choice_in(plan) else f", from a pool of {plan['pool']:,}"
         head = [
             f"Set union in {len(rounds)} adaptive rounds, {about_limit(plan, limit)}{pool}",
             *_joined(guarantee, "" if limit is None else "thresholds in standard deviations of the score"),
@@ -30,11 +30,11 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         ]
         shown = [] if limit is None else round_table(rounds)
     else:
-        optimal = rounds[-1]["noise"] == "optimal"
+        optimal = kind == "selection"
         noise = "optimal selection by number of users" if optimal else f"{plan['noise']} noise"
         accounting = f"{plan['accounting']} accounting" if "accounting" in plan else ""
         head = [
-            f"Set union of at most {plan['limit']:,} items a user, {plan['weighting']} weighting, {noise}",
+            f"Set union of at most {limit:,} items a user, {plan['weighting']} weighting, {noise}",
             *_joined(guarantee, accounting),
         ]
         scale, cutoff = "sigma" if plan["noise"] == "gaussian" else "scale", plan["cutoff"]
@@ -47,9 +47,14 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         *([*table(shown), ""] if shown else []),
         *_users_table(plan),
         *_promise_lines(plan),
-        *(one_each if "pool" in plan and plan["limit"] == 1 else []),
+        *(one_each if kind == "round" and limit == 1 else []),
     ]
     return "\n".join(lines)
+
+
+def _decisions(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the passes that decide about items."""
+    return [row for row in plan["passes"] if row["pass"] != "choice"]
 
 
 def _joined(*parts: str) -> list[str]:
@@ -98,6 +103,7 @@ def _promise_lines(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
+PAGES = {"round": "adaptive", "selection": "optimal-selection", "threshold": "set-union"}
 OTHERS = 10
 SHOWN = 12
 
@@ -106,7 +112,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of a set union from its plan's numbers."""
     if plan["weighting"] == "series":
         return _nights(plan)
-    last = plan["round_plans"][-1]
+    rounds = _decisions(plan)
+    last = rounds[-1]
     curves = [
         {"name": f"{size:,} item{'' if size == 1 else 's'} each", "points": points}
         for size in sorted({1, min(OTHERS, plan["limit"]), plan["limit"]})
@@ -117,12 +124,12 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         noun=("item", "items"),
         title="released",
         kicker="Set union",
-        proof=f"docs/privacy/{_page(plan, last)}.md",
+        proof=f"docs/privacy/{PAGES[last['pass']]}.md",
         values={
             "limit": plan["limit"],
-            "chosen": "menu" in plan,
-            "optimal": last["noise"] == "optimal",
-            "rounds": len(plan["round_plans"]),
+            "chosen": choice_in(plan) is not None,
+            "optimal": last["pass"] == "selection",
+            "rounds": len(rounds),
         },
         needed=_needed(plan),
         about=_about(plan),
@@ -150,9 +157,9 @@ def _nights(plan: Mapping[str, Any]) -> Story:
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
     """Return the probability of release by number of users, who hold `size` items each; empty if unknown."""
     chance: numbers.Chance
-    if plan["weighting"] == "adaptive":
+    if last["pass"] == "round":
         return []
-    if last["noise"] == "optimal":
+    if last["pass"] == "selection":
         chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
     else:
         share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
@@ -160,12 +167,6 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
             return []
         chance = numbers.threshold_chance(last, share)
     return numbers.curve(chance)
-
-
-def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
-    if plan["weighting"] == "adaptive":
-        return "adaptive"
-    return "optimal-selection" if last["noise"] == "optimal" else "set-union"
 
 
 def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
@@ -202,26 +203,22 @@ def _together(plan: Mapping[str, Any]) -> str:
 
 
 def _rounds(plan: Mapping[str, Any]) -> Grid:
-    last = plan["round_plans"][-1]
-    if last["noise"] == "optimal":
-        chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
+    first, *later = _decisions(plan)
+    if first["pass"] == "selection":
+        chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(first["threshold"]))
         likely = [(holders, chance(holders)) for holders in range(1, 1 + (numbers.users_for(chance, 0.999) or 0))]
         shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
         return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
-    if plan["weighting"] == "adaptive":
-        return _adaptive_rounds(plan)
-    rows = [
-        [str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))]
-        for number, each in enumerate(plan["round_plans"], start=1)
-    ]
+    if later:
+        return _adaptive_rounds(first, later)
+    rows = [["1", first["noise"], *(plain(first[key]) for key in ("scale", "threshold", "cutoff"))]]
     head = ["round", "noise", "sigma" if plan["noise"] == "gaussian" else "scale b", "threshold", "weight stops at"]
     return Grid("Noise and threshold", head, rows, "In units of weight: each user has one unit to share out.")
 
 
-def _adaptive_rounds(plan: Mapping[str, Any]) -> Grid:
+def _adaptive_rounds(first_round: Mapping[str, Any], later: list[Mapping[str, Any]]) -> Grid:
     """Return the rounds that add up the cumulative score."""
-    first_round, *later = plan["round_plans"]
     rows = [["1", plain(first_round["scale"]), plain(first_round["threshold"] / first_round["scale"]), "–"]]
     for number, each in enumerate(later, start=2):
         floor = each["drop_threshold"]

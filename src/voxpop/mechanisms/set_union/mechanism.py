@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.rounds.users_needed import MinUsersBound
     from voxpop.mechanisms.series.plan import Prices, SeriesPlan
     from voxpop.mechanisms.series.series import Series
-    from voxpop.mechanisms.set_union.plan import SeveralPlan, UnionPlan
+    from voxpop.mechanisms.set_union.plan import EachPlan, OnePlan
     from voxpop.privacy.planned import Account
     from voxpop.privacy.weightings.rule import Weighting, WeightingRule
     from voxpop.release.release import Release
@@ -97,7 +97,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
         return None if self.min_users is None else MinUsersBound(self.min_users, FAILURE_PROBABILITY)
 
-    def plan(self, budget: Budget) -> "UnionPlan":
+    def plan(self, budget: Budget) -> "OnePlan":
         """Compute noise and threshold for a budget; this needs no data.
 
         Args:
@@ -122,7 +122,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             return plan_optimal(self, budget)
         return plan_classic(self, rule, self.limit_used, budget, promise=self.promise)
 
-    def plan_each(self, data_sets: Sequence[str], budget: Budget) -> "SeveralPlan":
+    def plan_each(self, data_sets: Sequence[str], budget: Budget) -> "EachPlan":
         """Compute noise and thresholds for several data sets that share a budget; see `release_each`.
 
         Args:
@@ -136,7 +136,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             InputError: if names are missing or equal, or a classic weighting was chosen.
             BudgetError: if no threshold can meet the budget.
         """
-        from voxpop.mechanisms.set_union.plan import plan_several
+        from voxpop.mechanisms.set_union.plan import plan_adaptive
 
         check_budget(budget)
         if not self.adaptive:
@@ -144,7 +144,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
                 "several data sets share a budget under adaptive rounds alone: leave `weighting` out, or release from "
                 "each with a budget of its own."
             )
-        return plan_several(self, budget, _checked_names(data_sets))
+        return plan_adaptive(self, budget, _checked_names(data_sets))
 
     def release_each(
         self,

@@ -3,22 +3,29 @@
 Nothing here reads data.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds import users_needed as needed
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds, Terms
-from voxpop.mechanisms.rounds.menu import Menu, adaptive_proof, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
+from voxpop.mechanisms.rounds.menu import (
+    Menu,
+    Step,
+    adaptive_proof,
+    deciding,
+    planned_rounds,
+    planned_slack,
+    rows_of,
+    users_needed_by,
+)
 from voxpop.mechanisms.rounds.plan import RoundPlan, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
-from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
 from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, certified
@@ -42,69 +49,113 @@ class Configuration(Configured, Protocol):
         """The promise about items of few users; None without one."""
 
 
-class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
-    """The public numbers of every plan of a set union."""
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class UnionPlan(DiscoveryPlan[Any, Data, Result]):
+    """What `SetUnion.plan` and `plan_each` return: every number that will run, before any data is read.
 
-    __slots__ = ()
-    _usual = 1
-    promise: MinUsersBound | None
+    Attributes:
+        passes: One `RoundPlan` with a classic weighting; or `AdaptiveRounds`; or the `Menu` from which a release
+            chooses a limit, in the plan of a release followed by the rounds that it selected.
+        promise: About items of few users; None without one.
+        data_sets: The names of several data sets, each with such passes.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
+        (20, True, True)
+        >>> plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> round(plan.sigma, 2), plan.users_needed(0.5)
+        (1.28, 7)
+    """
+
+    _recorded: ClassVar = frozenset({"passes"})
+    _usual: ClassVar = 1
+
+    passes: tuple[Step, ...]
+    promise: MinUsersBound | None = None
+    data_sets: tuple[str, ...] = ()
 
     @property
-    @abstractmethod
-    def shown(self) -> RoundPlan | AdaptiveRounds:
-        """The round, or the rounds, whose numbers the plan shows."""
+    def last(self) -> Any:
+        """The `RoundPlan` or `AdaptiveRounds` that decide; before a choice, those of the largest limit."""
+        return deciding(self.passes[-1])
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round; 0 if no noise is added."""
-        return self.scale
+        # Laplace noise of scale b has the variance 2 b^2.
+        return (
+            self.scale * 2.0**0.5 if isinstance(self.last, RoundPlan) and self.last.noise == "laplace" else self.scale
+        )
 
     @property
     def scale(self) -> float:
         """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
-        return self.shown.scale
+        return float(self.last.scale)
 
     @property
     def threshold(self) -> float:
         """Threshold of the last round, in units of weight: that of an item that no round dropped."""
-        return self.shown.threshold
+        return float(self.last.threshold)
 
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
-        return self.shown.cutoff
+    def _proof(self) -> Proof:
+        first = self.passes[0]
+        if not isinstance(first, RoundPlan):
+            return adaptive_proof(first, self.mechanism.limit, data_sets=self.data_sets)
+        if first.noise != "optimal":
+            return ThresholdProof(first.stated(), None)
+        # What 128 bits cost is taken off before the rule is made, not after.
+        delta = optimal_delta(self.budget.epsilon, self.budget.delta)
+        return SelectionProof(delta, round(first.threshold))
 
-    @abstractmethod
+    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
+        return users_needed_by(self.passes[-1], self.budget, probability, per_user)
+
     def missing(self) -> float:
         """Return the probability that an item held by ten times the required number of users is missed.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
+        last = self.last
+        if isinstance(last, RoundPlan):
+            return max(needed.missing(last, self.budget, items) for items in needed.SIZES)
+        return max(needed.adaptive_missing(last, items) for items in needed.SIZES)
 
-    @abstractmethod
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
+        step = self.passes[-1]
+        if self.promise is None:
+            return 1.0
+        if isinstance(step, Menu):
+            return self.promise.beta  # every limit of the menu keeps it
+        if isinstance(step, RoundPlan):
+            # Optimal selection does not count so few users at all.
+            return 0.0 if step.noise == "optimal" else self.promise.reached(step)
+        return needed.ever_released_with_few(self.promise, step.first_round, step.score)
 
-    def _without_promise(self) -> "UnionNumbers[Any, Any]":
-        """Return the plan of the same mechanism without its promise about items of few users."""
-        plan: UnionNumbers[Any, Any] = replace(self.mechanism, min_users=None).plan(self.budget)
-        return plan
+    def _run(self, data: Any, seed: int | None) -> Any:
+        from voxpop.mechanisms.set_union.releasing import release_each, release_items
 
-    def _sizes(self) -> dict[str, Any]:
-        """Return the choices of the plan other than noise."""
-        return {}
+        return (release_each if self.data_sets else release_items)(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
+        step = self.passes[-1]
+        sizes: dict[str, Any] = {} if isinstance(step, RoundPlan) else {"limit": None, "pool": None}
+        if isinstance(step, AdaptiveRounds):
+            sizes |= {"limit": step.limit, "pool": step.pool}
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            **self._sizes(),
+            **({"data_sets": list(self.data_sets)} if self.data_sets else {}),
+            **sizes,
             "sigma": self.sigma,
             "scale": self.scale,
             "threshold": self.threshold,
-            "cutoff": self.cutoff,
-            "round_plans": self.shown.rows(),
+            "cutoff": self.last.cutoff,
+            "passes": rows_of(*self.passes),
             "users_needed": needed.users_needed_rows(self.users_needed),
             "missing": self.missing(),
             **self._promised(),
@@ -113,205 +164,22 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
     def _promised(self) -> dict[str, Any]:
         if self.promise is None:
             return {}
+        union, names = replace(self.mechanism, min_users=None), self.data_sets
+        without = union.plan_each(names, self.budget) if names else union.plan(self.budget)
         return {
             "min_users": self.promise.users,
             "failure_probability": self.promise.beta,
             "released_with_few": self.released_with_few(),
-            "users_needed_without_promise": needed.users_needed_rows(self._without_promise().users_needed),
+            "users_needed_without_promise": needed.users_needed_rows(without.users_needed),
         }
 
 
-class UnionPlan(UnionNumbers["Corpus", "Release"], ABC):
-    """What `SetUnion.plan` returns: every number that will run, before any data is read."""
-
-    __slots__ = ()
-
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class ClassicPlan(UnionPlan):
-    """The plan of one round with a classic weighting, or of optimal selection.
-
-    Attributes:
-        round: weighting, noise and threshold.
-        promise: about items of few users; None without one.
-
-    Example:
-        >>> import voxpop as vp
-        >>> plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> round(plan.sigma, 2), plan.users_needed(0.5)
-        (1.28, 7)
-    """
-
-    round: RoundPlan
-    promise: MinUsersBound | None = None
-
-    def _proof(self) -> Proof:
-        if self.round.noise == "optimal":
-            # What 128 bits cost is taken off before the rule is made, not after.
-            delta = optimal_delta(self.budget.epsilon, self.budget.delta)
-            return SelectionProof(delta, round(self.round.threshold))
-        return ThresholdProof(self.round.stated(), None)
-
-    @property
-    def shown(self) -> RoundPlan:
-        """The round."""
-        return self.round
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation of the noise on an item's weight; 0 if no noise is added."""
-        # Laplace noise of scale b has the variance 2 b^2.
-        return self.scale * 2.0**0.5 if self.round.noise == "laplace" else self.scale
-
-    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        return needed.users_needed(self.round, self.budget, probability, per_user)
-
-    def missing(self) -> float:
-        """Return the probability that an item held by ten times the required number of users is missed.
-
-        The worst of users with 1, 10 and 100 items, all as common as this one.
-        """
-        return max(needed.missing(self.round, self.budget, items) for items in needed.SIZES)
-
-    def released_with_few(self) -> float:
-        """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
-        if self.promise is None:
-            return 1.0
-        # Optimal selection does not count so few users at all.
-        return 0.0 if self.round.noise == "optimal" else self.promise.reached(self.round)
-
-    def _run(self, data: "Corpus", seed: int | None) -> "Release":
-        from voxpop.mechanisms.set_union.releasing import release_classic
-
-        return release_classic(self, data, seed)
+if TYPE_CHECKING:
+    OnePlan = UnionPlan[Corpus, Release]
+    EachPlan = UnionPlan[Mapping[str, Corpus], dict[str, Release]]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class AdaptiveNumbers(UnionNumbers[Data, Result]):
-    """The numbers of adaptive rounds, for one data set or several.
-
-    The properties below are those of the rounds that ran. Before the release chooses a limit, they are those of the
-    largest limit, at which items need the most users.
-
-    Attributes:
-        planned: the rounds of the limit; without a limit, the menu from which the release chooses.
-        promise: about items of few users; None without one.
-        ran: in the plan of a release without a limit, the rounds that ran.
-    """
-
-    _recorded: ClassVar = frozenset({"ran"})
-
-    planned: AdaptiveRounds | Menu
-    promise: MinUsersBound | None = None
-    ran: AdaptiveRounds | None = None
-
-    @property
-    def _now(self) -> PlannedRounds:
-        return self.planned if self.ran is None else self.ran
-
-    @property
-    def shown(self) -> AdaptiveRounds:
-        """The rounds that ran, or those of the largest limit that may be chosen."""
-        return self._now.shown
-
-    @property
-    def limit(self) -> int:
-        """Most items of one user in a round."""
-        return self.shown.limit
-
-    @property
-    def pool(self) -> int:
-        """Most items of one user in all rounds after the first."""
-        return self.shown.pool
-
-    @property
-    def first_round(self) -> RoundPlan:
-        """The first round, which only releases."""
-        return self.shown.first_round
-
-    @property
-    def rounds(self) -> tuple[AdaptiveRound, ...]:
-        """The later rounds."""
-        return self.shown.rounds
-
-    @property
-    def score(self) -> CumulativeScore:
-        """How later rounds are added up, and when items are released or dropped."""
-        return self.shown.score
-
-    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        return self._now.users_needed(probability, per_user)
-
-    def missing(self) -> float:
-        """Return the probability that an item held by ten times the required number of users is missed.
-
-        The worst of users with 1, 10 and 100 items, all as common as this one.
-        """
-        return max(needed.adaptive_missing(self.shown, items) for items in needed.SIZES)
-
-    def released_with_few(self) -> float:
-        """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
-        if self.promise is None:
-            return 1.0
-        if isinstance(self._now, Menu):
-            return self.promise.beta  # every limit of the menu keeps it
-        return needed.ever_released_with_few(self.promise, self.first_round, self.score)
-
-    def _sizes(self) -> dict[str, Any]:
-        menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}
-        chosen = not isinstance(self._now, Menu)
-        return {"limit": self.limit if chosen else None, "pool": self.pool if chosen else None, **menu}
-
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class AdaptivePlan(AdaptiveNumbers["Corpus", "Release"], UnionPlan):
-    """What `SetUnion.plan` returns by default.
-
-    Example:
-        >>> import voxpop as vp
-        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> len(plan.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
-        (20, True, True)
-    """
-
-    def _proof(self) -> Proof:
-        return adaptive_proof(self.planned, self.mechanism.limit)
-
-    def _run(self, data: "Corpus", seed: int | None) -> "Release":
-        from voxpop.mechanisms.set_union.releasing import release_adaptive
-
-        return release_adaptive(self, data, seed)
-
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class SeveralPlan(AdaptiveNumbers["Mapping[str, Corpus]", "dict[str, Release]"]):
-    """The plan of `SetUnion.plan_each`: the numbers of each data set, and the guarantee of all of them together.
-
-    Attributes:
-        data_sets: the names of the data sets.
-    """
-
-    data_sets: tuple[str, ...] = field(kw_only=True)
-
-    def _proof(self) -> Proof:
-        return adaptive_proof(self.planned, self.mechanism.limit, data_sets=self.data_sets)
-
-    def _run(self, data: "Mapping[str, Corpus]", seed: int | None) -> "dict[str, Release]":
-        from voxpop.mechanisms.set_union.releasing import release_several
-
-        return release_several(self, data, seed)
-
-    def _sizes(self) -> dict[str, Any]:
-        return {"data_sets": list(self.data_sets), **AdaptiveNumbers._sizes(self)}
-
-    def _without_promise(self) -> "SeveralPlan":
-        return plan_several(replace(self.mechanism, min_users=None), self.budget, self.data_sets)
-
-
-def plan_optimal(union: Configuration, budget: Budget) -> ClassicPlan:
+def plan_optimal(union: Configuration, budget: Budget) -> "OnePlan":
     """Plan optimal selection for one item per user: weights are numbers of users."""
     if budget.delta <= numerical_slack(budget.epsilon):
         least = 2 * numerical_slack(budget.epsilon)
@@ -322,7 +190,7 @@ def plan_optimal(union: Configuration, budget: Budget) -> ClassicPlan:
     shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
     few = 0 if union.promise is None else union.promise.few
     only = RoundPlan(shares, "optimal", scale=0.0, threshold=float(few))
-    return certified(ClassicPlan(union, budget, only, union.promise))
+    return certified(UnionPlan(union, budget, (only,), union.promise))
 
 
 def plan_classic(
@@ -333,7 +201,7 @@ def plan_classic(
     *,
     accounting: Accounting = "joint",
     promise: MinUsersBound | None = None,
-) -> ClassicPlan:
+) -> "OnePlan":
     """Plan noise and threshold of one round.
 
     Args:
@@ -359,7 +227,7 @@ def plan_classic(
     # Both are computed from the round as it will run, not from the targets of the calibration.
     if promise is not None:
         needed.check_promise(promise, promise.reached(only))
-    return certified(ClassicPlan(mechanism, budget, only, promise))
+    return certified(UnionPlan(mechanism, budget, (only,), promise))
 
 
 def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
@@ -381,27 +249,20 @@ def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinU
     return _threshold(rule, scale, coarse, promise) + (rule.alpha or 0.0) * scale.scale + 1.0
 
 
-def plan_adaptive(union: Configuration, budget: Budget, promise: MinUsersBound | None = None) -> AdaptivePlan:
-    """Plan adaptive rounds for one data set.
+def plan_adaptive(
+    union: Configuration, budget: Budget, data_sets: tuple[str, ...] = (), promise: MinUsersBound | None = None
+) -> UnionPlan[Any, Any]:
+    """Plan adaptive rounds.
 
     Args:
         union: the configuration.
         budget: the budget.
+        data_sets: names of several data sets that share the budget; empty for one.
         promise: that of the configuration by default.
     """
-    promise = promise or union.promise
-    return certified(AdaptivePlan(union, budget, _planned(union.limit, budget, 1, promise), promise))
-
-
-def plan_several(union: Configuration, budget: Budget, data_sets: tuple[str, ...]) -> SeveralPlan:
-    """Plan adaptive rounds for several data sets that share a budget."""
-    planned = _planned(union.limit, budget, len(data_sets), union.promise)
-    return certified(SeveralPlan(union, budget, planned, union.promise, data_sets=data_sets))
-
-
-def _planned(limit: int | None, budget: Budget, many: int, promise: MinUsersBound | None) -> AdaptiveRounds | Menu:
-    """Return the rounds of a limit, or the menu of all limits."""
+    promise, many = promise or union.promise, max(1, len(data_sets))
     # Data sets are independent, so the costs of arithmetic add up.
-    slack = many * slack_delta(planned_slack(limit), budget.epsilon)
+    slack = many * slack_delta(planned_slack(union.limit), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)
-    return planned_rounds(Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise), limit)
+    terms = Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise)
+    return certified(UnionPlan(union, budget, (planned_rounds(terms, union.limit),), promise, data_sets))

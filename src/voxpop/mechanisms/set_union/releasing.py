@@ -1,7 +1,4 @@
-"""The privacy boundary of set union: the only code that turns private weights into public sets.
-
-`rounds/adaptive.py` is the boundary of adaptive rounds.
-"""
+"""What a set union asks its gate, and the releases that follow from the answers."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,38 +6,37 @@ from typing import TYPE_CHECKING, Any
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
-from voxpop.mechanisms.rounds.adaptive import released_in_rounds
+from voxpop.mechanisms.rounds.menu import released_in_rounds
+from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.mechanisms.set_union.plan import AdaptiveNumbers, ClassicPlan, SeveralPlan
-    from voxpop.privacy.gate.rounds import AdaptiveGate
+    from voxpop.mechanisms.set_union.plan import UnionPlan
 
 
-def release_classic(plan: "ClassicPlan", data: Corpus, seed: int | None) -> Release:
-    """Weigh, decide and name the items; see `SetUnion.release`."""
+def release_items(plan: "UnionPlan[Any, Any]", data: Corpus, seed: int | None) -> Release:
+    """Run the passes on one data set; see `SetUnion.release`."""
     corpus = check_engine(data)
-    gate, guarantee = plan.begin(seed)
-    words = gate.released(corpus) if plan.round.noise == "optimal" else gate.released(corpus, plan.round.shares)
-    return Release.from_items(words, with_record(plan, gate), guarantee, corpus.reading, corpus.keys)
+    return _released(plan, corpus, *plan.begin(seed))
 
 
-def release_adaptive(plan: "AdaptiveNumbers[Any, Any]", data: Corpus, seed: int | None) -> Release:
-    """Release items round after round; see `SetUnion.release`."""
-    gate, guarantee = plan.begin(seed)
-    return _released(plan, check_engine(data), gate, guarantee)
-
-
-def _released(plan: "AdaptiveNumbers[Any, Any]", corpus: Engine, gate: "AdaptiveGate", guarantee: Guarantee) -> Release:
-    words, ran = released_in_rounds(plan.planned, gate, corpus)
-    done = with_record(plan, gate, **({} if ran is plan.planned else {"ran": ran}))
+def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee: Guarantee) -> Release:
+    first, passes = plan.passes[0], plan.passes
+    if not isinstance(first, RoundPlan):
+        words, rounds = released_in_rounds(first, gate, corpus)
+        passes = (first,) if rounds is first else (first, rounds)
+    elif first.noise == "optimal":
+        words = gate.released(corpus)
+    else:
+        words = gate.released(corpus, first.shares)
+    done = with_record(plan, gate, passes=passes)
     return Release.from_items(words, done, guarantee, corpus.reading, corpus.keys)
 
 
-def release_several(plan: "SeveralPlan", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:
+def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:
     """Release from several data sets, each with independent noise; see `SetUnion.release_each`."""
     named = ", ".join(plan.data_sets)
     if not isinstance(corpora, Mapping):

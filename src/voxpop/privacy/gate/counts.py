@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.passes import CountsProof, PicksProof
@@ -124,8 +125,11 @@ class PicksGate(Gate[PicksProof]):
 
     _proves = PicksProof
 
+    @proved("top.md#proof")
     def first(self, engine: Any, lists: Iterable[Listed], lengths: int) -> Int64s:
         """Return the places of the grams that come first, in order; neither sums nor counts.
+
+        Proof: "One more user raises some of the u_i by exactly 1 and lowers none."
 
         Args:
             engine: the private data.

@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.certificate import night_charge, night_setting
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.individual import WHOLE
@@ -26,8 +27,12 @@ class NightsGate(Gate[NightsProof]):
 
     _proves = NightsProof
 
+    @proved("series.md#proof")
     def begin(self, pools: Any, corpus: Any, night: int, states: States, since: int) -> None:
         """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item.
+
+        Proof: "By induction over nights, outputs, rows, pools, payments and remaining budgets of all users but x are
+        equal."
 
         Args:
             pools: the private state.
@@ -70,8 +75,12 @@ def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:
     return NightReading(night, proof.factors[at], proof.sigmas[at], 1 << proof.bits, proof.cell, secret)
 
 
+@proved("series.md#proof")
 def _past_noise(proof: NightsProof, secret: Source, night: int, names: Uint64s) -> Int64s:
-    """Return the scores of items that are new on a night: the noise of all earlier nights."""
+    """Return the scores of items that are new on a night: the noise of all earlier nights.
+
+    Proof: "Under P, novel readings are pure noise and independent of all outputs, so of the choice of items"
+    """
     scores, none = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
     for earlier in range(1, night):
         scores = _reading(proof, secret, earlier)(none, names, scores)

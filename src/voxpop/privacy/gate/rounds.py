@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.kernels.arrays import DROPPED, RELEASED, Bools, Bytes, Int64s, Texts
+from voxpop.kernels.proved import proved
 from voxpop.kernels.threads import in_order
 from voxpop.privacy import precise
 from voxpop.privacy.certificate import (
@@ -86,8 +87,13 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._taken: list[Secret] = []
         self._pools: Any = None
 
+    @proved("adaptive.md#several-data-sets")
     def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
-        """Return the gate of one of the data sets, each of which is opened once and with separate draws."""
+        """Return the gate of one of the data sets, each of which is opened once and with separate draws.
+
+        Proof: "the noisy weights of the shared items of all data sets together are a Gaussian mechanism with mu^2 =
+        mu_1^2 + ... + mu_n^2"
+        """
         if data_set not in self.proof.data_sets or secret is self._secret or any(map(secret.equals, self._taken)):
             raise refused("a data set is not in the certificate, or would have the draws of another one")
         self._begin(data_set)
@@ -103,8 +109,12 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._begin("open")
         self._pools = engine.pools(self._secret)
 
+    @proved("limit.md#proof")
     def classes(self) -> Int64s:
-        """Return the noisy number of users in each class of their number of distinct items, in whole users."""
+        """Return the noisy number of users in each class of their number of distinct items, in whole users.
+
+        Proof: "A user is in at most one class, which is a function of the user's own items."
+        """
         choice = self.proof.choice
         if choice is None:
             raise refused("the certificate contains no choice")
@@ -115,8 +125,11 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         counts: Int64s = self._pools.sizes(choice.edges).measured(noise, len(choice.edges) + 1)
         return counts
 
+    @proved("limit.md#proof")
     def choose(self, rounds: Rounds) -> None:
         """Take the rounds that follow from the noisy counts, if they keep the caps.
+
+        Proof: "Given h, the limit k is the same in P and in Q."
 
         Raises:
             InternalError: They exceed the caps.
@@ -164,8 +177,12 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     # Profiles: releases about released values, each with a part of the cap.
 
+    @proved("profile.md#joint-values")
     def known(self, engine: Any, rounds: Rounds, candidates: Iterable[Any], letters: Callable[[Any], Texts]) -> Any:
         """Return the released ones of public candidates, distinct, in no order. docs/privacy/profile.md.
+
+        Proof: "each is shared in the sense of [adaptive rounds](adaptive.md#proof), also one that only the additional
+        user holds"
 
         Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none. A
         candidate in a pool has at least the score of its noise, so the released candidates are those that the engine
@@ -214,8 +231,11 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             raise refused("counts would run with less noise than was charged for")
         self._note("counts", {"certificate": certificate.to_dict()})
 
+    @proved("profile.md#cover")
     def cover(self, engine: Any, listed: Any, columns: int, unit: int, cell: int) -> Int64s:
         """Return the noisy sums of users' shares of rows on a public list and of others, two for each column, in cells.
+
+        Proof: "the squares add up to at most 1 in each column, and to at most m over all"
 
         Args:
             engine: the private side.

@@ -12,6 +12,7 @@ import numpy as np
 
 from voxpop.errors import BudgetError
 from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.decisions import FixedRule, NoisyLevels, ThresholdRule
 from voxpop.privacy.sampling import BAND, Tail, further_bits, invert
@@ -33,10 +34,13 @@ class Numbered(Protocol):
         """Return the names of candidates by number, from 0 to count - 1."""
 
 
+@proved("ngrams.md#proof")
 def simulated(
     candidates: Numbered | None, rules: tuple[ThresholdRule, ...], secret: Secret, pass_name: str
 ) -> tuple[Int64s, Int64s]:
     """Grade the candidates without votes: who reaches the lowest cutpoint, and how they go on from there.
+
+    Proof: "provided that those without weight are released with exactly the probability of weight zero"
 
     Args:
         candidates: all of them; None where only held items can be selected.

@@ -8,6 +8,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.certificate import bounding_of, calibrated
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ThresholdRule
 from voxpop.privacy.gate.gate import refused
@@ -109,8 +110,11 @@ class LaterPasses:
         self._deferred = 0
         self._left = Fraction(later.square)
 
+    @proved("ngrams.md#proof")
     def run(self, step: Step) -> tuple[Int64s, Int64s]:
         """Run a pass, if it is paid for.
+
+        Proof: "Gaussian noise is added to the weight of every member of S_k, held or not"
 
         Returns:
             Of a vote, the candidates that reach the lowest cutpoint and the number of cutpoints that each reaches; of
@@ -147,8 +151,12 @@ class LaterPasses:
         )
         return found
 
+    @proved("ngrams.md#proof")
     def _paid(self, step: Step, bounding: Bounding) -> Charge | None:
-        """Return what users pay for a pass; refuse one whose noise is less than they pay for, by exact fractions."""
+        """Return what users pay for a pass; refuse one whose noise is less than they pay for, by exact fractions.
+
+        Proof: "a_2 + a_3 + ... <= M on every path, measurements and votes together"
+        """
         sensitivity = calibrated(bounding).sensitivity
         if not 0.0 < step.sigma < inf or step.cell < 1:
             raise refused("a pass would run without noise")
@@ -172,8 +180,12 @@ class LaterPasses:
             raise refused("a pass would run with less noise than was charged for")
         return Charge(given.cost, paid, sensitivity, step.sigma, rates)
 
+    @proved("ngrams.md#proof")
     def _cutpoints(self, step: Step, vote: Vote) -> tuple[ThresholdRule, ...]:
-        """Return the cutpoints of a vote with the noise that was paid for, on the whole set that users weigh."""
+        """Return the cutpoints of a vote with the noise that was paid for, on the whole set that users weigh.
+
+        Proof: "Weights are defined on the whole public set, zero for candidates without users."
+        """
         self._votes += 1
         if self._votes > self._later.passes:
             raise refused("there would be more votes than the slack of their decisions covers")

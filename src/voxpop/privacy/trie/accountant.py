@@ -30,6 +30,7 @@ from scipy.special import betainc, betaincc, gammaln
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Floats, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.numerics import least_whole
 from voxpop.privacy.trie.ballot import Ballot, survival
 
@@ -146,10 +147,13 @@ class _Shift:
         return np.asarray(values[self.places] + self.weight * np.diff(values)[self.places])
 
 
+@proved("heavy-hitters.md#all-rounds")
 def direction_delta(
     epsilon: float, corners: Floats, rate: float, rounds: int, words: Words, added: bool, nodes: int
 ) -> float:
     """Return delta in one direction, an upper bound up to rounding.
+
+    Proof: "Then delta(epsilon) = F_1(e^epsilon)."
 
     Args:
         epsilon: The epsilon of the guarantee.

@@ -22,6 +22,7 @@ from scipy.special import betainc, betaincc
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.kernels.arrays import Floats, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import check_probability
 from voxpop.privacy.numerics import least_whole
 
@@ -69,8 +70,12 @@ class Ballot:
             )
 
     @property
+    @proved("heavy-hitters.md#what-integers-and-doubles-change")
     def tails(self) -> tuple[float, ...]:
-        """The probability of at least 1, 2, ... votes: doubles, rounded down to 128 bits, as a draw has; none is 0."""
+        """The probability of at least 1, 2, ... votes: doubles, rounded down to 128 bits, as a draw has; none is 0.
+
+        Proof: "each tail has exactly the probability of the accounting"
+        """
         tails = [self.rate]
         after = self.rate * self.again
         while _as_drawn(after) > 0.0 and len(tails) < self.theta:
@@ -97,8 +102,12 @@ def _as_drawn(tail: float) -> float:
     return math.ldexp(float(math.floor(math.ldexp(tail, 128))), -128)
 
 
+@proved("heavy-hitters.md#one-round")
 def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
     """Return the probability that a prefix survives a round.
+
+    Proof: "The votes of each user go to one prefix, and numbers of votes are independent, so the counts of different
+    prefixes are independent"
 
     Args:
         ballot: How its holders vote.

@@ -12,6 +12,7 @@ from typing import Final, final
 import numpy as np
 
 from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import check_choice, check_within
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
 from voxpop.privacy.weightings.rule import ROUNDING, USUAL_ALPHA, RuleSetting, WeightingRule, even_share
@@ -145,8 +146,12 @@ class PolicyLaplace(_Descent):
     )
     alpha: float = USUAL_ALPHA["laplace"]
 
+    @proved("set-union.md#items-that-only-the-extra-user-holds")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items of a user, which all weigh the level poured."""
+        """Return the bound on novel items of a user, which all weigh the level poured.
+
+        Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
+        """
         # Items at 0 have the widest gaps of all, so the level poured is at least an even share.
         least = (setting.unit // setting.limit) / setting.unit
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
@@ -183,15 +188,23 @@ class PolicyGaussian(_Descent):
     )
     alpha: float = USUAL_ALPHA["gaussian"]
 
+    @proved("set-union.md#items-that-only-the-extra-user-holds")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items, which have the widest gaps of a user's items."""
+        """Return the bound on novel items, which have the widest gaps of a user's items.
+
+        Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
+        """
         # 1 / sqrt(limit), the share of the widest of `limit` gaps at least, less the error of the step.
         root = isqrt(setting.unit * setting.unit // setting.limit)
         least = root / setting.unit - self.step_error(setting)
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
+    @proved("set-union.md#what-integers-and-doubles-change")
     def step_error(self, setting: RuleSetting) -> float:
-        """Return the error of one user's step in float64, rounded down to the grid."""
+        """Return the error of one user's step in float64, rounded down to the grid.
+
+        Proof: "Conversion, square, sum, root and quotient add up to less than 8  2^-53 of a step of length 1"
+        """
         # 8 * 2^-53 r + sqrt(limit) 2^-bits (docs/privacy/individual.md, "Steps"; r is 1 in set union).
         return setting.bound * ROUNDING + sqrt(setting.limit) / setting.unit
 

@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.cumulative import STEPS, Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import ROUNDING, USERS_BOUND, RuleSetting
@@ -46,16 +47,23 @@ class CappedDescent:
         return 1.0
 
     @property
+    @proved("adaptive.md#shared-items")
     def sensitivity(self) -> float:
-        """The largest change of the histogram by one user, on this grid."""
+        """The largest change of the histogram by one user, on this grid.
+
+        Proof: "the weights of the shared items move by at most S in l2"
+        """
         error = PolicyGaussian().step_error(self.setting)
         least = self.caps.weights[-1][self.number]
         if least < ONE_CAP:
             error += 4 * ROUNDING * ONE_CAP / least
         return 1.0 + 2.0 * USERS_BOUND * error
 
+    @proved("adaptive.md#novel-items")
     def given(self, undecided: Int64s, dropped: Int64s, bits: Uint64s | None) -> Int64s:
         """Return the most weight that each user gives an item in this round, in 2^-30.
+
+        Proof: "Given the past, it gets weight with probability at most q(t)"
 
         Args:
             undecided: int64 (users), undecided items of the user's pool.
@@ -88,8 +96,12 @@ class CappedDescent:
         capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given)
 
 
+@proved("adaptive.md#the-projection")
 def on_lattice(units: int) -> bool:
-    """Tell whether a cap is one that `lattice` returns."""
+    """Tell whether a cap is one that `lattice` returns.
+
+    Proof: "as 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
+    """
     # 1 / cap^2 modulo 1, in exact integers.
     rest, square = ONE_CAP**2 % max(units, 1) ** 2, units**2
     return units in (0, ONE_CAP) or (square <= 4 * rest and 16 * rest <= 15 * square)

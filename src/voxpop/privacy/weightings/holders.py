@@ -7,6 +7,7 @@ import numpy as np
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s
+from voxpop.kernels.proved import proved
 
 BITS: Final = 24
 """Counts are whole multiples of 2^-24 before noise; 2^33 users stay below 2^57."""
@@ -28,8 +29,12 @@ class HolderShares:
     counted: Bools | None = None
     sequential = False
 
+    @proved("counts.md#proof")
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
-        """Add the shares of bounded sets in place."""
+        """Add the shares of bounded sets in place.
+
+        Proof: "over all lengths to at most l_1 + l_2 + ..., which is the square of the sensitivity"
+        """
         from voxpop.kernels.weigh import add_even
 
         if bounds is not None:
@@ -60,8 +65,13 @@ class ClassShares:
     counted: Bools | None = None
     sequential = False
 
+    @proved("counts.md#the-choice-of-the-limit")
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
-        """Add the users of bounded sets in place."""
+        """Add the users of bounded sets in place.
+
+        Proof: "The class is a function of the user's own data and of S, so one user moves the counts by one unit
+        vector."
+        """
         if bounds is not None:
             raise InternalError("users are counted once, and have no bounds")
         counts = np.ones(items.size, np.bool_) if self.counted is None else self.counted[items]
@@ -71,8 +81,11 @@ class ClassShares:
             np.add.at(histogram, classes, 1)
 
 
+@proved("counts.md#what-integers-and-doubles-change")
 def share_table(limit: int, most: int) -> Int64s:
     """Return the share, in units, by the number of grams held, from 0 to `most`.
+
+    Proof: "n share^2 <= limit holds in whole numbers"
 
     Args:
         limit: most grams for which a user counts in full.

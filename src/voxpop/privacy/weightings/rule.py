@@ -14,6 +14,7 @@ import numpy as np
 
 from voxpop.errors import BudgetError, InputError, InternalError, UnsoundError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import check_choice
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
 
@@ -120,8 +121,12 @@ class WeightingRule(ABC):
         """Return the grid for weights up to `cutoff`."""
         return bits_below(cutoff) if self.sequential else ADDITIVE_BITS
 
+    @proved("set-union.md#what-integers-and-doubles-change")
     def sensitivity(self, setting: RuleSetting) -> float:
-        """Bound the change of the histogram by a user with bound 1, including the rounding of users with any bound."""
+        """Bound the change of the histogram by a user with bound 1, including the rounding of users with any bound.
+
+        Proof: "So the sensitivity used is S = 1 + 2  2^33  (that error)"
+        """
         # Two runs, each astray by step_error at every later user: docs/privacy/set-union.md, "What integers and doubles
         # change".
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)

@@ -1,4 +1,4 @@
-// Continuations by the longest released context, with back-off: the same answers as cutting.py.
+// Continuations by the longest released context, with back-off: the same answers as release/table.py.
 class Completer {
   constructor(tree, reading) {
     this.tree = tree;

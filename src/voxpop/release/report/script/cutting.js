@@ -1,4 +1,4 @@
-// Tokenize what is typed as release/cutting.py does. The patterns in capitals are filled in from voxpop/reading/segmenting.py.
+// Tokenize what is typed as reading/one_text.py does. The patterns in capitals are filled in from voxpop/reading/segmenting.py.
 const pattern = (source) => new RegExp(source, "gu");
 const IGNORED = pattern("{ANY_IGNORED}");
 const USELESS_JOINERS = pattern("{USELESS_JOINER}");

@@ -1,4 +1,4 @@
-// What completions ask of the tree, computed when first asked for: the same orders as cutting.py.
+// What completions ask of the tree, computed when first asked for: the same orders as release/table.py.
 function through(tree) {
   if (!tree.through) {
     tree.through = Uint32Array.from(tree.released);

@@ -1,0 +1,172 @@
+"""Seeded releases of generated data, compared with the digests in `seeded.json`: a restructuring changes none.
+
+`VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` writes the digests again. Do this only in a commit that changes a
+mechanism, and state in its message which one and why.
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numba
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.engine.local import read
+from voxpop.reading.limited import memory
+from voxpop.reading.limited.memory import MemoryLimit
+
+pytestmark = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="plans have other cutpoints while kernels run as Python (conftest.py)"
+)
+STORED = Path(__file__).with_name("seeded.json")
+USERS, TEXTS, SEED = 1500, 4, 7
+THREE, FOUR, ONE = vp.Budget(3, math.exp(-8)), vp.Budget(4, 1e-5), vp.Budget(1, 1e-5)
+QUIET = vp.ReadOptions(progress=False)
+PAGES = tuple("abcdefgh")
+
+
+def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
+    """Return whole numbers below `most`, small ones more often: the middle bits of products with an odd number."""
+    numbers = (np.arange(start, start + rows * columns, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
+    uniform = (numbers >> np.uint64(40)).astype(np.float64) / 2.0**24
+    return (most * uniform**3).astype(np.int64).reshape(rows, columns)
+
+
+def table(start: int = 0) -> pl.DataFrame:
+    """Return texts and pages of users, four rows each; rows of a user are not together."""
+    rows = USERS * TEXTS
+    texts = [" ".join(f"w{word}" for word in words) for words in drawn(rows, 7, 900, start)]
+    pages = [PAGES[page] for page in drawn(rows, 1, len(PAGES), start + 10**6)[:, 0]]
+    user = np.arange(rows) * 7 % USERS
+    return pl.DataFrame({"user": user, "text": texts, "page": pages, "time": np.arange(rows)})
+
+
+def text(start: int = 0) -> vp.Corpus:
+    """Return a corpus of the texts."""
+    return vp.read(table(start), user="user", text="text", options=QUIET)
+
+
+def visits() -> vp.Corpus:
+    """Return a corpus of the pages of users."""
+    return vp.read(table(), user="user", sequence="page", order="time", options=QUIET)
+
+
+def digest(lines: Iterable[object]) -> list[object]:
+    """Return the number of lines and a digest of them sorted."""
+    kept = sorted(map(str, lines))
+    return [len(kept), hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]]
+
+
+def released(mechanism: object, corpus: vp.Corpus, budget: vp.Budget) -> list[object]:
+    """Return the digest of a release."""
+    return digest(mechanism.release(corpus, budget, seed=SEED).to_list())
+
+
+def each() -> list[object]:
+    """Return the digest of the releases of two data sets."""
+    both = vp.SetUnion().release_each({"first": text(), "second": text(10**7)}, THREE, seed=SEED)
+    return digest(f"{name}: {item}" for name, release in both.items() for item in release.to_list())
+
+
+def further() -> list[object]:
+    """Return the digest of the counts and the ranking of released words."""
+    union = vp.SetUnion(limit=100).release(text(), THREE, seed=SEED)
+    counts, top = union.count(text(), ONE, seed=SEED), union.top(20, text(), ONE, seed=SEED)
+    return digest([*counts.to_polars().rows(), *top.to_polars().rows()])
+
+
+def model() -> list[object]:
+    """Return the digest of sequences drawn from a model."""
+    sequences = vp.Sequences(max_length=6, alphabet=list(PAGES)).release(visits(), vp.Budget(1.0), seed=SEED)
+    return digest(sequences.sample(500, seed=1)["sequence"].to_list())
+
+
+def gram_counts() -> list[object]:
+    """Return the digest of variable-length n-grams."""
+    return digest(
+        vp.papers.VariableLengthNGrams(alphabet=list(PAGES)).release(visits(), ONE, seed=SEED).to_polars().rows()
+    )
+
+
+def profile() -> list[object]:
+    """Return the digest of the profile of all columns."""
+    rows = table().with_columns(size=pl.col("text").str.len_chars())
+    result = vp.profile(rows, user="user", budget=FOUR, text=["text"], options=QUIET, seed=SEED)
+    return digest(result.to_polars().rows())
+
+
+def nights(folder: Path) -> list[object]:
+    """Return the digest of three nights."""
+    series = vp.SetUnion().series(folder / "series", FOUR, nights=3, seed=SEED)
+    for night in range(3):
+        series.run(text(night * 10**7))
+    return digest(series.released.to_pylist())
+
+
+UNIONS = {
+    "set union": (vp.SetUnion(), THREE),
+    "set union, limit 10": (vp.SetUnion(limit=10), THREE),
+    "set union, limit 300": (vp.SetUnion(limit=300), THREE),
+    "set union, min_users": (vp.SetUnion(limit=100, min_users=30), THREE),
+    "policy gaussian": (vp.SetUnion(20, vp.weightings.PolicyGaussian()), THREE),
+    "policy laplace": (vp.SetUnion(20, vp.weightings.PolicyLaplace()), THREE),
+    "weighted": (vp.SetUnion(20, vp.weightings.Weighted("gaussian")), THREE),
+    "count": (vp.SetUnion(1, vp.weightings.Count()), THREE),
+    "DPSU": (vp.papers.PolicyGaussian(), THREE),
+    "DPNE": (vp.papers.DPNE(max_length=3), FOUR),
+    "n-grams": (vp.NGrams(max_length=3), FOUR),
+    "n-grams, limit 20": (vp.NGrams(max_length=3, limit=20), FOUR),
+    "heavy hitters": (vp.HeavyHitters(max_length=4), FOUR),
+    "TrieHH": (vp.papers.TrieHH(), FOUR),
+}
+RELEASES: dict[str, Callable[[Path], list[object]]] = {
+    **{name: lambda _, given=given: released(given[0], text(), given[1]) for name, given in UNIONS.items()},
+    "n-grams of pages": lambda _: released(vp.NGrams(max_length=3, limit=10), visits(), ONE),
+    "two data sets": lambda _: each(),
+    "counts and ranking": lambda _: further(),
+    "sequences": lambda _: model(),
+    "variable-length n-grams": lambda _: gram_counts(),
+    "profile": lambda _: profile(),
+    "nights": nights,
+}
+WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts and ranking")
+"""Releases that run again with all data in work files; they must be the same."""
+
+
+def compare(name: str, found: list[object]) -> None:
+    """Compare a digest with the stored one, or store it if that is asked for."""
+    if os.environ.get("VOXPOP_REWRITE_SEEDED"):
+        stored = json.loads(STORED.read_text()) if STORED.exists() else {}
+        lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**stored, name: found}.items()]
+        STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    assert found == json.loads(STORED.read_text())[name]
+    assert found[0] > 0
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_seeded_releases_stay_the_same(name, tmp_path):
+    compare(name, RELEASES[name](tmp_path))
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch):
+    room, files = 1 << 18, []
+    make = memory.WorkFile.__init__
+    monkeypatch.setattr(memory.WorkFile, "__init__", lambda self, *given: files.append(1) or make(self, *given))
+    monkeypatch.setattr(f"{__name__}.QUIET", vp.ReadOptions(progress=False, memory="any"))
+    monkeypatch.setattr(MemoryLimit, "of", staticmethod(lambda *_: MemoryLimit(room + memory.FIXED, room, tmp_path)))
+    monkeypatch.setattr(read, "ROWS_AT_ONCE", 512)
+    monkeypatch.setattr(read, "ITEMS_AT_ONCE", 512)
+    assert RELEASES[name](tmp_path) == json.loads(STORED.read_text())[name]
+    assert files
+
+
+def test_stored_digests_are_those_of_the_releases():
+    assert json.loads(STORED.read_text()).keys() == RELEASES.keys()

@@ -1,0 +1,158 @@
+"""Functions that proofs use: each quotes its page, and its code has not changed since both were compared.
+
+After a change of such a function, read the section that its mark names, correct the page if it no longer holds, and
+renew the stamps: `VOXPOP_RENEW_STAMPS=1 pytest tests/test_stamps.py`.
+"""
+
+import ast
+import hashlib
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import voxpop
+from voxpop.kernels.proved import proved
+
+SOURCE = Path(voxpop.__file__).parent
+PAGES = SOURCE.parents[1] / "docs" / "privacy"
+STAMPS = re.compile(r"\n<!-- stamps of proved functions\n(.*?)-->\n", re.DOTALL)
+FEWEST = 80
+"""Marked functions, at least: a proof rests on many more lines, so marks are not removed."""
+LEFT_OUT = ("ctx", "kind", "type_comment", "type_params")
+DEFINITIONS = ast.FunctionDef | ast.ClassDef
+
+
+def shape(value: object) -> object:
+    """Return the code of a syntax tree without docstrings and comments, alike in all versions of Python."""
+    if isinstance(value, ast.AST):
+        parts = dict(ast.iter_fields(value))
+        if isinstance(value, DEFINITIONS):
+            parts["body"] = value.body[1:] if ast.get_docstring(value) is not None else value.body
+            parts["decorator_list"] = [each for each in value.decorator_list if not section_of(each)]
+        left_out = ("ctx", "kind", "type_comment", "type_params")
+        return [
+            type(value).__name__,
+            *((n, shape(p)) for n, p in parts.items() if p not in (None, []) and n not in left_out),
+        ]
+    return [shape(each) for each in value] if isinstance(value, list) else repr(value)
+
+
+def section_of(decorator: ast.expr) -> str:
+    """Return the section of a mark; empty for other decorators."""
+    if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "proved":
+        (section,) = decorator.args
+        return section.value
+    return ""
+
+
+def stamp(function: ast.FunctionDef) -> str:
+    """Return the digest of the code of a function."""
+    return hashlib.sha256(repr(shape(function)).encode()).hexdigest()[:12]
+
+
+def marked_in(tree: ast.Module, file: str) -> dict[str, tuple[str, str, ast.FunctionDef]]:
+    """Return page, section and definition of each marked function, by file and name."""
+    found = {}
+
+    def visit(node: ast.AST, before: str) -> None:
+        for each in ast.iter_child_nodes(node):
+            if isinstance(each, DEFINITIONS):
+                for section in filter(None, map(section_of, each.decorator_list)):
+                    found[f"{file}:{before}{each.name}"] = (*section.split("#"), each)
+                visit(each, f"{before}{each.name}.")
+
+    visit(tree, "")
+    return found
+
+
+@cache
+def marked() -> dict[str, tuple[str, str, ast.FunctionDef]]:
+    """Return all marked functions."""
+    return {
+        name: mark
+        for path in sorted(SOURCE.rglob("*.py"))
+        if "@proved(" in (text := path.read_text("utf-8"))
+        for name, mark in marked_in(ast.parse(text), str(path.relative_to(SOURCE))).items()
+    }
+
+
+def plain(text: str) -> str:
+    """Return text without emphasis, comments and line breaks."""
+    return " ".join(re.sub(r"<!--.*?-->|[*`$]", "", text, flags=re.DOTALL).split())
+
+
+def sections_of(page: Path) -> set[str]:
+    """Return the sections of a page: its headings, and the bold beginnings of its paragraphs."""
+    text = page.read_text("utf-8")
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE) + re.findall(r"\*\*([^*]+?)[.:]?\*\*", text)
+    return {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}
+
+
+def stored(page: Path) -> dict[str, str]:
+    """Return the stamps of a page by function."""
+    found = STAMPS.search(page.read_text("utf-8"))
+    return dict(line.split() for line in found[1].splitlines()) if found else {}
+
+
+def renew() -> None:
+    """Write the stamps of all pages."""
+    for page in PAGES.glob("*.md"):
+        text = STAMPS.sub("", page.read_text("utf-8"))
+        lines = [f"{name} {stamp(code)}\n" for name, (own, _, code) in marked().items() if own == page.name]
+        page.write_text(text + (f"\n<!-- stamps of proved functions\n{''.join(lines)}-->\n" if lines else ""), "utf-8")
+
+
+def test_code_has_the_stamp_of_its_page():
+    if os.environ.get("VOXPOP_RENEW_STAMPS"):
+        renew()
+    wanted = {page.name: {} for page in PAGES.glob("*.md")}
+    for name, (page, _, code) in marked().items():
+        wanted[page][name] = stamp(code)
+    different = {page: wanted[page].items() ^ stored(PAGES / page).items() for page in wanted}
+    assert {page: sorted(dict(each)) for page, each in different.items() if each} == {}, (
+        "the code of these functions changed: compare each with the section that its mark names, correct the page, and "
+        "renew its stamp as the docstring of this file states"
+    )
+    assert len(marked()) >= FEWEST
+
+
+@pytest.mark.parametrize("name", marked())
+def test_docstrings_quote_their_page(name):
+    page, section, code = marked()[name]
+    assert section in sections_of(PAGES / page)
+    quoted = re.search(r'Proof: "(.*?)"(?:\n|$)', ast.get_docstring(code) or "", re.DOTALL)
+    assert plain(quoted[1]) in plain((PAGES / page).read_text("utf-8"))
+
+
+BEFORE = '''
+@proved("page.md#section")
+def noisy(weight, noise):
+    """Add noise."""
+    # Once.
+    return weight + noise
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("Add noise.", "Add Gaussian noise.", True),
+        ("# Once.", "# Once for each item.", True),
+        ("page.md#section", "page.md#other", True),
+        ("weight + noise", "weight + noise / 2", False),
+        ("weight, noise", "weight, noise=0", False),
+        ("return", "if weight:\n        return", False),
+    ],
+)
+def test_only_code_changes_a_stamp(old, new, same):
+    """Docstrings, comments and marks do not count; each change of the code does."""
+    (before,), (after,) = (marked_in(ast.parse(text), "f").values() for text in (BEFORE, BEFORE.replace(old, new)))
+    assert (stamp(before[2]) == stamp(after[2])) is same
+
+
+def test_marks_change_nothing():
+    """A marked function is the same object, so kernels are compiled as before."""
+    assert proved("page.md#section")(stamp) is stamp
