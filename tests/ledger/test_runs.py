@@ -387,3 +387,11 @@ def test_no_room_after_a_first_charge_of_everything(account):
 def test_an_entry_that_is_no_reserve_pays_for_nothing_more(account):
     """Only a reserve pays for later releases."""
     assert account.remaining(account.charge(ONCE, "sums")) == 0
+
+
+def test_a_folder_without_a_name_in_utf_8_is_refused_before_the_charge(account, tmp_path):
+    """The ledger records where a result was kept."""
+    run = account.run("odd", save_to=tmp_path / os.fsdecode(b"w\xff"))
+    with pytest.raises(vp.errors.ReleaseError, match="UTF-8"):
+        planned(ONCE, stopping.release).release(None, ledger=run)
+    assert account.entries == []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.files.folder import folder_to_read, read_whole
+from voxpop.ledger.entry import is_text
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kind_in
 from voxpop.release.tally import Addition
@@ -45,6 +46,11 @@ def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> No
     Raises:
         ReleaseError: The folder cannot be written or holds something else, or its disk is almost full.
     """
+    if not is_text(os.path.abspath(folder)):
+        raise ReleaseError(
+            "the folder to save to must have a name in UTF-8, because the ledger records it. Nothing ran and nothing "
+            "was charged. Give another folder."
+        )
     target = KINDS.get(mechanism, RELEASE).check_target(folder, overwrite=overwrite)
     nearest = next(each for each in (target, *target.parents) if each.exists())
     if shutil.disk_usage(nearest).free < SPACE:
