@@ -12,7 +12,7 @@ from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.demo import demo
 from voxpop.cli.ledger import app as ledger
-from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
+from voxpop.cli.saved import ask, complete, count, explain, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.series import app as series
 from voxpop.errors import InputError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
@@ -380,7 +380,7 @@ for each in MECHANISMS:
         name=each.command,
         help=f"Show the plan of `voxpop {each.command}`: its guarantee, noise and thresholds. Reads no data.",
     )
-for each_command in (profile, count, top, ask, show, complete, export, resume, verify, audit, demo):
+for each_command in (profile, count, top, ask, show, explain, complete, export, resume, verify, audit, demo):
     app.command(each_command)
 plans.command(plan_profile, name="profile")
 plans.command(plan_count, name="count")

@@ -120,6 +120,47 @@ def complete(
     releasing.say(*(lines or ["No released phrase continues it."]))
 
 
+def explain(
+    folder: given.Folder,
+    items: Annotated[
+        list[str], Parameter(name="ITEM", help="Text of an item. Values of several columns are separated by commas.")
+    ],
+    /,
+    *,
+    data: Annotated[
+        list[str] | None, Parameter(help="Private data of the release, for its owner. Adds a PRIVATE number of users.")
+    ] = None,
+    table: given.TableOptions = given.Table(),
+    run: given.RunOptions = given.Run(),
+    json: given.Json = False,
+) -> None:
+    """Explain why an item was released, or may be missing. Uses only the saved release and its plan.
+
+    Example: `voxpop explain words Apt-Get`
+    """
+    if table != given.Table() and data is None:
+        raise InputError("Options of a table apply to private data: add --data FILE, or leave them out.")
+    release = RELEASE.load(folder)
+    corpus = None if data is None else releasing.reader(data, table, run)()
+    several = release.keys is not None and len(release.keys.columns) > 1
+    values: list[Any] = [tuple(given.listed(each, "ITEM")) if several else each for each in items]
+    found = [release.explain(value, corpus, exact=run.exact) for value in values]
+    tally = _additions(folder).get(COUNTS)
+    if json:
+        rows = [{**each.to_dict(), **_its_count(tally, each)} for each in found]
+        releasing.print_json({"explanations": rows, "statement": str(release.guarantee)})
+        return
+    for each in found:
+        releasing.say(each)
+        if tally is not None and (count := _its_count(tally, each)):
+            releasing.say(f"  Noisy number of users, standard error {tally.error:.3g}: {count['count']:,}")
+
+
+def _its_count(tally: Any, found: Any) -> dict[str, int]:
+    """Return the released count of an explained item, or nothing if none was released."""
+    return {} if tally is None or not found.released else {"count": tally.of_gram(found.tokens)}
+
+
 def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
     """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
 

@@ -17,7 +17,7 @@ from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
-from voxpop.release.registry import configuration
+from voxpop.release.registry import configuration, load
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE, stated
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.privacy.planned import Account
     from voxpop.release.cutting import Completer, Completion
+    from voxpop.release.explaining import Explanation
     from voxpop.release.report.page import Grid
     from voxpop.release.tally import Ranking, Tally
 
@@ -154,6 +155,38 @@ class Release(Result):
             ['very']
         """
         return self._completer.complete(prompt, limit)
+
+    def explain(self, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> "Explanation":
+        """Explain why an item was released, or may be missing.
+
+        The answer follows from the release and its plan alone, so it is public. With a corpus, `private` also contains
+        the number of users who have the item. This number is PRIVATE, and `print` marks it.
+
+        Args:
+            item: A text, tokenized like the texts of the release; a list of tokens; or a value of the key columns.
+            corpus: The data of the release, for its owner.
+            exact: Whether the private number is exact; by default it is rounded, and numbers below 100 are not shown.
+
+        Returns:
+            How the item was read, whether it was released, the reasons that follow from the settings, the number of
+            users that it needs, and similar released items.
+
+        Raises:
+            InputError: If the item has another type, or the corpus was read in another way than that of the release.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> said = pl.DataFrame({"who": range(3000), "what": ["get it", "apt"] * 1500})
+            >>> corpus = vp.read(said, user="who", text="what")
+            >>> words = vp.SetUnion(limit=100).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+            >>> print(words.explain("Apt-Get"))
+            Apt-Get: not released
+              Read as apt | get by the tokenizer 'words'.
+            ...
+        """
+        explanation: Explanation = load("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
+        return explanation
 
     def count(
         self,

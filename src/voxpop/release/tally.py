@@ -176,11 +176,19 @@ class Tally(Addition):
         Raises:
             KeyError: If it was not released.
         """
-        places: dict[Any, int] = dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
         keys = self.grams.keys
         if keys is not None and keys.columns:
-            return places[(keys.item(gram),)]
-        return places[(gram,) if isinstance(gram, str) else tuple(gram)]
+            return self.of_gram((keys.item(gram),))
+        return self.of_gram((gram,) if isinstance(gram, str) else tuple(gram))
+
+    def of_gram(self, gram: tuple[str | None, ...]) -> int:
+        """Return the noisy number of users who have a gram, given by its tokens.
+
+        Raises:
+            KeyError: If it was not released.
+        """
+        places: dict[Any, int] = dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
+        return places[gram]
 
     def __repr__(self) -> str:
         return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"

@@ -92,10 +92,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     if mechanism_called(str(numbers.get("mechanism"))) is None:
         raise unknown
     try:
-        plan = min(
-            (_plan(numbers, release, each) for each in _settings(numbers)),
-            key=lambda each: len(_differing(each, numbers)),
-        )
+        plan = plan_again(numbers, release)
         wrong = _differing(plan, numbers)
         guarantee = plan.guarantee if stated.private else replace(plan.guarantee, private=False)
     except Exception as error:  # the numbers may be anything, and this version plans its own without an error
@@ -167,6 +164,17 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "unit" in found:
         return [{**found, "unit": unit} for unit in ("auto", numbers["unit"])]
     return [found]
+
+
+def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
+    """Return the plan whose numbers a saved result contains, made again from its settings.
+
+    Args:
+        numbers: The numbers of a plan of a registered mechanism.
+        release: The release that counts or a ranking are about.
+    """
+    plans = (_plan(numbers, release, each) for each in _settings(numbers))
+    return min(plans, key=lambda each: len(_differing(each, numbers)))
 
 
 def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping[str, Any]) -> Any:
