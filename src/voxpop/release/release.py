@@ -180,10 +180,9 @@ class Release(Result):
             >>> said = pl.DataFrame({"who": range(3000), "what": ["get it", "apt"] * 1500})
             >>> corpus = vp.read(said, user="who", text="what")
             >>> words = vp.SetUnion(limit=100).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
-            >>> print(words.explain("Apt-Get"))
-            Apt-Get: not released
-              Read as apt | get by the tokenizer 'words'.
-            ...
+            >>> found = words.explain("Apt-Get")
+            >>> found.tokens, found.released, found.reasons[0]
+            (('apt', 'get'), False, "Read as apt | get by the tokenizer 'words'.")
         """
         explanation: Explanation = load("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
         return explanation
