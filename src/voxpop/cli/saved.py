@@ -252,7 +252,7 @@ def export(
 
 def count(
     folder: given.Folder,
-    source: given.Sources,
+    source: given.Sources = None,
     /,
     *,
     limit: Limit = None,
@@ -277,7 +277,7 @@ def count(
 
 def top(
     folder: given.Folder,
-    source: given.Sources,
+    source: given.Sources = None,
     /,
     *,
     k: Places = Top().k,
@@ -300,16 +300,16 @@ def top(
 
 def plan_count(
     folder: given.Folder, /, *, limit: Limit = None, spend: given.SpendOptions = given.Spend(), json: given.Json = False
-) -> None:
+) -> Any:
     """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
-    releasing.print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
+    return releasing.print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
 
 
 def plan_top(
     folder: given.Folder, /, *, k: Places = Top().k, spend: given.SpendOptions = given.Spend(), json: given.Json = False
-) -> None:
+) -> Any:
     """Show the plan of `voxpop top`: its guarantee and its noise. Reads the saved release only."""
-    releasing.print_plan(_planned(Top(k), folder, spend)(), as_json=json)
+    return releasing.print_plan(_planned(Top(k), folder, spend)(), as_json=json)
 
 
 def _planned(addition: Counts | Top, folder: Path, spend: given.Spend) -> Callable[[], Any]:
@@ -368,7 +368,7 @@ def _add(
     folder: Path,
     kept: Path | None,
     plan: Callable[[], Any],
-    source: list[str],
+    source: list[str] | None,
     call: given.Call,
     *,
     overwrite: bool,
@@ -401,10 +401,11 @@ def _print_added(
             "total": addition.total.to_dict(),
             "plan": addition.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),
+            **({"repeated": True} if releasing.repeated() else {}),
         }
         releasing.print_json(content)
         return
     releasing.say(*lines, releasing.guarantee_text(addition.guarantee))
     releasing.say(releasing.total_text(addition.total))
     if folder is not None:
-        releasing.say(f"\nSaved to {folder}")
+        releasing.say(f"{releasing.again()}\nSaved to {folder}")
