@@ -1,6 +1,8 @@
 """Exit codes by cause, errors as JSON, the log, and repeated runs."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import polars as pl
@@ -156,3 +158,44 @@ def test_databases_and_queries_are_told_from_files(voxpop, monkeypatch, source, 
     complaint = voxpop("items", *([source] if source else []), *CALL, *options).complaint
     assert words in complaint
     assert "secret" not in complaint
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (["items", "posts.parquet", *CALL, "--dry-run"], "Unknown option: --dry-run. Write the options to a job file"),
+        (["items", "posts.parquet", *CALL, "--config", "x"], "start it with `voxpop run JOB`"),
+        (["series", "run", "state", "posts.parquet", "--ledger", "x"], "`voxpop series init DIR --ledger FILE`"),
+        (["plan", "series", "--nights", 3], "Call `voxpop series plan`"),
+        (["items", "posts.parquet", *CALL, "--ledgerr", "x"], "Did you mean --ledger?"),
+    ],
+)
+def test_options_that_are_missing_on_purpose(voxpop, call, words):
+    """The message names the command that does it."""
+    assert words in voxpop(*call).complaint
+
+
+def test_the_plan_of_a_series_charges_nothing(voxpop):
+    """It is that of `plan_series`."""
+    call = ["series", "plan", "--nights", 30, "--epsilon", 3, "--delta", "1e-6"]
+    assert "(3, 1e-06)-DP" in voxpop(*call).out
+    assert voxpop(*call, "--json").json["plan"]["nights"] == 30
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(voxpop, shell):
+    """The script contains the commands and their options."""
+    code, out, err = voxpop("completion", shell)
+    assert (code, err) == (0, "")
+    assert "voxpop" in out
+    assert "tokenizer" in out
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_a_command(voxpop, tmp_path):
+    """Bash itself completes the beginning of a command by the script."""
+    (tmp_path / "completion").write_text(voxpop("completion", "bash").out)
+    code = 'source ./completion; COMP_WORDS=(voxpop hit); COMP_CWORD=1; COMP_LINE="voxpop hit"; COMP_POINT=10; '
+    code += '_voxpop voxpop hit voxpop; echo "${COMPREPLY[@]}"'
+    ran = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["hitters"], ran.stderr

@@ -4,7 +4,7 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -365,6 +365,14 @@ def line(finding: "Finding") -> str:
     )
 
 
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(name="SHELL", help="The shell.")], /) -> None:
+    """Print a script by which a shell completes commands and options.
+
+    Example: `voxpop completion bash > ~/.local/share/bash-completion/completions/voxpop`
+    """
+    sys.stdout.write(app.generate_completion(prog_name="voxpop", shell=shell))
+
+
 for each in MECHANISMS:
     if each.command not in CHOICES:
         continue
@@ -382,7 +390,21 @@ for each in MECHANISMS:
         name=each.command,
         help=f"Show the plan of `voxpop {each.command}`: its guarantee, noise and thresholds. Reads no data.",
     )
-for each_command in (profile, count, top, ask, show, explain, complete, export, resume, verify, audit, demo):
+for each_command in (
+    profile,
+    count,
+    top,
+    ask,
+    show,
+    explain,
+    complete,
+    export,
+    resume,
+    verify,
+    audit,
+    demo,
+    completion,
+):
     app.command(each_command)
 plans.command(plan_profile, name="profile")
 plans.command(plan_count, name="count")

@@ -45,6 +45,13 @@ CAUSES = {
     STOPPED: "stopped",
 }
 """The causes of exit codes, in errors as JSON."""
+HINTS = {
+    "option: --dry-run": "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
+    "option: --config": "Write the options to a job file, and start it with `voxpop run JOB`.",
+    "option: --ledger": "A series is charged once, when it begins: call `voxpop series init DIR --ledger FILE`.",
+    'command "series"': "Call `voxpop series plan`.",
+}
+"""The next step after options and commands that are missing on purpose, by the parser's message after "Unknown"."""
 GLOBAL = {"--errors": ("text", "json"), "--log": None}
 """Options of every command, and their values; None for any."""
 OMITTED = "(omitted: messages of libraries may quote data)"
@@ -144,6 +151,9 @@ def _explain(error: Exception, options: Mapping[str, str]) -> int:
     if isinstance(error, CycloptsError):
         command = " ".join(("voxpop", *(error.command_chain or ())))
         text = str(error).rstrip()
+        for each, hint in HINTS.items():
+            if text.startswith((f"Unknown {each}.", f"Unknown {each}?")):
+                text = f"Unknown {each}. {hint}"
         if isinstance(error, UnusedCliTokensError):
             first = next(iter(error.unused_tokens or ()), "")
             text = f"{first!r} belongs to no option. Write --name VALUE, and commas in lists of names."
