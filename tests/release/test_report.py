@@ -345,17 +345,6 @@ def outcomes_of_the_worst(epsilon, delta):
     return [(delta, 0.0), (kept * exp(epsilon), kept), (kept, kept * exp(epsilon)), (0.0, delta)]
 
 
-@given(st.floats(0.01, 8), st.floats(0, 0.2), st.floats(0, 1))
-def test_accused_are_those_of_the_worst_mechanism(epsilon, delta, found):
-    """A test that accuses for these outcomes in order, until it finds the user often enough, reaches the bound."""
-    left, accused = found, 0.0
-    for with_user, without in outcomes_of_the_worst(epsilon, delta):
-        part = 0.0 if with_user == 0.0 else min(1.0, left / with_user)
-        left, accused = max(0.0, left - part * with_user), accused + part * without
-    assume(left < 1e-12)
-    assert in_words.least_accused(epsilon, delta, found) == pytest.approx(accused, abs=1e-9)
-
-
 @given(
     st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
 )
@@ -376,7 +365,6 @@ def test_the_table_of_odds_says_something_at_epsilon_8():
     page = page_of(release_of([("tea",)], StoredPlan({}), vp.Guarantee(8, 1e-7)))
     shown = re.findall(r"<tr><th scope=\"row\">1 in [\d,]+</th><td>(.*?)</td>", page)
     assert shown == ["1 in 333", "23.2 %", "96.9 %", "99.97 %"]
-    assert "accuse at least 167 in a million" in page
     assert "1 in 100,000 releases" in page
 
 

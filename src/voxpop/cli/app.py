@@ -13,7 +13,21 @@ from voxpop.cli import releasing
 from voxpop.cli.demo import demo
 from voxpop.cli.jobs import command_for
 from voxpop.cli.ledger import app as ledger
-from voxpop.cli.saved import ask, complete, count, explain, export, plan_count, plan_top, resume, show, top, verify
+from voxpop.cli.saved import (
+    ask,
+    block,
+    complete,
+    count,
+    explain,
+    export,
+    plan_count,
+    plan_top,
+    resume,
+    show,
+    sign,
+    top,
+    verify,
+)
 from voxpop.cli.series import app as series
 from voxpop.errors import InputError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
@@ -399,8 +413,10 @@ for each_command in (
     explain,
     complete,
     export,
+    block,
     resume,
     verify,
+    sign,
     audit,
     demo,
     completion,

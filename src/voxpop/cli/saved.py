@@ -161,6 +161,33 @@ def _its_count(tally: Any, found: Any) -> dict[str, int]:
     return {} if tally is None or not found.released else {"count": tally.of_gram(found.tokens)}
 
 
+def block(
+    folder: given.Folder,
+    /,
+    *,
+    output: given.Output,
+    words: Annotated[
+        Path | None,
+        Parameter(name="--list", help="UTF-8 file with one public word per line, such as names of persons."),
+    ] = None,
+    mentions: Annotated[bool, Parameter(help='Also remove words that contain "@".')] = False,
+    overwrite: given.Overwrite = False,
+) -> None:
+    """Save a release without the items that contain public words, such as names of persons. Costs no budget.
+
+    Example: `voxpop block words --list names.txt --mentions -o clean`
+    """
+    if words is None and not mentions:
+        raise InputError("There is nothing to remove: add --list FILE, --mentions or both.")
+    release = RELEASE.load(folder)
+    clean = release.without(words or (), mentions=mentions)
+    clean.save(output, overwrite=overwrite)
+    gone = len(release) - len(clean)
+    releasing.say(
+        f"Removed {releasing.plural(gone, 'gram')} of {len(release):,}.", releasing.saved(output, clean.about)
+    )
+
+
 def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
     """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
 
@@ -172,15 +199,63 @@ def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Over
     releasing.say(f"Saved to {output}")
 
 
-def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
+def sign(
+    path: Annotated[Path, Parameter(name="PATH", help="Folder of a saved release, or a job file.")],
+    /,
+    *,
+    key: Annotated[Path, Parameter(help="SSH key of the person who signs, such as ~/.ssh/id_ed25519.")],
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="File of the signature; PATH.sig by default.")
+    ] = None,
+) -> None:
+    """Sign a release or a job with an SSH key, by `ssh-keygen -Y sign`. A folder is verified first.
+
+    Example: `voxpop sign words --key ~/.ssh/id_ed25519`
+    """
+    from voxpop.release.verifying import sign as signed
+
+    signature = output or path.with_name(f"{path.name}.sig")
+    signed(path, key.expanduser(), signature)
+    releasing.say(f"Signed {path}: {signature}")
+
+
+Digest = Annotated[str | None, Parameter(help="The digest that was signed or noted. Another one is an error.")]
+Signature = Annotated[Path | None, Parameter(help="File of a signature by `voxpop sign`, to check.")]
+Signers = Annotated[Path | None, Parameter(help="File with an identity and a public key in each line; see ssh-keygen.")]
+Identity = Annotated[str | None, Parameter(help="The identity that must have signed, such as ann@example.org.")]
+
+
+def verify(
+    folder: given.Folder,
+    /,
+    *,
+    digest: Digest = None,
+    signature: Signature = None,
+    signers: Signers = None,
+    identity: Identity = None,
+    json: given.Json = False,
+) -> None:
     """Check that a saved folder is unchanged, and that its settings give its plan, guarantee and report.
 
-    Example: `voxpop verify words`
+    Example: `voxpop verify words --signature words.sig --signers signers --identity ann@example.org`
     """
     from voxpop.privacy.composition import total_of
+    from voxpop.release.verifying import check_signature
     from voxpop.release.verifying import verify as verified
 
+    if signature is not None and (signers is None or identity is None):
+        raise InputError("--signature needs the persons who may sign: add --signers FILE and --identity NAME.")
+    if signature is None and (signers is not None or identity is not None):
+        raise InputError("--signers and --identity apply to a signature: add --signature FILE, or leave them out.")
     found = verified(folder)
+    if digest is not None and digest != found["digest"]:
+        raise ReleaseError(
+            f"{folder}: the digest of SHA256SUMS is {found['digest']}, and another one was signed. Use the folder that "
+            "was signed."
+        )
+    if signature is not None and signers is not None and identity is not None:
+        check_signature(folder, signature, signers, identity)
+        found["signed_by"] = identity
     total = total_of([Guarantee.from_dict(each["guarantee"]) for each in found["results"]])
     found["independent"] = _checked(folder)
     if json:
@@ -198,6 +273,8 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
     releasing.say("report.html: made again from the result, no difference")
     ran = "not run, because voxpop-check is not installed"
     releasing.say(f"independent check of the certificates: {found['independent'] or ran}")
+    if identity is not None:
+        releasing.say(f"Signed by {identity}")
     releasing.say(f"Digest of SHA256SUMS: {found['digest']}")
 
 

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, final, get_args
 
 import numpy as np
@@ -20,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from voxpop.errors import InputError, InternalError
+from voxpop.errors import InputError, InternalError, SourceError
 from voxpop.kernels.arrays import Int32s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
@@ -290,6 +292,61 @@ def read_parquet(content: bytes) -> pa.Table:
     if any(column.null_count for column in table.columns):
         raise ValueError("A saved table holds no nulls.")
     return table
+
+
+def without_words(
+    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], *, mentions: bool
+) -> pa.Table:
+    """Return the rows of a table of grams that contain none of some public words.
+
+    Case, accents in another normal form and widths do not matter. A word that the tokenizer cuts into several tokens
+    removes the grams that contain them in a row.
+
+    Args:
+        table: Of grams.
+        keys: The columns of the items; None for grams.
+        reading: How texts became tokens.
+        words: The public words.
+        mentions: Whether grams with a token that contains "@" are removed too.
+    """
+    columns = 0 if keys is None else len(keys.columns)
+    whole = columns or reading in ("items", "tokens", "sequence")
+    # The expression of a saved release is not run, because it may be forged.
+    cutter = Cutter(reading if reading in NAMES else "words")
+    cut = [(word,) if whole else cutter(word) for word in words]
+    blocked = {tuple(map(folded, tokens)) for tokens in cut if tokens}
+    sizes = sorted({len(tokens) for tokens in blocked})
+    items = joined(table["gram"])
+    grams = key_texts(items.flatten(), columns) if columns else map(tuple, items.to_pylist())
+
+    def is_kept(gram: tuple[str, ...]) -> bool:
+        tokens = tuple(map(folded, gram))
+        parts = (tokens[at : at + size] for size in sizes for at in range(len(tokens) - size + 1))
+        return not (mentions and any("@" in token for token in gram)) and not any(part in blocked for part in parts)
+
+    return table.filter(pa.array([is_kept(gram) for gram in grams], pa.bool_()))
+
+
+def public_words(given: Any) -> list[str]:
+    """Return the words of a list or of a UTF-8 file with one word per line.
+
+    Raises:
+        InputError: If they are not strings.
+        SourceError: If the file cannot be read.
+    """
+    if isinstance(given, str | PathLike):
+        try:
+            given = Path(given).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, ValueError):
+            raise SourceError(
+                f"{given} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
+            ) from None
+    words: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
+    if not all(isinstance(word, str) for word in words):
+        raise InputError(
+            "the words must be strings. Give a list of them, or the path of a file with one word per line."
+        )
+    return [word.strip() for word in words if word.strip()]
 
 
 def _strictly_rising(grams: Any, lengths: Any) -> bool:

@@ -1,6 +1,6 @@
 """`Release`: a released set of grams, with its plan and its guarantee."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -16,7 +16,15 @@ from voxpop.privacy.budget import SHOWN, Budget, all_printable, card, words_firs
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
-from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
+from voxpop.release.cutting import (
+    check_canonical,
+    from_parquet,
+    public_words,
+    table_of_items,
+    to_parquet,
+    with_keys,
+    without_words,
+)
 from voxpop.release.registry import configuration, load
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE, stated
@@ -186,6 +194,36 @@ class Release(Result):
         """
         explanation: Explanation = load("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
         return explanation
+
+    def without(self, words: "Iterable[str] | str | PathLike[str]" = (), *, mentions: bool = False) -> "Release":
+        """Return a release without the grams that contain one of some public words, such as names of persons.
+
+        This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public: a public
+        list of names, for example. A list that depends on the data, such as the users of the table, would reveal which
+        of them were released.
+
+        Args:
+            words: The words, or the path of a UTF-8 file with one word per line. Case does not matter.
+            mentions: Whether grams with a token that contains "@" are removed too: names of accounts and addresses.
+
+        Returns:
+            A new release with the same plan and metadata. Counts and rankings of this release do not belong to it.
+
+        Raises:
+            InputError: If the words are not strings.
+            SourceError: If the file cannot be read.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> import voxpop as vp
+            >>> from voxpop.release.result import StoredPlan
+            >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
+            >>> words = vp.Release.from_items(pa.array(["@bob", "ann", "tea"]), plan, vp.Guarantee(4, 1e-7))
+            >>> words.without(["Ann"], mentions=True).to_list()
+            ['tea']
+        """
+        grams = without_words(self.grams, self.keys, self.reading, public_words(words), mentions=mentions)
+        return replace(self, grams=grams, id=None)
 
     def count(
         self,
