@@ -243,7 +243,7 @@ def test_counts_and_rankings_are_evaluated(said, words):
     facts = vp.evaluate(tally, said).facts
     assert facts["counts"] == len(words)
     assert facts["largest error in users"] < 6 * tally.error
-    ranking = words.top(2, said, vp.Budget(1, 1e-8), seed=1)
+    ranking = words.top(said, vp.Budget(1, 1e-8), k=2, seed=1)
     assert vp.evaluate(ranking, said).facts["share of the true first places"] == 1
 
 

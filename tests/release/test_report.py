@@ -278,7 +278,7 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
     saved, page = [release], tmp_path / "words" / "report.html"
     release.save(page.parent)
     for result, titles in (
-        (release.top(3, posts, budget), ["Held by most users"]),
+        (release.top(posts, budget, k=3), ["Held by most users"]),
         (release.count(posts, budget), ["Noisy counts", "Held by most users"]),
         (release.with_metadata(title="Thanks"), ["Noisy counts", "Held by most users", "Thanks"]),
     ):
@@ -299,7 +299,7 @@ def test_counts_and_rankings_are_not_denied():
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
     release, budget = vp.SetUnion(limit=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
-    pages = [each.report().html for each in (release, release.count(posts, budget), release.top(3, posts, budget))]
+    pages = [each.report().html for each in (release, release.count(posts, budget), release.top(posts, budget, k=3))]
     assert ["an order by frequency" in page for page in pages] == [True, False, False]
     assert ["the number of users of an item" in page for page in pages] == [True, False, True]
     assert ["items, with noisy counts" in page for page in pages] == [False, True, False]

@@ -106,15 +106,22 @@ def complete(
     limit: Annotated[int, Parameter(help="Most continuations.")] = 10,
     json: given.Json = False,
 ) -> None:
-    """Show how released phrases continue a text, longest context first.
+    """Show how released phrases continue a text, longest context first, ranked by counts if some are saved with them.
 
     Example: `voxpop complete phrases "thank you for"`
     """
     release = RELEASE.load(folder)
-    found = release.complete(prompt, limit)
+    tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
+    found = (tally or release).complete(prompt, limit)
     if json:
-        rows = [{"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found]
-        releasing.print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
+        rows: list[dict[str, Any]] = [
+            {"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found
+        ]
+        if tally is not None:
+            rows = [{**row, "users": each.users} for row, each in zip(rows, found, strict=True)]
+        releasing.print_json(
+            {"prompt": prompt, "completions": rows, "statement": str((tally or release).total.adaptive)}
+        )
         return
     lines = [f"  {text}" for text in all_printable(each.gram for each in found)]
     releasing.say(*(lines or ["No released phrase continues it."]))
@@ -312,7 +319,7 @@ def export(
 ) -> None:
     """Write a saved release as one file for other software.
 
-    The formats bpe, wordpiece and unigram are trained on counts that were saved beside the release.
+    The formats frequencies, bpe, wordpiece and unigram are made from counts that were saved beside the release.
 
     Example: `voxpop export words -o words.txt`
     """

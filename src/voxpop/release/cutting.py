@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from os import PathLike
@@ -386,11 +386,13 @@ class Completion:
         token: the next token.
         context: the tokens before it that were looked up: the longest end of the prompt that a released gram extends.
         phrases: number of released grams that begin with context and token. It counts grams, never users.
+        users: noisy number of users of context and token; None without counts, or if they are no released gram.
     """
 
     token: str
     context: tuple[str, ...]
     phrases: int
+    users: int | None = None
 
     @property
     def gram(self) -> tuple[str, ...]:
@@ -402,28 +404,34 @@ class Completion:
 class Completer:
     """The lookup behind `Release.complete`: the tokens that follow each context, the best first.
 
-    Of the beginnings of one length, those of most released grams come first. Ties are settled by the beginning without
-    its first token, and in the end by the order of bytes.
+    Of the beginnings of one length, those of most users come first if there are counts, then those of most released
+    grams. Ties are settled by the beginning without its first token, and in the end by the order of bytes.
     """
 
-    def __init__(self, grams: Iterable[Gram], reading: str) -> None:
+    def __init__(self, grams: Iterable[Gram], reading: str, users: Mapping[Gram, int] | None = None) -> None:
         """Sort the beginnings of all grams.
 
         Args:
             grams: of a release.
             reading: how texts became tokens, or "" where that is not known.
+            users: noisy numbers of users of the grams, if there are some.
         """
+        self._users = users or {}
         phrases = Counter(gram[:size] for gram in grams for size in range(1, len(gram) + 1))
         self._reading, self._tokens = reading, frozenset(beginning[-1] for beginning in phrases)
         self._following: dict[Gram, dict[str, int]] = {}
         ranks: dict[Gram, int] = {}
         for _, level in groupby(sorted(phrases, key=len), len):
             # Text compares as its UTF-8 bytes do.
-            order = sorted(level, key=lambda each: (-phrases[each], ranks.get(each[1:], len(ranks)), each))
+            order = sorted(level, key=lambda each: self._rank(each, phrases[each], ranks.get(each[1:], len(ranks))))
             ranks = {each: rank for rank, each in enumerate(order)}
             for each in order:
                 self._following.setdefault(each[:-1], {})[each[-1]] = phrases[each]
         self._longest = max(map(len, self._following), default=0)
+
+    def _rank(self, beginning: Gram, phrases: int, rank: int) -> tuple[bool, int, int, int, Gram]:
+        users = self._users.get(beginning)
+        return users is None, -(users or 0), -phrases, rank, beginning
 
     def complete(self, prompt: str | Sequence[str], limit: int) -> list[Completion]:
         """Return continuations; see `Release.complete`."""
@@ -457,7 +465,7 @@ class Completer:
             context = tuple(tokens[len(tokens) - size :])
             for token, phrases in self._following.get(context, {}).items():
                 if token not in found and token.startswith(begun):
-                    found[token] = Completion(token, context, phrases)
+                    found[token] = Completion(token, context, phrases, self._users.get((*context, token)))
                     if len(found) == limit:
                         return list(found.values())
         return list(found.values())

@@ -257,7 +257,7 @@ class Release(Result):
         return tally
 
     def top(
-        self, k: int, data: "Corpus", budget: Budget, *, ledger: "Account | None" = None, seed: int | None = None
+        self, data: "Corpus", budget: Budget, *, k: int = 20, ledger: "Account | None" = None, seed: int | None = None
     ) -> "Ranking":
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
@@ -265,9 +265,9 @@ class Release(Result):
         `ranking.total` states the sum. If counts were released anyway, `tally.top(k)` costs nothing.
 
         Args:
-            k: the number of grams, at most a million. The noise grows with the square root of k.
             data: the data set, read as for the release.
             budget: the budget of the ranking.
+            k: the number of grams, at most a million. The noise grows with the square root of k.
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the ranking reproducible and NOT private, and marks it so. Leave it out for real data.
 

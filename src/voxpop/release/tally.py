@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, final
@@ -23,6 +24,7 @@ from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import BESIDE, COUNTS, RANKINGS, RELEASE, REPORT, SUMS, Kind, checksum, identity, stated
 
 if TYPE_CHECKING:
+    from voxpop.release.cutting import Completer, Completion
     from voxpop.release.report.page import Grid
 
 
@@ -146,6 +148,27 @@ class Tally(Addition):
         """
         check_whole("k", k, 2**31, "the number of grams that are named")
         return list(islice(self, k))
+
+    def complete(self, prompt: str | Sequence[str], limit: int = 10) -> list["Completion"]:
+        """Return the continuations of a prompt as `Release.complete` does, those of most users first.
+
+        The longest context still comes first. Within it, the noisy counts decide, so the order has the guarantee
+        `total`.
+
+        Args:
+            prompt: a text or a list of tokens.
+            limit: the maximum number of continuations.
+
+        Raises:
+            InputError: If the prompt is neither a text nor a list of strings, or the limit is below 1.
+        """
+        return self._completer.complete(prompt, limit)
+
+    @cached_property
+    def _completer(self) -> "Completer":
+        from voxpop.release.cutting import Completer
+
+        return Completer(self.grams.each_gram(), self.grams.reading, dict(self.each_gram()))
 
     def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield each gram as a tuple of tokens with its noisy number of users, the largest first."""
