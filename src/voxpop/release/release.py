@@ -257,7 +257,7 @@ class Release(Result):
         return tally
 
     def top(
-        self, data: "Corpus", budget: Budget, *, k: int = 20, ledger: "Account | None" = None, seed: int | None = None
+        self, data: "Corpus", budget: Budget, *, k: int = 10, ledger: "Account | None" = None, seed: int | None = None
     ) -> "Ranking":
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
