@@ -68,7 +68,7 @@ def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[floa
     for _ in range(RUNS):
         words = vp.SetUnion().release(corpus, half)
         ids = np.array([number[word] for word in words])
-        ways: dict[str, Order] = {"ranking": lambda k, words=words, ids=ids: ids[words.top(k, corpus, half).places]}
+        ways: dict[str, Order] = {"ranking": lambda k, words=words, ids=ids: ids[words.top(corpus, half, k=k).places]}
         for limit in LIMITS:
             users = words.count(corpus, half, limit=limit).users
             ordered = ids[np.argsort(-users, kind="stable")]
@@ -77,7 +77,7 @@ def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[floa
             rival = vp.papers.WeightedGaussian(limit).release(corpus, half)
             mine = np.array([number[word] for word in rival])
             ways[f"weighted Gaussian, ranking, limit {limit}"] = lambda k, rival=rival, mine=mine: mine[
-                rival.top(k, corpus, half).places
+                rival.top(corpus, half, k=k).places
             ]
         for limit in LIMITS:
             all_at_once = by_weight(corpus, budget, limit)

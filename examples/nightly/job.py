@@ -1,9 +1,11 @@
-"""The job of one night, for any orchestrator: started several times, it charges the ledger once."""
+"""The job of one night, for any orchestrator in Python: started several times, it charges the ledger once."""
 
 import os
 from pathlib import Path
 
-import voxpop as vp
+from voxpop.cli import main
+
+JOB = Path(__file__).with_name("words.toml")
 
 
 def release_words(day: str) -> str:
@@ -12,10 +14,7 @@ def release_words(day: str) -> str:
     Args:
         day: such as "2026-11-25". It names the input, the output and the run.
     """
-    folder = Path(os.environ["NIGHTLY"])
-    words = folder / "words" / day
-    run = vp.Ledger(folder / "team.ledger").account("posts").run(day, save_to=words)
-    if not run.finished:
-        posts = vp.read(folder / "posts" / f"{day}.parquet", user="author", text="body")
-        vp.SetUnion().release(posts, vp.Budget(epsilon=0.1, delta=1e-8), ledger=run)
-    return str(words)
+    os.environ["DAY"] = day
+    if code := main(["run", str(JOB), "--errors", "json"]):
+        raise RuntimeError(f"voxpop run failed with exit code {code}; its error is in the log of this task.")
+    return str(Path(os.environ["NIGHTLY"]) / "words" / day)

@@ -2,8 +2,11 @@
 # A nightly release by cron, each day at 3:00 UTC, with two further attempts:
 #
 #   0 3-5 * * * NIGHTLY=/srv/nightly /srv/nightly/nightly.sh
+#
+# `voxpop run words.toml --dry-run` prints the digest of the job. To run only the job that was approved, add
+# --digest sha256:... below.
 set -eu
-cd "${NIGHTLY:?the folder with posts/, words/ and team.ledger}"
-day=${1:-$(date -u +%F)}
-exec voxpop items "posts/$day.parquet" --user author --text body --epsilon 0.1 --delta 1e-8 \
-    --ledger team.ledger --dataset posts --run-id "$day" --output "words/$day"
+: "${NIGHTLY:?the folder with posts/, words/ and team.ledger}"
+DAY=${1:-$(date -u +%F)}
+export NIGHTLY DAY
+exec voxpop run "$(dirname "$0")/words.toml"

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from voxpop.reading.wanted import ReadOptions as ReadOptions
     from voxpop.reading.wanted import Tokenizer as Tokenizer
     from voxpop.release.profile import Profile as Profile
+    from voxpop.release.questions import compare as compare
+    from voxpop.release.questions import evaluate as evaluate
     from voxpop.release.release import Release as Release
     from voxpop.release.result import Report as Report
     from voxpop.release.result import Result as Result
@@ -72,6 +74,8 @@ _HOMES = {
     "SetUnion": "voxpop.mechanisms.set_union.mechanism",
     "Tally": "voxpop.release.tally",
     "allocate": "voxpop.ledger.allocating",
+    "compare": "voxpop.release.questions",
+    "evaluate": "voxpop.release.questions",
     "load": "voxpop.release.result",
     "load_corpus": "voxpop.engine.local.corpus",
     "profile": "voxpop.mechanisms.profile.mechanism",

@@ -4,9 +4,10 @@
 VoxpopError
 ├── InputError (also ValueError)      the call or the data cannot be used as given: exit code 2
 │   ├── BudgetError                   epsilon, delta or another parameter of the guarantee is out of range
-│   ├── SourceError                   a file, folder or table cannot be read
-│   │   └── ColumnError               a column is missing or has the wrong type
-│   ├── MemoryLimitError              the work needs more memory than it was allowed
+│   │   └── ExhaustedError            a ledger has too little budget left: exit code 3
+│   ├── SourceError                   a file, folder or table cannot be read: exit code 5
+│   │   └── ColumnError               a column is missing or has the wrong type: exit code 2
+│   ├── MemoryLimitError              the work needs more memory than it was allowed: exit code 6
 │   ├── ReleaseError                  a folder cannot be saved to, or is not a release
 │   ├── LedgerError                   a ledger cannot be read, written or trusted
 │   └── UnsoundError                  a mechanism that has no proof, refused by name with the reason
@@ -54,6 +55,10 @@ class InputError(VoxpopError, ValueError):
 
 class BudgetError(InputError):
     """A parameter of the guarantee is out of range."""
+
+
+class ExhaustedError(BudgetError):
+    """A ledger has too little budget left."""
 
 
 class SourceError(InputError):

@@ -191,7 +191,7 @@ def words(posts, saved_words):
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.ledger"], "--dataset"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
         (["top", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
-        (["count", "words"], "SOURCE requires an argument"),
+        (["count", "words"], "The source is missing"),
         (["ledger", "show", "team.ledger"], "does not exist"),
         (["ledger", "init", "team.ledger", *BUDGET], "--dataset is missing"),
         (["ledger", "init", "team.ledger", "--dataset", "posts"], "--epsilon is missing"),

@@ -49,12 +49,14 @@ def test_spent_left_and_what_fits(voxpop, shop):
 
 
 def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
-    """A repeated command prints the same output, reads no source and adds no entry."""
+    """A repeated command prints the same output and says so, reads no source and adds no entry."""
     call = [*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     first = voxpop(*call)
     (tmp_path / "posts.parquet").unlink()
     again = voxpop(*call)
-    assert (again.code, again.out) == (0, first.out)
+    said = "\nThis run had finished already: no row was read, and nothing was charged."
+    assert said in again.out
+    assert (again.code, again.out.replace(said, "")) == (0, first.out)
     assert 'Ledger: entry 1 of "shop", budget (7, 1e-06), run "monday".' in again.out
     other = voxpop(*call[:-4], "-o", "elsewhere", "--run-id", "monday").complaint
     assert 'Run "monday" of "shop" is finished' in other
@@ -79,7 +81,9 @@ def test_counts_are_repeated_too(voxpop, shop):
         call = [command, "words", *shop[1:], "--epsilon", 1, "--run-id", command]
         first, again = voxpop(*call), voxpop(*call)
         assert (first.code, again.code) == (0, 0)
-        assert first.out == again.out
+        assert "had finished already" not in first.out
+        assert [line for line in again.out.splitlines() if "had finished already" not in line] == first.out.splitlines()
+        assert voxpop(*call, "--json").json["repeated"] is True
     assert len(voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]["entries"]) == 3
 
 

@@ -86,7 +86,7 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
     assert voxpop(*call, "--no-save")[0] == 0
     assert len(vp.Ledger(tmp_path / "team.ledger").account("posts").entries) == 1
     code, _, err = voxpop(*call)
-    assert code == 2
+    assert code == 3
     assert "Not enough budget left" in err
 
 

@@ -121,10 +121,10 @@ def test_counts_are_the_same(engines, naive, limit):
 @pytest.mark.parametrize("k", [1, 6])
 def test_rankings_are_the_same(engines, naive, k):
     """Rankings of the same grams and of words agree."""
-    one, other = (LISTED.top(k, each["texts"], BUDGET, seed=3) for each in (engines, naive))
+    one, other = (LISTED.top(each["texts"], BUDGET, k=k, seed=3) for each in (engines, naive))
     assert one.places.tolist() == other.places.tolist()
     words = release_of([("good",), ("nobody",), ("own7",), ("naïve",)])
-    one, other = (words.top(k, each["items"], BUDGET, seed=3) for each in (engines, naive))
+    one, other = (words.top(each["items"], BUDGET, k=k, seed=3) for each in (engines, naive))
     assert one.places.tolist() == other.places.tolist()
 
 

@@ -74,7 +74,7 @@ def test_the_most_held_come_first(release_of):
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
     corpus = read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
-    ranking = release_of((word,) for word in words).top(10, corpus, BUDGET)
+    ranking = release_of((word,) for word in words).top(corpus, BUDGET, k=10)
     assert ranking.plan.behind(1 - 1e-9) < 18_000
     assert sorted(ranking) == [(word,) for word in words[:10]]
     assert len(ranking) == 10
@@ -83,19 +83,19 @@ def test_the_most_held_come_first(release_of):
 def test_all_that_there_is_is_ranked_where_more_is_asked(release_of):
     """An empty release has an empty ranking."""
     corpus = corpus_of([[["a", "b"]]] * 500 + [[["b"]]] * 4000)
-    ranking = release_of([("a",), ("b",), ("a", "b")]).top(99, corpus, vp.Budget(4, 1e-6))
+    ranking = release_of([("a",), ("b",), ("a", "b")]).top(corpus, vp.Budget(4, 1e-6), k=99)
     assert ranking.to_list()[0] == ("b",)
     assert sorted(ranking.places.tolist()) == [0, 1, 2]
-    nothing = release_of([]).top(5, corpus, BUDGET)
+    nothing = release_of([]).top(corpus, BUDGET, k=5)
     assert (len(nothing), nothing.to_list(), nothing.to_polars().height, nothing.plan.behind()) == (0, [], 0, 0.0)
 
 
 def test_noise_goes_to_every_gram_and_is_fresh(release_of):
     """Words without users are in any order; two rankings differ, and a seed repeats and is marked."""
     corpus, release = corpus_of([[["a"]]]), release_of((f"x{place}",) for place in range(50))
-    orders = [release.top(50, corpus, BUDGET).places.tolist() for _ in range(2)]
+    orders = [release.top(corpus, BUDGET, k=50).places.tolist() for _ in range(2)]
     assert orders[0] != orders[1] != sorted(orders[1])
-    seeded = [release.top(50, corpus, BUDGET, seed=3) for _ in range(2)]
+    seeded = [release.top(corpus, BUDGET, k=50, seed=3) for _ in range(2)]
     assert seeded[0].places.tolist() == seeded[1].places.tolist()
     assert not seeded[0].guarantee.private
     assert not seeded[0].total.adaptive.private
@@ -104,7 +104,7 @@ def test_noise_goes_to_every_gram_and_is_fresh(release_of):
 def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
     """Every listed gram has the noise of its place on the list, also with parts of longer grams in between."""
     release = release_of([("b",), ("c", "d")])
-    ranked = release.top(2, corpus_of([]), vp.Budget(1, 1e-6), seed=4)
+    ranked = release.top(corpus_of([]), vp.Budget(1, 1e-6), k=2, seed=4)
     secret, rate, zero = Secret.from_seed(4), ranked.plan.rate, np.zeros(1, np.int64)
     noise = [GumbelNoise(rate, UNIT, secret, f"noise/top {length}")(zero, zero)[0] for length in (1, 2)]
     assert ranked.places.tolist() == np.argsort(-np.array(noise)).tolist()
@@ -115,7 +115,7 @@ def test_a_ranking_as_tables():
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
     keys = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
-    ranking = keys.top(2, corpus, BUDGET)
+    ranking = keys.top(corpus, BUDGET, k=2)
     assert ranking.to_list() == [7, 5]
     assert list(ranking.each_gram()) == [("7",), ("5",)]
     assert ranking.to_arrow().column_names == ["gram", "length", "place"]
@@ -150,14 +150,14 @@ def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
 def test_a_ledger_is_charged(release_of, tmp_path):
     """There is one entry, written before anything runs."""
     account = vp.Ledger(tmp_path / "team.ledger").open("words", vp.Budget(3, 1e-6), create=True)
-    release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
+    release_of([("a",)]).top(corpus_of([[["a"]]]), BUDGET, k=1, ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["top"]
 
 
 def test_saved_beside_the_release(release_of, tmp_path):
     """A loaded ranking is equal and stays if its release is saved again; other files are not replaced by default."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
-    ranking = release.top(2, corpus, BUDGET)
+    ranking = release.top(corpus, BUDGET, k=2)
     release.save(tmp_path / "words")
     ranking.save(tmp_path / "words")
     release.count(corpus, BUDGET).save(tmp_path / "words")
@@ -185,7 +185,7 @@ def test_damaged_rankings_are_refused(release_of, tmp_path, name):
     """A changed byte is detected."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
-    release.top(2, corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
+    release.top(corpus_of([[["a"]]] * 9), BUDGET, k=2).save(tmp_path / "words")
     content = (tmp_path / "words" / name).read_bytes()
     (tmp_path / "words" / name).write_bytes(content[:-9] + b"x" + content[-8:])
     with pytest.raises(ReleaseError):
@@ -197,7 +197,7 @@ def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
     """Rows that do not exist, or occur twice, are refused even with correct checksums."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
-    ranking = release.top(2, corpus_of([[["a"]]] * 9), BUDGET)
+    ranking = release.top(corpus_of([[["a"]]] * 9), BUDGET, k=2)
     with pytest.raises(ReleaseError, match="changed"):  # the report covers the ranking, so it is read at once
         replace(ranking, places=np.array(places)).save(tmp_path / "words")
     ranking.save(tmp_path / "words")
@@ -223,6 +223,6 @@ def test_what_cannot_be_spent_is_refused(release_of):
         Top().plan(vp.Budget(1), release)
     items = read_engine(pl.DataFrame({"who": range(20), "what": ["tea"] * 20}), user="who", items="what")
     with pytest.raises(InputError, match="order"):
-        release.top(1, items, BUDGET)
+        release.top(items, BUDGET, k=1)
     with pytest.raises(InputError, match=r"voxpop\.read"):
-        release.top(1, pl.DataFrame({"who": [1]}), BUDGET)
+        release.top(pl.DataFrame({"who": [1]}), BUDGET, k=1)

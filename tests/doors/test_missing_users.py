@@ -87,7 +87,7 @@ def test_the_command_line_has_the_option(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"who": [*range(3000), None], "what": ["tea"] * 3001}).write_parquet("t.parquet")
     call = ["items", "t.parquet", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-8", "-o", "keys"]
-    assert main(call) == 2
+    assert main(call) == 5
     assert "--drop-missing-users" in capsys.readouterr().err
     assert main([*call, "--drop-missing-users"]) == 0
     assert vp.load("keys").to_list() == ["tea"]

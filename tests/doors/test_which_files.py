@@ -123,7 +123,7 @@ def test_an_empty_file_charges_nothing(tmp_path):
     ledger = vp.Ledger(tmp_path / "ledger.json")
     ledger.open("posts", vp.Budget(3, 1e-6), create=True)
     call = ["items", f"{tmp_path}/t.csv", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-8"]
-    assert main([*call, "-o", f"{tmp_path}/o", "--ledger", f"{tmp_path}/ledger.json", "--dataset", "posts"]) == 2
+    assert main([*call, "-o", f"{tmp_path}/o", "--ledger", f"{tmp_path}/ledger.json", "--dataset", "posts"]) == 5
     assert not ledger.account("posts").entries
 
 

@@ -126,3 +126,14 @@ def test_a_place_that_cannot_be_written(phrases, tmp_path):
         vp.exports.write(phrases, tmp_path, format="text")
     with pytest.raises(vp.errors.ReleaseError, match="could not be written"):
         vp.exports.write(phrases, tmp_path / "file" / "words.txt")
+
+
+def test_frequencies(released, tmp_path):
+    """Grams of most users come first, with a tab before their number, which is at least 1."""
+    release = released([("tea",), ("milk",), ("tea", "time")])
+    counts = vp.Tally(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)  # milk, tea, tea time
+    vp.exports.write(counts, tmp_path / "words.tsv", "frequencies")
+    assert (tmp_path / "words.tsv").read_text(encoding="utf-8") == "tea\t30\nmilk\t5\ntea time\t1\n"
+    broken = vp.Tally(released([("a\nb",)]), np.array([5]), 1.0, release.plan, release.guarantee)
+    with pytest.raises(vp.errors.InputError, match="line breaks"):
+        vp.exports.write(broken, tmp_path / "broken.tsv", "frequencies")

@@ -29,7 +29,7 @@ def results():
         "hitters": vp.HeavyHitters().release(posts, BUDGET),
         "model": vp.Sequences(alphabet=["a", "b", "c"]).release(vp.read(visits, user="who", sequence="to"), BUDGET),
         "counts": words.count(posts, BUDGET),
-        "top": words.top(3, posts, BUDGET),
+        "top": words.top(posts, BUDGET, k=3),
         "found": vp.Sequences(alphabet="find").release(vp.read(visits, user="who", sequence="to"), BUDGET),
     }
     said = {"title": 'Words: "A" # 1', "operator": "Ann Example", "purpose": "Completions", "date": "2026-11-25"}

@@ -30,7 +30,8 @@ def test_frequent_words_are_subwords_and_bytes_stay_bytes():
     """Text is decoded unchanged except that it is in lower case; released words take few tokens."""
     made = vp.exports.to_subword_tokenizer(counted(), "bpe", 512)
     assert made.encode("see the lowest newest").tokens[-2:] == ["Ġlowest", "Ġnewest"]
-    for text in ("low été 👍 <b>\n\t", "今天", "", "don't\x00"):
+    assert made.encode("newest").tokens == ["Ġnewest"]  # also at the start of a text
+    for text in ("low été 👍 <b>\n\t", "今天", "", "don't\x00", " low", "  low  ", "low low"):
         assert made.decode(made.encode(text).ids) == text
     assert made.decode(made.encode("LOW").ids) == "low"
     assert 256 < made.get_vocab_size() < 512
@@ -49,8 +50,8 @@ def test_what_nobody_shares_is_unknown(model):
 def test_texts_are_folded_as_those_of_the_release():
     """Texts are normalized like the texts of the release; items and words between white space are not changed."""
     made = vp.exports.to_subword_tokenizer(counted({"New": 700, "new": 5}, "whitespace"), "bpe", 512)
-    assert made.encode(" New").tokens == ["ĠNew"]
-    assert made.normalizer is None
+    assert made.encode("New").tokens == ["ĠNew"]
+    assert made.encode("new").tokens != ["ĠNew"]
     for reading, alike in (("words", True), ("characters", False)):
         made = vp.exports.to_subword_tokenizer(counted({"don't": 700}, reading), "bpe", 512)
         assert (made.encode(" DON\u2019T").tokens == made.encode(" don't").tokens) == alike

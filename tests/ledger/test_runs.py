@@ -201,7 +201,7 @@ def test_counts_are_saved_beside_their_release(account, tmp_path):
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
     words = vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8))
     words.save(tmp_path / "words")
-    words.top(1, corpus, vp.Budget(0.5, 1e-8), ledger=account.run("top", save_to=tmp_path / "words"))
+    words.top(corpus, vp.Budget(0.5, 1e-8), k=1, ledger=account.run("top", save_to=tmp_path / "words"))
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("counts", save_to=tmp_path / "words"))
     assert len(vp.load(tmp_path / "words", vp.Tally)) == 2
     assert len(vp.load(tmp_path / "words", vp.Ranking)) == 1

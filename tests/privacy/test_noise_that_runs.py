@@ -148,7 +148,7 @@ def test_counts_and_rankings(talk, seen):
         (proof.menu[proof.chosen].sigma, UNIT, UNIT),
     ]
     del seen[:]
-    ranking = words.top(3, talk, BUDGET, seed=1)
+    ranking = words.top(talk, BUDGET, k=3, seed=1)
     assert [(type(each), each.rate, each.unit) for each in seen] == [
         (GumbelNoise, ranking.plan.certificate.proof.rate, UNIT)
     ]

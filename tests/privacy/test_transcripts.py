@@ -65,7 +65,7 @@ def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
         corpus, folder = read(strangers, text="what"), tmp_path / str(strangers)
         words.save(folder)
         words.count(corpus, BUDGET, seed=3).save(folder)
-        words.top(2, corpus, BUDGET, seed=3).save(folder)
+        words.top(corpus, BUDGET, k=2, seed=3).save(folder)
         found.append({each.name: each.read_bytes() for each in sorted(folder.iterdir())})
     assert found[0] == found[1]
     assert json.loads(found[0]["counts.json"])["transcript"]

@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from support.look import load_engine, read_engine
 from voxpop.errors import InputError
 from voxpop.reading.one_text import cut_prompt
 from voxpop.release.result import StoredPlan
-from voxpop.release.table import SCHEMA
+from voxpop.release.table import SCHEMA, table_of_lists
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -219,3 +220,15 @@ def test_a_call_is_quick(capsys):
     seconds = (time.process_time() - begun) / len(prompts)
     print(f"complete on {len(release):,} phrases: {1000 * seconds:.3f} ms of processor time")
     assert seconds < 10 * 0.001
+
+
+def test_counts_rank_completions():
+    """Within a context, continuations of most users come first; without a count they come last."""
+    rows = [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["a", "c", "d"], ["b", "e", "f"]]
+    release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "whitespace")
+    tally = vp.Tally(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))
+    assert [each.token for each in release.complete("a ")] == ["c", "b"]
+    assert [(each.token, each.users) for each in tally.complete("a ")] == [("b", 50), ("c", 6)]
+    assert [(each.token, each.users) for each in tally.complete("b ")] == [("e", None)]
+    assert [each.token for each in tally.complete("a ", 1)] == ["b"]
+    assert {each.users for each in release.complete("a ")} == {None}

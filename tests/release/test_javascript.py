@@ -117,3 +117,25 @@ def test_a_key_of_one_column_is_one_column():
     page = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="shop"), vp.Budget(4, 1e-7)).report().html
     assert 'class="cell"' not in page
     assert 'id="completer"' not in page
+
+
+@pytest.mark.parametrize(
+    ("size", "first"), [(3, "word0 · word1 · word2"), (1000, "300 of 1,000, evenly spaced: word0 · word3 ")]
+)
+def test_paper_has_grams(size, first):
+    """The paragraph for paper contains the grams of the list as text nodes, at most 300, with escapes."""
+    fake = """
+    class Node { constructor() { this.parts = []; } append(each) { this.parts.push(each); }
+      replaceChildren(...parts) { this.parts = parts; }
+      get text() { return this.parts.map((each) => (each instanceof Node ? each.text : each)).join(""); }
+      set textContent(text) { this.parts = [text]; } }
+    const printed = new Node();
+    const document = { createElement: () => new Node(), getElementById: () => printed };
+    const byId = (id) => printed, many = (number) => number.toLocaleString("en-US");
+    """
+    body = "printRows(DATA, DATA.map((_, place) => place)); console.log(JSON.stringify(printed.text));"
+    texts = [f"word{number}" for number in range(size)]
+    found = run(fake + scripts(("visible", "printing")) + body, texts)
+    assert found.startswith(first)
+    assert found.count("·") == min(size, 300) - 1
+    assert run(fake + scripts(("visible", "printing")) + body, ["a\u202eb"]) == "aU+202Eb"

@@ -60,7 +60,7 @@ def test_a_ranking_shows_its_order():
     """A ranking shows places, grams and its guarantee together with the release."""
     posts = corpus()
     words = vp.SetUnion().release(posts, BUDGET)
-    ranking = words.top(2, posts, vp.Budget(1, 1e-7))
+    ranking = words.top(posts, vp.Budget(1, 1e-7), k=2)
     assert repr(ranking.plan) == str(ranking.plan)
     said = text_of(ranking._repr_html_())
     assert "1you" in said

@@ -21,7 +21,7 @@ def results(tmp_path_factory):
     table = pl.DataFrame({"who": range(3000), "what": ["tea with milk", "tea"] * 1500})
     corpus = read_engine(table, user="who", text="what")
     words = vp.SetUnion().release(corpus, BUDGET)
-    tally, ranking = words.count(corpus, BUDGET), words.top(2, corpus, BUDGET)
+    tally, ranking = words.count(corpus, BUDGET), words.top(corpus, BUDGET, k=2)
     visits = read_engine(pl.DataFrame({"who": range(3000), "to": [["a", "b"]] * 3000}), user="who", sequence="to")
     model = vp.Sequences(alphabet=["a", "b"], max_length=3, max_gram=2).release(visits, BUDGET)
     folder = tmp_path_factory.mktemp("results")

@@ -17,7 +17,7 @@ TABLE = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see y
 VISITS = pl.DataFrame({"who": range(3000), "to": [["a", "b"], ["a"], ["b", "a", "c"]] * 1000})
 ADDED = {
     "counts": ("counts", lambda words, posts: words.count(posts, BUDGET)),
-    "top": ("top", lambda words, posts: words.top(3, posts, BUDGET)),
+    "top": ("top", lambda words, posts: words.top(posts, BUDGET, k=3)),
 }
 """Results that are saved with a release: the stem of their files, and the function that makes them."""
 

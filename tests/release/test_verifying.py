@@ -50,7 +50,7 @@ def folders(tmp_path_factory):
         mechanism.release(paths, BUDGET).save(home / name)
     words = vp.load(home / "default", vp.Release)
     words.count(posts, BUDGET).save(home / "default")
-    words.top(3, posts, BUDGET).save(home / "default")
+    words.top(posts, BUDGET, k=3).save(home / "default")
     vp.SetUnion().release(posts, BUDGET, seed=1).save(home / "seeded")
     vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
     for name, release in vp.SetUnion().release_each({"one": posts, "two": posts}, BUDGET).items():

@@ -68,7 +68,7 @@ def test_counts_are_the_same(read_both, limit, spread):
 def test_rankings_are_the_same(read_both, spread):
     """Noise is added on the executors, and the order equals that of the reference implementation."""
     local, other = read_both(crowd(), places(spread))
-    one, two = (LISTED.top(4, each, BUDGET, seed=3) for each in (other, naive_of(local)))
+    one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive_of(local)))
     assert one.places.tolist() == two.places.tolist()
 
 

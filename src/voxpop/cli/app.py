@@ -4,15 +4,30 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.demo import demo
+from voxpop.cli.jobs import command_for
 from voxpop.cli.ledger import app as ledger
-from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
+from voxpop.cli.saved import (
+    ask,
+    block,
+    complete,
+    count,
+    explain,
+    export,
+    plan_count,
+    plan_top,
+    resume,
+    show,
+    sign,
+    top,
+    verify,
+)
 from voxpop.cli.series import app as series
 from voxpop.errors import InputError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
@@ -119,7 +134,7 @@ def _version() -> str:
 app = App(
     name="voxpop",
     help="Find the items, phrases and sequences that many users share, and release them with user-level differential "
-    "privacy.",
+    "privacy. Every command takes `--log FILE`, for its events, and `--errors json`, for errors as JSON.",
     version=_version,
     version_flags=["--version"],
     help_flags=["--help", "-h"],
@@ -135,7 +150,7 @@ plans = App(
 
 def _release_command(options_type: Any) -> Callable[..., None]:
     def command(
-        source: given.Sources,
+        source: given.Sources = None,
         /,
         *,
         output: given.Output,
@@ -152,7 +167,7 @@ def _release_command(options_type: Any) -> Callable[..., None]:
 
 def _sequences_command(options_type: Any) -> Callable[..., None]:
     def command(
-        source: given.Sources,
+        source: given.Sources = None,
         /,
         *,
         output: given.Output,
@@ -187,14 +202,14 @@ def _sequences_plan(options: Any, spend: given.Spend) -> Callable[[], Any]:
     return lambda: options.configured.plan(budget)
 
 
-def _plan_command(options_type: Any, plan_of: Callable[[Any, given.Spend], Callable[[], Any]]) -> Callable[..., None]:
+def _plan_command(options_type: Any, plan_of: Callable[[Any, given.Spend], Callable[[], Any]]) -> Callable[..., Any]:
     def command(
         *,
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
         spend: given.SpendOptions = given.Spend(),
         json: given.Json = False,
-    ) -> None:
-        releasing.print_plan(plan_of(options, spend)(), as_json=json)
+    ) -> Any:
+        return releasing.print_plan(plan_of(options, spend)(), as_json=json)
 
     return command
 
@@ -243,7 +258,7 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
 
 
 def profile(
-    source: given.Sources,
+    source: given.Sources = None,
     /,
     *,
     output: given.Output,
@@ -260,7 +275,7 @@ def profile(
     import voxpop as vp
 
     call.run.check()
-    found, choice = releasing.opened(source, call.run), options.choice(call.table)
+    found, choice = releasing.opened(call.table.source(source), call.run), options.choice(call.table)
     profiling, budget = vp.Profiling.of(found, **choice), call.spend.budget
 
     def planned() -> Any:
@@ -298,21 +313,22 @@ def profile(
 
 
 def plan_profile(
-    source: given.Sources,
+    source: given.Sources = None,
     /,
     *,
     table: given.TableOptions = given.Table(),
     options: given.ProfiledOptions = given.Profiled(),
     spend: given.SpendOptions = given.Spend(),
     json: given.Json = False,
-) -> None:
+) -> Any:
     """Show the plan of `voxpop profile`: its columns, its guarantee and its noise. Reads only the schema.
 
     Example: `voxpop plan profile orders.parquet --user customer --epsilon 2 --delta 1e-7`
     """
     import voxpop as vp
 
-    releasing.print_plan(vp.Profiling.of(source, **options.choice(table)).plan(spend.budget), as_json=json)
+    profiling = vp.Profiling.of(table.source(source), **options.choice(table))
+    return releasing.print_plan(profiling.plan(spend.budget), as_json=json)
 
 
 def audit(
@@ -362,6 +378,14 @@ def line(finding: "Finding") -> str:
     )
 
 
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(name="SHELL", help="The shell.")], /) -> None:
+    """Print a script by which a shell completes commands and options.
+
+    Example: `voxpop completion bash > ~/.local/share/bash-completion/completions/voxpop`
+    """
+    sys.stdout.write(app.generate_completion(prog_name="voxpop", shell=shell))
+
+
 for each in MECHANISMS:
     if each.command not in CHOICES:
         continue
@@ -379,11 +403,28 @@ for each in MECHANISMS:
         name=each.command,
         help=f"Show the plan of `voxpop {each.command}`: its guarantee, noise and thresholds. Reads no data.",
     )
-for each_command in (profile, count, top, ask, show, complete, export, resume, verify, audit, demo):
+for each_command in (
+    profile,
+    count,
+    top,
+    ask,
+    show,
+    explain,
+    complete,
+    export,
+    block,
+    resume,
+    verify,
+    sign,
+    audit,
+    demo,
+    completion,
+):
     app.command(each_command)
 plans.command(plan_profile, name="profile")
 plans.command(plan_count, name="count")
 plans.command(plan_top, name="top")
+app.command(command_for(app), name="run")
 app.command(plans)
 app.command(ledger)
 app.command(series)

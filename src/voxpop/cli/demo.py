@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from voxpop.cli.options import Json, Overwrite
-from voxpop.cli.releasing import count, guarantee_text, indented, print_json, saved, say, stage, summary
+from voxpop.cli.releasing import count, guarantee_text, indented, place, print_json, say, stage, summary
 from voxpop.errors import SourceError
 from voxpop.privacy.budget import printable, words_first
 from voxpop.release.saving import RELEASE
@@ -66,7 +66,7 @@ def demo(
         offers = ", ".join(each.token for each in release.complete([*begun], NEXT))
         say(indented(f"{' '.join(begun)} ... {offers}"))
     say(guarantee_text(release.guarantee, "module"))
-    say(saved(folder, release))
+    say(place(folder))
 
 
 def longest(release: "Release") -> list[str]:

@@ -1,22 +1,61 @@
-"""Exit codes, and one-line messages instead of tracebacks.
+"""Exit codes, and one-line messages instead of tracebacks; `--errors json` prints them as JSON.
 
-Exit code 0: done. 1: a fault of voxpop, with its traceback. 2: a wrong call, or data that cannot be used; one line on
-standard error names the next step. 130: stopped by Ctrl-C. 141: the reader of the output closed it.
+| code | cause |
+|---|---|
+| 0 | done |
+| 1 | a fault of voxpop, with its traceback |
+| 2 | a wrong call, or data that cannot be used |
+| 3 | not enough budget left in the ledger |
+| 4 | charged or released, and not saved |
+| 5 | a source that cannot be read now |
+| 6 | not enough memory |
+| 130 | stopped by Ctrl-C |
+| 141 | the reader of the output closed it |
 """
 
+import json
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
-from voxpop.errors import InputError, VoxpopError, shown
+from voxpop.errors import (
+    ColumnError,
+    ExhaustedError,
+    InputError,
+    MemoryLimitError,
+    SourceError,
+    VoxpopError,
+    shown,
+)
+from voxpop.files.progress import EVENTS, Events, note, noted
 
-DONE, FAULT, WRONG_CALL, STOPPED, CLOSED = 0, 1, 2, 130, 141
+DONE, FAULT, WRONG_CALL, EXHAUSTED, UNSAVED, UNREADABLE, NO_MEMORY, STOPPED, CLOSED = 0, 1, 2, 3, 4, 5, 6, 130, 141
+CAUSES = {
+    FAULT: "fault",
+    WRONG_CALL: "call",
+    EXHAUSTED: "budget",
+    UNSAVED: "not saved",
+    UNREADABLE: "source",
+    NO_MEMORY: "memory",
+    STOPPED: "stopped",
+}
+"""The causes of exit codes, in errors as JSON."""
+HINTS = {
+    "option: --dry-run": "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
+    "option: --config": "Write the options to a job file, and start it with `voxpop run JOB`.",
+    "option: --ledger": "A series is charged once, when it begins: call `voxpop series init DIR --ledger FILE`.",
+    'command "series"': "Call `voxpop series plan`.",
+}
+"""The next step after options and commands that are missing on purpose, by the parser's message after "Unknown"."""
+GLOBAL = {"--errors": ("text", "json"), "--log": None}
+"""Options of every command, and their values; None for any."""
 OMITTED = "(omitted: messages of libraries may quote data)"
-EXHAUSTED = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
+OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 REPORT = "This is a fault of voxpop. Check that the lines above contain nothing private, then report them."
 
@@ -30,14 +69,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    # The parser takes a single hyphen for an option.
+    given = ["/dev/stdin" if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
+    options: dict[str, str] = {}
+    EVENTS.set(Events())
     try:
-        return _run(arguments)
+        given = _without_globals(given, options)
+        EVENTS.set(Events(Path(options["--log"]) if "--log" in options else None))
+        return _run(given)
     except KeyboardInterrupt:
-        return _complain("stopped.", STOPPED)
+        return _complain("stopped.", STOPPED, options)
     except (BrokenPipeError, SystemExit):
         return _closed()
     except Exception as error:
-        return _explain(error)
+        return _explain(error, options)
 
 
 def console() -> NoReturn:
@@ -52,12 +97,30 @@ def console() -> NoReturn:
     os._exit(code)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
+    """Move the options of every command from the arguments to `options`, and return the other arguments.
+
+    Raises:
+        InputError: An option has no value, or a wrong one.
+    """
+    rest, words = [], iter(given)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in GLOBAL:
+            rest.append(word)
+            continue
+        value = value if equals else next(words, "")
+        choices = GLOBAL[name]
+        if not value or (choices and value not in choices):
+            raise InputError(f"{name} must be {' or '.join(choices) if choices else 'the name of a file'}.")
+        options[name] = value
+    return rest
+
+
+def _run(given: list[str]) -> int:
     from voxpop.cli.app import app
 
     _never_fail_to_encode()
-    # The parser takes a single hyphen for an option.
-    given = ["/dev/stdin" if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
     if not given:
         from rich.console import Console
 
@@ -68,22 +131,39 @@ def _run(arguments: Sequence[str] | None) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _explain(error: Exception) -> int:
+def _code_of(error: InputError) -> int:
+    """Return the exit code of an error by its cause."""
+    events = noted()
+    if "charged" in events or "kept" in events:
+        return UNSAVED
+    if isinstance(error, ExhaustedError):
+        return EXHAUSTED
+    if isinstance(error, MemoryLimitError):
+        return NO_MEMORY
+    return UNREADABLE if isinstance(error, SourceError) and not isinstance(error, ColumnError) else WRONG_CALL
+
+
+def _explain(error: Exception, options: Mapping[str, str]) -> int:
     from cyclopts import CycloptsError, UnusedCliTokensError
 
     if isinstance(error, InputError):
-        return _complain(str(error), WRONG_CALL)
+        return _complain(str(error), _code_of(error), options)
     if isinstance(error, CycloptsError):
         command = " ".join(("voxpop", *(error.command_chain or ())))
         text = str(error).rstrip()
+        for each, hint in HINTS.items():
+            if text.startswith((f"Unknown {each}.", f"Unknown {each}?")):
+                text = f"Unknown {each}. {hint}"
         if isinstance(error, UnusedCliTokensError):
             first = next(iter(error.unused_tokens or ()), "")
             text = f"{first!r} belongs to no option. Write --name VALUE, and commas in lists of names."
-        return _complain(f"{text}{'' if text.endswith(('.', '?')) else '.'} See `{command} --help`.", WRONG_CALL)
+        return _complain(
+            f"{text}{'' if text.endswith(('.', '?')) else '.'} See `{command} --help`.", WRONG_CALL, options
+        )
     if _is_out_of_memory(error):
-        return _complain(EXHAUSTED, WRONG_CALL)
+        return _complain(OUT_OF_MEMORY, NO_MEMORY, options)
     sys.stderr.writelines(_frames(error))
-    return _complain(REPORT, FAULT)
+    return _complain(REPORT, FAULT, options)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
@@ -110,8 +190,20 @@ def _frames(error: BaseException) -> list[str]:
     return list(map(shown, lines))
 
 
-def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"voxpop: {shown(' '.join(message.split()))}\n")
+def _complain(message: str, code: int, options: Mapping[str, str]) -> int:
+    text, events = shown(" ".join(message.split())), noted()
+    facts = {
+        "charged": "charged" in events,
+        "kept": events.get("kept", {}).get("folder"),
+        "repeated": "repeated" in events,
+    }
+    with suppress(OSError):  # the log may be on a full disk
+        note("error", code=code, cause=CAUSES[code], message=text, **facts)
+    if options.get("--errors") == "json":
+        text = json.dumps({"error": text, "code": code, "cause": CAUSES[code], **facts})
+        sys.stderr.write(f"{text}\n")
+    else:
+        sys.stderr.write(f"voxpop: {text}\n")
     return code
 
 

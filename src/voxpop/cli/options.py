@@ -1,5 +1,6 @@
 """Groups of command-line options. Each dataclass is one parameter of a command, and its fields are the options."""
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
@@ -14,6 +15,9 @@ from voxpop.errors import ColumnError, InputError
 from voxpop.privacy.budget import Budget
 
 REGEX = "regex:"
+DATABASE_VARIABLE = "VOXPOP_DATABASE"
+"""The environment variable with the address of the database of `--sql`."""
+QUERY, DATABASE_FILES = re.compile(r"\s*(select|with)\s", re.IGNORECASE), (".db", ".sqlite", ".sqlite3", ".duckdb")
 COUNTED = Number(gte=0)
 
 
@@ -43,6 +47,9 @@ class Table:
         encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
         quote: Quotes around cells of CSV, or "none" if quotes are plain characters.
         escape: A backslash if one precedes quotes within quotes of CSV, as Spark and MySQL write them.
+        sql: Query that selects the columns, in place of files. It runs on --database.
+        database: Address for --sql, such as postgresql://host/name, sqlite:///file.db or duckdb:///file.duckdb. The
+            default is the environment variable VOXPOP_DATABASE.
     """
 
     user: list[str] | None = None
@@ -60,13 +67,39 @@ class Table:
     encoding: str | None = None
     quote: str | None = None
     escape: str | None = None
+    sql: str | None = None
+    database: str | None = None
 
-    def columns(self, source: list[str]) -> dict[str, Any]:
+    def source(self, paths: list[str] | None) -> Any:
+        """Return the source for `voxpop.read`: the paths, or the query.
+
+        Raises:
+            InputError: if there is none, or both, or a path is a query or the address of a database.
+        """
+        if self.sql is None:
+            for path in paths or []:
+                _check_path(path)
+            if self.database is not None:
+                raise InputError("--database is the address for a query: add --sql QUERY, or leave it out.")
+            if not paths:
+                raise InputError("The source is missing: name files or folders, or give --sql QUERY.")
+            return paths
+        if paths:
+            raise InputError("Give either files or --sql, not both. Leave out one of them.")
+        address = self.database or os.environ.get(DATABASE_VARIABLE)
+        if not address:
+            raise InputError(f"--sql must have an address: add --database ADDRESS, or set {DATABASE_VARIABLE}.")
+        import voxpop as vp
+
+        return vp.SQL(self.sql, address)
+
+    def columns(self, paths: list[str] | None) -> dict[str, Any]:
         """Return the columns of a call by the names of `voxpop.read`.
 
         Raises:
             InputError: if the column of users or of contents is missing; the message lists the columns of the source.
         """
+        source = self.source(paths)
         if not self.user:
             raise _missing("--user is missing: name the column that identifies the user.", source)
         given = {
@@ -226,12 +259,14 @@ class Charge:
         dataset: Name of the data set, in the ledger and in the report.
         run_id: Name of this run in the ledger. A run that was interrupted can start again without a second charge.
         seed: Make the release reproducible and NOT PRIVATE, for tests only.
+        job: Digest of the job file, for the record; `voxpop run` gives it.
     """
 
     ledger: Path | None = None
     dataset: str | None = None
     run_id: str | None = None
     seed: int | None = None
+    job: Annotated[str | None, Parameter(show=False)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +300,7 @@ class Result:
 
 
 Sources = Annotated[
-    list[str],
+    list[str] | None,
     Parameter(
         name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV, JSON or Arrow; - is standard input."
     ),
@@ -276,9 +311,9 @@ Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 First = Annotated[int, Parameter(help="Number of rows to show.", validator=COUNTED)]
 Overwrite = Annotated[bool, Parameter(help="Replace an existing file.")]
 MECHANISM_GROUP = _group("Mechanism", 2)
-SpendOptions = Annotated[Spend, _group("Privacy budget", 3)]
+SpendOptions = Annotated[Spend, _group("Budget", 3)]
 TableOptions = Annotated[Table, _group("Table", 1)]
-ChargeOptions = Annotated[Charge, _group("Ledger and seed", 4)]
+ChargeOptions = Annotated[Charge, _group("Ledger", 4)]
 ResultOptions = Annotated[Result, _group("Result", 5)]
 ProfiledOptions = Annotated[Profiled, MECHANISM_GROUP]
 RunOptions = Annotated[Run, _group("Execution", 6)]
@@ -426,13 +461,32 @@ def _types(given: list[str]) -> dict[str, str] | None:
     return {name: kind for name, _, kind in pairs} or None
 
 
-def _missing(message: str, source: list[str]) -> InputError:
+def _check_path(path: str) -> None:
+    """Refuse a query or a database that was given as a file.
+
+    Raises:
+        InputError: with the options for it; the address may contain a password and is not shown.
+    """
+    from voxpop.reading.databases import DATABASE
+
+    if DATABASE.match(path):
+        raise InputError("The source is the address of a database. Give it as --database, and the query as --sql.")
+    if QUERY.match(path):
+        raise InputError("The source is a query. Give it as --sql, and the address of the database as --database.")
+    if path.lower().endswith(DATABASE_FILES):
+        kind = "duckdb" if path.lower().endswith(".duckdb") else "sqlite"
+        raise InputError(
+            f'{path} is a file of a database. Give --database {kind}:///{path} and --sql "select ... from ...".'
+        )
+
+
+def _missing(message: str, source: Any) -> InputError:
     """Return an error that also lists the columns of the source."""
     found = columns_of(source)
     return InputError(f"{message} {found}" if found else message)
 
 
-def columns_of(source: list[str]) -> str:
+def columns_of(source: Any) -> str:
     """Return a sentence that lists the columns of a source, or an empty string if it has none to list."""
     from voxpop.reading.sources import open_source
     from voxpop.reading.types import Column

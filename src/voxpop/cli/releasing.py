@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from voxpop.cli.options import Call, Charge, Result, Run, Table
 from voxpop.errors import BudgetError, InputError, shown
-from voxpop.files.progress import rounded, tell
+from voxpop.files.progress import note, noted, rounded, tell
 from voxpop.privacy.budget import Budget, all_printable, words_first
 from voxpop.privacy.guarantee import WHY_SMALLER, Guarantee, cautions, meaning
 from voxpop.reading.hidden import SKIPPED, is_hidden
@@ -23,7 +23,9 @@ from voxpop.release.registry import mechanism_called
 from voxpop.release.saving import Kind
 
 if TYPE_CHECKING:
+    from voxpop.ledger.entry import Entry
     from voxpop.ledger.ledger import LedgerAccount
+    from voxpop.ledger.runs import LedgerRun
     from voxpop.privacy.composition import Total
     from voxpop.release.release import Release
     from voxpop.release.result import Result as AnyResult
@@ -67,32 +69,81 @@ def released(
     from voxpop.ledger.runs import LedgerRun, check_output, keep, publish
 
     account, label = account_of(charge, reported=reported), charge.run_id or ""
-    run = None if account is None else LedgerRun(account, label, folder, overwrite, save)
-    if run is not None and run.finished:
-        run.save_finished()
+
+    def stamped(made: Any, new: Path) -> None:
+        save(made if charge.job is None else made.with_job(charge.job), new)
+
+    run = None if account is None else Noted(LedgerRun(account, label, folder, overwrite, stamped))
+    if run is not None and run.run.finished:
+        run.run.save_finished()
         if folder is not None and kind.is_in(folder):
             found = kind.load(folder)
-            if str(found.about.ledger) == str(run.account.entry(label)):
+            if str(found.about.ledger) == str(run.run.account.entry(label)):
+                note("repeated", run=label)
                 return found
     plan = planned()
     mechanism = str(plan.to_dict()["mechanism"])
-    if folder is not None and not (run is not None and run.finished):
+    note("planned", mechanism=mechanism, guarantee=str(plan.guarantee))
+    if folder is not None and not (run is not None and run.run.finished):
         check_output(folder, mechanism, overwrite=overwrite)
-    if run is not None:
-        run.account.check(plan.guarantee, mechanism, label)
+    if account is not None:
+        account.check(plan.guarantee, mechanism, label)
     data = read()
+    note("read")
     with stage("Releasing"):
         result = plan.release(data, ledger=run, seed=charge.seed)
     if run is None and folder is not None:
-        publish(keep(lambda new: save(result, new), folder, uuid4().hex), folder, overwrite=overwrite)
-    return result
+        note("released")
+        kept = keep(lambda new: stamped(result, new), folder, uuid4().hex)
+        note("kept", folder=str(kept))
+        publish(kept, folder, overwrite=overwrite)
+    note("saved", folder=None if folder is None else str(folder))
+    return result if charge.job is None else result.with_job(charge.job)
+
+
+class Noted:
+    """A run whose charge, end and kept folder become events."""
+
+    def __init__(self, run: "LedgerRun") -> None:
+        self.run = run
+
+    def charge(self, guarantee: Guarantee, mechanism: str) -> "Entry":
+        """Charge the release; see `LedgerRun.charge`."""
+        entry = self.run.charge(guarantee, mechanism)
+        note("charged", entry=str(entry), attempt=entry.attempt)
+        return entry
+
+    def finish(self, entry: "Entry", result: Any) -> None:
+        """Finish the run; see `LedgerRun.finish`."""
+        note("released")
+        try:
+            self.run.finish(entry, result)
+        finally:
+            kept = self.run.account.entries[entry.number - 1].kept
+            if kept and Path(kept).exists():
+                note("kept", folder=kept)
+
+    def fail(self, entry: "Entry") -> None:
+        """Record that the release raised an exception."""
+        note("failed")
+        self.run.fail(entry)
+
+
+def repeated() -> bool:
+    """Return whether this command showed the result of an earlier run."""
+    return "repeated" in noted()
+
+
+def again() -> str:
+    """Return a line for a command that showed the result of an earlier run, or an empty string."""
+    return "\nThis run had finished already: no row was read, and nothing was charged." if repeated() else ""
 
 
 def released_to(
     kind: Kind,
     output: Path,
     planned: Callable[[], Any],
-    source: list[str],
+    source: list[str] | None,
     call: Call,
     result: Result,
     save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
@@ -109,7 +160,7 @@ def released_to(
     return made.with_metadata(**metadata)
 
 
-def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
+def reader(source: list[str] | None, table: Table, run: Run) -> Callable[[], Any]:
     """Return a function that reads the table; the options are checked at once."""
     run.check()
     columns = table.columns(source)
@@ -118,7 +169,7 @@ def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
     def read() -> Any:
         import voxpop as vp
 
-        found = opened(source, run)
+        found = opened(table.source(source), run)
         with stage("Reading"):
             return vp.read(found, **columns, **reading, options=read_options(run))
 
@@ -138,10 +189,12 @@ def read_options(run: Run) -> Any:
     )
 
 
-def opened(source: list[str], run: Run) -> Any:
-    """Return the source for `voxpop.read`: the paths, or their rows on Spark."""
+def opened(source: Any, run: Run) -> Any:
+    """Return the source for `voxpop.read`: the paths or the query, or the rows of paths on Spark."""
     if run.engine == "local":
-        return _without_hidden(source)
+        return _without_hidden(source) if isinstance(source, list) else source
+    if not isinstance(source, list):
+        raise InputError("--sql reads on this machine. Leave out --engine spark, or give files.")
     with stage("Starting Spark"):
         from voxpop.engine.spark.reading import open_frame
         from voxpop.engine.spark.session import start_session
@@ -207,12 +260,13 @@ def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
     say(saved(folder, release))
 
 
-def print_plan(plan: Any, *, as_json: bool) -> None:
-    """Print a plan as text, or as one JSON object with its guarantee."""
+def print_plan(plan: Any, *, as_json: bool) -> Any:
+    """Print a plan as text, or as one JSON object with its guarantee, and return it."""
     if as_json:
         print_json({**stated(plan.guarantee), "plan": plan.to_dict()})
     else:
         say(plan)
+    return plan
 
 
 def listed(release: "Release") -> str:
@@ -223,12 +277,18 @@ def listed(release: "Release") -> str:
     return f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
 
 
+def place(folder: Path) -> str:
+    """Return where a result was saved."""
+    return f"\nSaved to {folder}. The report is report.html in this folder."
+
+
 def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> str:
-    """Return where a result was saved, with its ledger entry, and its total if it is given or was charged."""
+    """Return where a result was saved, with its job and ledger entry, and its total if it is given or was charged."""
     about = result.about
     total = result.total if total is None and about.ledger is not None else total
     stated = "" if total is None else total_text(total)
-    where = f"{stated}\nSaved to {folder}. The report is report.html in this folder."
+    where = f"{stated}{again()}{place(folder)}"
+    where += f" Job: {about.job}." if about.job else ""
     if about.ledger is not None:
         return f"{where} Ledger: {about.ledger}."
     return f"{where} Ledger: none was charged; --ledger FILE charges one." if about.dataset else where
@@ -241,6 +301,7 @@ def summary(result: Any, folder: Path) -> dict[str, Any]:
         **stated(result.guarantee),
         "plan": result.plan.to_dict(),
         "folder": str(folder.resolve()),
+        **({"repeated": True} if repeated() else {}),
     }
 
 

@@ -105,18 +105,91 @@ def complete(
     limit: Annotated[int, Parameter(help="Most continuations.")] = 10,
     json: given.Json = False,
 ) -> None:
-    """Show how released phrases continue a text, longest context first.
+    """Show how released phrases continue a text, longest context first, ranked by counts if some are saved with them.
 
     Example: `voxpop complete phrases "thank you for"`
     """
     release = RELEASE.load(folder)
-    found = release.complete(prompt, limit)
+    tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
+    found = (tally or release).complete(prompt, limit)
     if json:
-        rows = [{"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found]
-        releasing.print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
+        rows: list[dict[str, Any]] = [
+            {"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found
+        ]
+        if tally is not None:
+            rows = [{**row, "users": each.users} for row, each in zip(rows, found, strict=True)]
+        releasing.print_json(
+            {"prompt": prompt, "completions": rows, "statement": str((tally or release).total.adaptive)}
+        )
         return
     lines = [f"  {text}" for text in all_printable(each.gram for each in found)]
     releasing.say(*(lines or ["No released phrase continues it."]))
+
+
+def explain(
+    folder: given.Folder,
+    items: Annotated[
+        list[str], Parameter(name="ITEM", help="Text of an item. Values of several columns are separated by commas.")
+    ],
+    /,
+    *,
+    data: Annotated[
+        list[str] | None, Parameter(help="Private data of the release, for its owner. Adds a PRIVATE number of users.")
+    ] = None,
+    table: given.TableOptions = given.Table(),
+    run: given.RunOptions = given.Run(),
+    json: given.Json = False,
+) -> None:
+    """Explain why an item was released, or may be missing. Uses only the saved release and its plan.
+
+    Example: `voxpop explain words Apt-Get`
+    """
+    if table != given.Table() and data is None:
+        raise InputError("Options of a table apply to private data: add --data FILE, or leave them out.")
+    release = RELEASE.load(folder)
+    corpus = None if data is None else releasing.reader(data, table, run)()
+    several = release.keys is not None and len(release.keys.columns) > 1
+    values: list[Any] = [tuple(given.listed(each, "ITEM")) if several else each for each in items]
+    found = [release.explain(value, corpus, exact=run.exact) for value in values]
+    tally = _additions(folder).get(COUNTS)
+    if json:
+        rows = [{**each.to_dict(), **_its_count(tally, each)} for each in found]
+        releasing.print_json({"explanations": rows, "statement": str(release.guarantee)})
+        return
+    for each in found:
+        releasing.say(each)
+        if tally is not None and (count := _its_count(tally, each)):
+            releasing.say(f"  Noisy number of users, standard error {tally.error:.3g}: {count['count']:,}")
+
+
+def _its_count(tally: Any, found: Any) -> dict[str, int]:
+    """Return the released count of an explained item, or nothing if none was released."""
+    return {} if tally is None or not found.released else {"count": tally.of_gram(found.tokens)}
+
+
+def block(
+    folder: given.Folder,
+    /,
+    *,
+    output: given.Output,
+    words: Annotated[
+        Path | None,
+        Parameter(name="--list", help="UTF-8 file with one public word per line, such as names of persons."),
+    ] = None,
+    mentions: Annotated[bool, Parameter(help='Also remove words that contain "@".')] = False,
+    overwrite: given.Overwrite = False,
+) -> None:
+    """Save a release without the items that contain public words, such as names of persons. Costs no budget.
+
+    Example: `voxpop block words --list names.txt --mentions -o clean`
+    """
+    if words is None and not mentions:
+        raise InputError("There is nothing to remove: add --list FILE, --mentions or both.")
+    release = RELEASE.load(folder)
+    clean = release.without(words or (), mentions=mentions)
+    clean.save(output, overwrite=overwrite)
+    gone = len(release) - len(clean)
+    releasing.say(f"Removed {releasing.plural(gone, 'gram')} of {len(release):,}.", releasing.saved(output, clean))
 
 
 def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
@@ -130,15 +203,63 @@ def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Over
     releasing.say(f"Saved to {output}")
 
 
-def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
+def sign(
+    path: Annotated[Path, Parameter(name="PATH", help="Folder of a saved release, or a job file.")],
+    /,
+    *,
+    key: Annotated[Path, Parameter(help="SSH key of the person who signs, such as ~/.ssh/id_ed25519.")],
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="File of the signature; PATH.sig by default.")
+    ] = None,
+) -> None:
+    """Sign a release or a job with an SSH key, by `ssh-keygen -Y sign`. A folder is verified first.
+
+    Example: `voxpop sign words --key ~/.ssh/id_ed25519`
+    """
+    from voxpop.release.verifying import sign as signed
+
+    signature = output or path.with_name(f"{path.name}.sig")
+    signed(path, key.expanduser(), signature)
+    releasing.say(f"Signed {path}: {signature}")
+
+
+Digest = Annotated[str | None, Parameter(help="The digest that was signed or noted. Another one is an error.")]
+Signature = Annotated[Path | None, Parameter(help="File of a signature by `voxpop sign`, to check.")]
+Signers = Annotated[Path | None, Parameter(help="File with an identity and a public key in each line; see ssh-keygen.")]
+Identity = Annotated[str | None, Parameter(help="The identity that must have signed, such as ann@example.org.")]
+
+
+def verify(
+    folder: given.Folder,
+    /,
+    *,
+    digest: Digest = None,
+    signature: Signature = None,
+    signers: Signers = None,
+    identity: Identity = None,
+    json: given.Json = False,
+) -> None:
     """Check that a saved folder is unchanged, and that its settings give its plan, guarantee and report.
 
-    Example: `voxpop verify words`
+    Example: `voxpop verify words --signature words.sig --signers signers --identity ann@example.org`
     """
     from voxpop.release.result import load
+    from voxpop.release.verifying import check_signature
     from voxpop.release.verifying import verify as verified
 
+    if signature is not None and (signers is None or identity is None):
+        raise InputError("--signature needs the persons who may sign: add --signers FILE and --identity NAME.")
+    if signature is None and (signers is not None or identity is not None):
+        raise InputError("--signers and --identity apply to a signature: add --signature FILE, or leave them out.")
     found = verified(folder)
+    if digest is not None and digest != found["digest"]:
+        raise ReleaseError(
+            f"{folder}: the digest of SHA256SUMS is {found['digest']}, and another one was signed. Use the folder that "
+            "was signed."
+        )
+    if signature is not None and signers is not None and identity is not None:
+        check_signature(folder, signature, signers, identity)
+        found["signed_by"] = identity
     total = load(folder).total
     found["independent"] = _checked(folder)
     if json:
@@ -156,6 +277,8 @@ def verify(folder: given.Folder, /, *, json: given.Json = False) -> None:
     releasing.say("report.html: made again from the result, no difference")
     ran = "not run, because voxpop-check is not installed"
     releasing.say(f"independent check of the certificates: {found['independent'] or ran}")
+    if identity is not None:
+        releasing.say(f"Signed by {identity}")
     releasing.say(f"Digest of SHA256SUMS: {found['digest']}")
 
 
@@ -193,7 +316,7 @@ def export(
 ) -> None:
     """Write a saved release as one file for other software.
 
-    The formats bpe, wordpiece and unigram are trained on counts that were saved beside the release.
+    The formats frequencies, bpe, wordpiece and unigram are made from counts that were saved beside the release.
 
     Example: `voxpop export words -o words.txt`
     """
@@ -210,7 +333,7 @@ def export(
 
 def count(
     folder: given.Folder,
-    source: given.Sources,
+    source: given.Sources = None,
     /,
     *,
     limit: Limit = None,
@@ -235,7 +358,7 @@ def count(
 
 def top(
     folder: given.Folder,
-    source: given.Sources,
+    source: given.Sources = None,
     /,
     *,
     k: Places = Top().k,
@@ -258,16 +381,16 @@ def top(
 
 def plan_count(
     folder: given.Folder, /, *, limit: Limit = None, spend: given.SpendOptions = given.Spend(), json: given.Json = False
-) -> None:
+) -> Any:
     """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
-    releasing.print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
+    return releasing.print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
 
 
 def plan_top(
     folder: given.Folder, /, *, k: Places = Top().k, spend: given.SpendOptions = given.Spend(), json: given.Json = False
-) -> None:
+) -> Any:
     """Show the plan of `voxpop top`: its guarantee and its noise. Reads the saved release only."""
-    releasing.print_plan(_planned(Top(k), folder, spend)(), as_json=json)
+    return releasing.print_plan(_planned(Top(k), folder, spend)(), as_json=json)
 
 
 def _planned(addition: Counts | Top, folder: Path, spend: given.Spend) -> Callable[[], Any]:
@@ -326,7 +449,7 @@ def _add(
     folder: Path,
     kept: Path | None,
     plan: Callable[[], Any],
-    source: list[str],
+    source: list[str] | None,
     call: given.Call,
     *,
     overwrite: bool,
@@ -359,10 +482,11 @@ def _print_added(
             "total": addition.total.to_dict(),
             "plan": addition.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),
+            **({"repeated": True} if releasing.repeated() else {}),
         }
         releasing.print_json(content)
         return
     releasing.say(*lines, releasing.guarantee_text(addition.guarantee))
     releasing.say(releasing.total_text(addition.total))
     if folder is not None:
-        releasing.say(f"\nSaved to {folder}")
+        releasing.say(f"{releasing.again()}\nSaved to {folder}")

@@ -29,16 +29,39 @@ Folder = Annotated[Path, Parameter(name="DIR", help="Folder of the series: priva
 KeyFile = Annotated[Path | None, Parameter(help="File with 32 bytes, by which the state is encrypted.")]
 
 
+Nights = Annotated[int, Parameter(help="Number of nights that share the budget.", validator=given.COUNTED)]
+Prices = Annotated[
+    Literal["growing", "equal"], Parameter(help="Growing prices release most by the end, equal ones more at first.")
+]
+Limit = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
+
+
+@app.command
+def plan(
+    *,
+    nights: Nights,
+    prices: Prices = "growing",
+    limit: Limit = None,
+    spend: given.SpendOptions = given.Spend(),
+    json: given.Json = False,
+) -> Any:
+    """Show the plan of a series: its guarantee, its noise and the users that an item needs. Reads no data.
+
+    Example: `voxpop series plan --nights 365 --epsilon 3 --delta 1e-6`
+    """
+    from voxpop.mechanisms.set_union.mechanism import SetUnion
+
+    return print_plan(SetUnion(limit).plan_series(spend.budget, nights, prices=prices), as_json=json)
+
+
 @app.command
 def init(
     folder: Folder,
     /,
     *,
-    nights: Annotated[int, Parameter(help="Number of nights that share the budget.", validator=given.COUNTED)],
-    prices: Annotated[
-        Literal["growing", "equal"], Parameter(help="Growing prices release most by the end, equal ones more at first.")
-    ] = "growing",
-    limit: Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")] = None,
+    nights: Nights,
+    prices: Prices = "growing",
+    limit: Limit = None,
     spend: given.SpendOptions = given.Spend(),
     charge: given.ChargeOptions = given.Charge(),
     key_file: KeyFile = None,
@@ -61,7 +84,7 @@ def init(
 @app.command
 def run(
     folder: Folder,
-    source: given.Sources,
+    source: given.Sources = None,
     /,
     *,
     night: Annotated[

@@ -12,16 +12,22 @@ import numpy as np
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.pairs import belongs, table_of
+from voxpop.privacy.budget import check_whole
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
+    from voxpop.engine.local.exact import Summary
+
+LARGEST_LIST = 10_000
+"""The most tokens that a summary lists."""
 
 
 @final
 class Corpus:
     """Private data, as `voxpop.read` and `voxpop.load_corpus` return it, for `release` of any mechanism.
 
-    It shows nothing of the data: neither tokens nor users, nor their number.
+    It shows nothing of the data: neither tokens nor users, nor their number. Only `summary` does, for the owner of the
+    data.
     """
 
     __slots__ = ("_engine",)
@@ -48,6 +54,44 @@ class Corpus:
         if save is None:
             raise InputError("data on a Spark cluster is not saved: write the table there, and read it again.")
         save(folder)
+
+    def summary(self, *, exact: bool = False, frequent: int = 0) -> "Summary":
+        """Return figures that show whether the data was read as intended: PRIVATE, without noise.
+
+        Do not publish the figures, and do not choose a budget or a mechanism's settings by them.
+
+        Args:
+            exact: Whether numbers are exact; by default they are rounded to two digits, and small ones are not shown.
+            frequent: The number of tokens to list: those that most users have. By default no token is shown.
+
+        Returns:
+            The kind of data, the tokenizer, and the numbers of users, texts, tokens and tokens per user.
+
+        Raises:
+            InputError: If the data is on a Spark cluster, or `frequent` is out of range.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> table = pl.DataFrame({"who": range(2000), "what": ["Tea, please", "milk"] * 1000})
+            >>> print(vp.read(table, user="who", text="what").summary())
+            PRIVATE: computed from the data without noise. Do not publish it.
+              kind                        text
+              tokens made by              words
+              users                       about 2,000
+              texts or sequences          about 2,000
+              tokens                      about 3,000
+              different ones              fewer than 100
+              users without any           fewer than 100
+              median per user             fewer than 100
+              95 % of users have at most  fewer than 100
+              maximum per user            fewer than 100
+              ids of users                whole numbers
+        """
+        from voxpop.engine.local.exact import summary_of
+
+        check_whole("frequent", frequent, LARGEST_LIST, "the number of tokens to list", least=0)
+        return summary_of(self._engine.gathered(), exact=exact, frequent=frequent)
 
     def __repr__(self) -> str:
         return f"Corpus(kind={self.kind!r}, private)"

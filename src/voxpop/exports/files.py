@@ -135,6 +135,18 @@ def as_parquet(release: "Release", _: Any = None) -> bytes:
     return to_parquet(release.grams, release.keys)
 
 
+def as_frequencies(tally: "Tally", _: Any = None) -> bytes:
+    """Return one gram per line with its noisy number of users, the largest first, and a tab between them.
+
+    Spelling correctors such as SymSpell read it. Numbers below 1 become 1.
+
+    Raises:
+        InputError: where a token contains a line break or another control character, or two grams give the same line.
+    """
+    as_text(tally.grams)  # checks the tokens
+    return "".join(f"{' '.join(gram)}\t{max(1, users)}\n" for gram, users in tally.each_gram()).encode()
+
+
 class Options(NamedTuple):
     """The options of formats.
 
@@ -206,6 +218,7 @@ EXPORTS = (
     Export("spacy", _spacy),
     Export("registry", _document(registry_record), general=True),
     Export("checklist", _document(checklist), general=True),
+    Export("frequencies", as_frequencies, counted=True),
     Export("bpe", _subwords("bpe"), counted=True),
     Export("wordpiece", _subwords("wordpiece"), counted=True),
     Export("unigram", _subwords("unigram"), counted=True),
@@ -226,8 +239,8 @@ def write(
     """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
 
     Args:
-        result: a release; for "csv" also a profile, as a seed of dbt; for "bpe", "wordpiece" and "unigram" the counts
-            of a release of words; for "registry" and "checklist" any result.
+        result: a release; for "csv" also a profile, as a seed of dbt; for "frequencies", "bpe", "wordpiece" and
+            "unigram" the counts of a release; for "registry" and "checklist" any result.
         path: the file.
         format: a name from the registry `EXPORTS`; by default the ending of the file name decides.
         tokenizer: how texts are tokenized, for "tokenizer".
@@ -244,7 +257,7 @@ def write(
 
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Tally):
-        raise InputError(f'"{export.name}" is trained on counts: count the release first, and write the counts.')
+        raise InputError(f'"{export.name}" is made from counts: count the release first, and write the counts.')
     seeded = isinstance(result, Profile) and export.make is as_csv
     if not (export.counted or export.general or seeded or isinstance(result, Release)):
         raise InputError(

@@ -228,6 +228,12 @@ def to_subword_tokenizer(
     if tally.grams.reading in IN_NORMAL_FORM:
         result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.reading, addresses=True))
     result.train_from_iterator(_text(tally.each_gram()), trainer)
+    if model == "bpe":
+        # A word at the start of a text has the same subwords as after a space; the decoder removes that space again.
+        prepend, decoders = tokenizers.normalizers.Prepend(" "), tokenizers.decoders
+        before = [] if result.normalizer is None else [result.normalizer]
+        result.normalizer = tokenizers.normalizers.Sequence([*before, prepend])
+        result.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     return result
 
 

@@ -1,15 +1,21 @@
 """Progress of long stages: a bar of rich on a terminal, a line of IPython in a notebook, lines elsewhere if requested.
 
+`Events` are the steps of a command, for its log and its exit code.
+
 Progress is shown to the operator and never part of a release. Saved notebooks keep it, so counts are rounded.
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from voxpop.errors import InputError
 from voxpop.errors import shown as escaped
 
 Thing = TypeVar("Thing")
@@ -130,3 +136,51 @@ def _in_notebook() -> bool:
     kernel = sys.modules.get("ipykernel.zmqshell")
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return kernel is not None and isinstance(shell, kernel.ZMQInteractiveShell)
+
+
+class Events:
+    """The steps of one command: charged, read, saved and others. None contains data or numbers of rows.
+
+    Attributes:
+        facts: The facts of each event by its name.
+    """
+
+    def __init__(self, log: Path | None = None) -> None:
+        """Begin without events.
+
+        Args:
+            log: A file to which each event is appended as one line of JSON.
+
+        Raises:
+            InputError: The file cannot be written.
+        """
+        self.facts: dict[str, dict[str, Any]] = {}
+        self._log = log
+        if log is not None:
+            try:
+                log.open("a").close()
+            except OSError as error:
+                raise InputError(f"--log {log} cannot be written: {error.strerror}. Choose another file.") from None
+
+    def note(self, event: str, **facts: Any) -> None:
+        """Add an event, and append it to the log."""
+        self.facts[event] = facts
+        if self._log is not None:
+            line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, **facts}
+            with self._log.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+EVENTS: ContextVar[Events | None] = ContextVar("events", default=None)
+"""The events of the command that runs; None outside of commands."""
+
+
+def note(event: str, **facts: Any) -> None:
+    """Add an event to those of the command that runs."""
+    if (events := EVENTS.get()) is not None:
+        events.note(event, **facts)
+
+
+def noted() -> dict[str, dict[str, Any]]:
+    """Return the facts of the events of the command that runs, by their names."""
+    return {} if (events := EVENTS.get()) is None else events.facts

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.errors import BudgetError, InputError, LedgerError
+from voxpop.errors import BudgetError, ExhaustedError, InputError, LedgerError
 from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
 from voxpop.ledger.entry import (
     Entry,
@@ -106,7 +106,7 @@ class LedgerAccount:
             The entry.
 
         Raises:
-            BudgetError: Not enough budget is left; nothing was charged.
+            ExhaustedError: Not enough budget is left; nothing was charged.
             LedgerError: The ledger cannot be read or written, or the run with this label has ended.
         """
         with changing(self.path) as datasets:
@@ -130,7 +130,7 @@ class LedgerAccount:
             The entry of the reserve.
 
         Raises:
-            BudgetError: Not enough budget is left; nothing was charged.
+            ExhaustedError: Not enough budget is left; nothing was charged.
             LedgerError: The ledger cannot be read or written, or has an entry with this label.
 
         Example:
@@ -352,7 +352,7 @@ class LedgerAccount:
             short = f"a data set takes at most {MOST_ENTRIES:,} releases"
         else:
             short = shortage(budget, before, guarantee, times)
-        raise BudgetError(
+        raise ExhaustedError(
             f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '
             f"`voxpop ledger show {self.path} --for items --delta {guarantee.delta:g}` prints the largest epsilon that "
             "fits."

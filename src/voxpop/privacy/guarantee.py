@@ -234,17 +234,6 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
     return grown * before / (grown * before + 1.0 - before)
 
 
-def least_accused(epsilon: float, delta: float, found: float) -> float:
-    """Return which share of those who took no part a test accuses at least, if it finds who took part this often.
-
-    The hypothesis-testing reading of (epsilon, delta)-differential privacy, exact in both directions.
-    """
-    grown = exp(min(epsilon, LARGEST_EXPONENT))
-    # The trade-off function of (epsilon, delta), with beta = 1 - found: max(0, e^-eps (1 - delta - beta), 1 - delta -
-    # e^eps beta) (Dong, Roth and Su, 2022).
-    return min(1.0, max(0.0, (found - delta) / grown, 1.0 - delta - (1.0 - found) * grown))
-
-
 def people_covered(delta: float) -> int:
     """Return the most people for whom a delta is far below one over their number: a hundredth of it or less."""
     return floor(FAR_BELOW / delta * (1 + 1e-12))

@@ -19,6 +19,7 @@ Format = Literal[
     "spacy",
     "registry",
     "checklist",
+    "frequencies",
     "bpe",
     "wordpiece",
     "unigram",

@@ -1,6 +1,6 @@
 """`Release`: a released set of grams, with its plan and its guarantee."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -16,15 +16,24 @@ from voxpop.privacy.budget import SHOWN, Budget, all_printable, card, words_firs
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
-from voxpop.release.registry import configuration
+from voxpop.release.registry import configuration, load
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE, stated
-from voxpop.release.table import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
+from voxpop.release.table import (
+    check_canonical,
+    from_parquet,
+    public_words,
+    table_of_items,
+    to_parquet,
+    with_keys,
+    without_words,
+)
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.privacy.composition import Total
     from voxpop.privacy.planned import Account
+    from voxpop.release.explaining import Explanation
     from voxpop.release.report.page import Grid
     from voxpop.release.table import Completer, Completion
     from voxpop.release.tally import Ranking, Tally
@@ -156,6 +165,67 @@ class Release(Result):
         """
         return self._completer.complete(prompt, limit)
 
+    def explain(self, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> "Explanation":
+        """Explain why an item was released, or may be missing.
+
+        The answer follows from the release and its plan alone, so it is public. With a corpus, `private` also contains
+        the number of users who have the item. This number is PRIVATE, and `print` marks it.
+
+        Args:
+            item: A text, tokenized like the texts of the release; a list of tokens; or a value of the key columns.
+            corpus: The data of the release, for its owner.
+            exact: Whether the private number is exact; by default it is rounded, and numbers below 100 are not shown.
+
+        Returns:
+            How the item was read, whether it was released, the reasons that follow from the settings, the number of
+            users that it needs, and similar released items.
+
+        Raises:
+            InputError: If the item has another type, or the corpus was read in another way than that of the release.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> said = pl.DataFrame({"who": range(3000), "what": ["get it", "apt"] * 1500})
+            >>> corpus = vp.read(said, user="who", text="what")
+            >>> words = vp.SetUnion(limit=100).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+            >>> found = words.explain("Apt-Get")
+            >>> found.tokens, found.released, found.reasons[0]
+            (('apt', 'get'), False, "Read as apt | get by the tokenizer 'words'.")
+        """
+        explanation: Explanation = load("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
+        return explanation
+
+    def without(self, words: "Iterable[str] | str | PathLike[str]" = (), *, mentions: bool = False) -> "Release":
+        """Return a release without the grams that contain one of some public words, such as names of persons.
+
+        This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public: a public
+        list of names, for example. A list that depends on the data, such as the users of the table, would reveal which
+        of them were released.
+
+        Args:
+            words: The words, or the path of a UTF-8 file with one word per line. Case does not matter.
+            mentions: Whether grams with a token that contains "@" are removed too: names of accounts and addresses.
+
+        Returns:
+            A new release with the same plan and metadata. Counts and rankings of this release do not belong to it.
+
+        Raises:
+            InputError: If the words are not strings.
+            SourceError: If the file cannot be read.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> import voxpop as vp
+            >>> from voxpop.release.result import StoredPlan
+            >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
+            >>> words = vp.Release.from_items(pa.array(["@bob", "ann", "tea"]), plan, vp.Guarantee(4, 1e-7))
+            >>> words.without(["Ann"], mentions=True).to_list()
+            ['tea']
+        """
+        grams = without_words(self.grams, self.keys, self.reading, public_words(words), mentions=mentions)
+        return replace(self, grams=grams, id=None)
+
     def count(
         self,
         data: "Corpus",
@@ -188,7 +258,7 @@ class Release(Result):
         return tally
 
     def top(
-        self, k: int, data: "Corpus", budget: Budget, *, ledger: "Account | None" = None, seed: int | None = None
+        self, data: "Corpus", budget: Budget, *, k: int = 10, ledger: "Account | None" = None, seed: int | None = None
     ) -> "Ranking":
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
@@ -196,9 +266,9 @@ class Release(Result):
         `ranking.total` states the sum. If counts were released anyway, `tally.top(k)` costs nothing.
 
         Args:
-            k: the number of grams, at most a million. The noise grows with the square root of k.
             data: the data set, read as for the release.
             budget: the budget of the ranking.
+            k: the number of grams, at most a million. The noise grows with the square root of k.
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the ranking reproducible and NOT private, and marks it so. Leave it out for real data.
 

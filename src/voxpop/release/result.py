@@ -53,6 +53,7 @@ class About:
         operator: the person or team who made the result.
         date: the day of the release, such as 2026-11-22.
         ledger: the entry of the ledger that was charged, or None; the ledger fills it in.
+        job: the digest of the job file that made the result; `voxpop run` fills it in.
 
     Raises:
         InputError: If a text is not one line of at most 500 characters, or the date is not a day.
@@ -64,6 +65,7 @@ class About:
     operator: str = ""
     date: str = ""
     ledger: Admission | None = None
+    job: str = ""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -300,6 +302,10 @@ class Result(Sized, Iterable[Any], ABC):
     def with_ledger_entry(self, entry: Admission) -> Self:
         """Return a copy that names the entry of the ledger that was charged for it."""
         return replace(self, about=replace(self.about, ledger=entry))  # type: ignore[type-var]
+
+    def with_job(self, digest: str) -> Self:
+        """Return a copy that names the digest of the job file that made it."""
+        return replace(self, about=replace(self.about, job=digest))  # type: ignore[type-var]
 
 
 Loaded = TypeVar("Loaded", bound=Result)

@@ -4,9 +4,11 @@ Grams are in canonical order: by length, then by the bytes of their tokens.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from os import PathLike
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -14,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from voxpop.errors import InternalError
+from voxpop.errors import InputError, InternalError, SourceError
 from voxpop.kernels.arrays import Int32s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.keys import Keys, split_texts
-from voxpop.reading.one_text import cut_prompt
+from voxpop.reading.one_text import NAMES, Cutter, cut_prompt
+from voxpop.reading.segmenting import folded
 
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
 
@@ -137,6 +140,61 @@ def read_parquet(content: bytes) -> pa.Table:
     return table
 
 
+def without_words(
+    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], *, mentions: bool
+) -> pa.Table:
+    """Return the rows of a table of grams that contain none of some public words.
+
+    Case, accents in another normal form and widths do not matter. A word that the tokenizer cuts into several tokens
+    removes the grams that contain them in a row.
+
+    Args:
+        table: Of grams.
+        keys: The columns of the items; None for grams.
+        reading: How texts became tokens.
+        words: The public words.
+        mentions: Whether grams with a token that contains "@" are removed too.
+    """
+    columns = 0 if keys is None else len(keys.columns)
+    whole = columns or reading in ("items", "tokens", "sequence")
+    # The expression of a saved release is not run, because it may be forged.
+    cutter = Cutter(reading if reading in NAMES else "words")
+    cut = [(word,) if whole else cutter(word) for word in words]
+    blocked = {tuple(map(folded, tokens)) for tokens in cut if tokens}
+    sizes = sorted({len(tokens) for tokens in blocked})
+    items = joined(table["gram"])
+    grams = key_texts(items.flatten(), columns) if columns else map(tuple, items.to_pylist())
+
+    def is_kept(gram: tuple[str, ...]) -> bool:
+        tokens = tuple(map(folded, gram))
+        parts = (tokens[at : at + size] for size in sizes for at in range(len(tokens) - size + 1))
+        return not (mentions and any("@" in token for token in gram)) and not any(part in blocked for part in parts)
+
+    return table.filter(pa.array([is_kept(gram) for gram in grams], pa.bool_()))
+
+
+def public_words(given: Any) -> list[str]:
+    """Return the words of a list or of a UTF-8 file with one word per line.
+
+    Raises:
+        InputError: If they are not strings.
+        SourceError: If the file cannot be read.
+    """
+    if isinstance(given, str | PathLike):
+        try:
+            given = Path(given).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, ValueError):
+            raise SourceError(
+                f"{given} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
+            ) from None
+    words: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
+    if not all(isinstance(word, str) for word in words):
+        raise InputError(
+            "the words must be strings. Give a list of them, or the path of a file with one word per line."
+        )
+    return [word.strip() for word in words if word.strip()]
+
+
 def _strictly_rising(grams: Any, lengths: Any) -> bool:
     """Check whether each gram comes before the next one: shorter, or equally long and of smaller bytes."""
     if len(grams) < 2:
@@ -174,11 +232,13 @@ class Completion:
         token: the next token.
         context: the tokens before it that were looked up: the longest end of the prompt that a released gram extends.
         phrases: number of released grams that begin with context and token. It counts grams, never users.
+        users: noisy number of users of context and token; None without counts, or if they are no released gram.
     """
 
     token: str
     context: tuple[str, ...]
     phrases: int
+    users: int | None = None
 
     @property
     def gram(self) -> tuple[str, ...]:
@@ -190,28 +250,34 @@ class Completion:
 class Completer:
     """The lookup behind `Release.complete`: the tokens that follow each context, the best first.
 
-    Of the beginnings of one length, those of most released grams come first. Ties are settled by the beginning without
-    its first token, and in the end by the order of bytes.
+    Of the beginnings of one length, those of most users come first if there are counts, then those of most released
+    grams. Ties are settled by the beginning without its first token, and in the end by the order of bytes.
     """
 
-    def __init__(self, grams: Iterable[Gram], reading: str) -> None:
+    def __init__(self, grams: Iterable[Gram], reading: str, users: Mapping[Gram, int] | None = None) -> None:
         """Sort the beginnings of all grams.
 
         Args:
             grams: of a release.
             reading: how texts became tokens, or "" where that is not known.
+            users: noisy numbers of users of the grams, if there are some.
         """
+        self._users = users or {}
         phrases = Counter(gram[:size] for gram in grams for size in range(1, len(gram) + 1))
         self._reading, self._tokens = reading, frozenset(beginning[-1] for beginning in phrases)
         self._following: dict[Gram, dict[str, int]] = {}
         ranks: dict[Gram, int] = {}
         for _, level in groupby(sorted(phrases, key=len), len):
             # Text compares as its UTF-8 bytes do.
-            order = sorted(level, key=lambda each: (-phrases[each], ranks.get(each[1:], len(ranks)), each))
+            order = sorted(level, key=lambda each: self._rank(each, phrases[each], ranks.get(each[1:], len(ranks))))
             ranks = {each: rank for rank, each in enumerate(order)}
             for each in order:
                 self._following.setdefault(each[:-1], {})[each[-1]] = phrases[each]
         self._longest = max(map(len, self._following), default=0)
+
+    def _rank(self, beginning: Gram, phrases: int, rank: int) -> tuple[bool, int, int, int, Gram]:
+        users = self._users.get(beginning)
+        return users is None, -(users or 0), -phrases, rank, beginning
 
     def complete(self, prompt: str | Sequence[str], limit: int) -> list[Completion]:
         """Return continuations; see `Release.complete`."""
@@ -245,7 +311,7 @@ class Completer:
             context = tuple(tokens[len(tokens) - size :])
             for token, phrases in self._following.get(context, {}).items():
                 if token not in found and token.startswith(begun):
-                    found[token] = Completion(token, context, phrases)
+                    found[token] = Completion(token, context, phrases, self._users.get((*context, token)))
                     if len(found) == limit:
                         return list(found.values())
         return list(found.values())

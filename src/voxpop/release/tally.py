@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, final
@@ -24,6 +25,7 @@ from voxpop.release.table import read_parquet, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
+    from voxpop.release.table import Completer, Completion
 
 
 class Addition(Result):
@@ -145,6 +147,27 @@ class Tally(Addition):
         check_whole("k", k, 2**31, "the number of grams that are named")
         return list(islice(self, k))
 
+    def complete(self, prompt: str | Sequence[str], limit: int = 10) -> list["Completion"]:
+        """Return the continuations of a prompt as `Release.complete` does, those of most users first.
+
+        The longest context still comes first. Within it, the noisy counts decide, so the order has the guarantee
+        `total`.
+
+        Args:
+            prompt: a text or a list of tokens.
+            limit: the maximum number of continuations.
+
+        Raises:
+            InputError: If the prompt is neither a text nor a list of strings, or the limit is below 1.
+        """
+        return self._completer.complete(prompt, limit)
+
+    @cached_property
+    def _completer(self) -> "Completer":
+        from voxpop.release.table import Completer
+
+        return Completer(self.grams.each_gram(), self.grams.reading, dict(self.each_gram()))
+
     def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield each gram as a tuple of tokens with its noisy number of users, the largest first."""
         grams = list(self.grams.each_gram())
@@ -174,11 +197,19 @@ class Tally(Addition):
         Raises:
             KeyError: If it was not released.
         """
-        places: dict[Any, int] = dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
         keys = self.grams.keys
         if keys is not None and keys.columns:
-            return places[(keys.item(gram),)]
-        return places[(gram,) if isinstance(gram, str) else tuple(gram)]
+            return self.of_gram((keys.item(gram),))
+        return self.of_gram((gram,) if isinstance(gram, str) else tuple(gram))
+
+    def of_gram(self, gram: tuple[str | None, ...]) -> int:
+        """Return the noisy number of users who have a gram, given by its tokens.
+
+        Raises:
+            KeyError: If it was not released.
+        """
+        places: dict[Any, int] = dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
+        return places[gram]
 
     def __repr__(self) -> str:
         return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"

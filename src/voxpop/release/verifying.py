@@ -1,5 +1,6 @@
 """Check a saved folder: its files, its certificates, and its plans, which are made again with the same settings."""
 
+import subprocess
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from math import isclose
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from voxpop.errors import InternalError, ReleaseError
-from voxpop.files.folder import folder_to_read
+from voxpop.files.folder import folder_to_read, write_file
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import check
 from voxpop.privacy.composition import total_of
@@ -22,6 +23,9 @@ from voxpop.release.result import charged_of, load
 from voxpop.release.saving import BESIDE, DAMAGED, RELEASE, REPORT, SUMS, checksum, kind_in
 from voxpop.release.tally import page_of_all
 
+NAMESPACE = "voxpop-release"
+"""The namespace of signatures, by which ssh-keygen tells them from those of other software."""
+LONGEST_REASON = 200
 PRECISION = 1e-9
 """Relative difference that is taken for rounding of another machine."""
 LARGE = 2**32
@@ -69,6 +73,58 @@ def verify(folder: Path) -> dict[str, Any]:
     return {"digest": checksum(listed), "files": sorted(files), "results": checked}
 
 
+def signed_file(path: Path) -> Path:
+    """Return the file that a signature of a folder or a job file covers: the checksums of the folder, or the job."""
+    return folder_to_read(path) / SUMS if path.is_dir() else path
+
+
+def sign(path: Path, key: Path, signature: Path) -> None:
+    """Sign a verified folder or a job file with an SSH key, by `ssh-keygen -Y sign`.
+
+    Args:
+        path: The folder or the job file.
+        key: The private key, or the public key of one in an agent.
+        signature: The new file of the signature.
+
+    Raises:
+        ReleaseError: The folder does not verify, the signature exists, or signing failed.
+    """
+    if path.is_dir():
+        verify(path)
+    made = _ssh_keygen(["sign", "-f", str(key), "-n", NAMESPACE], signed_file(path), f"{path} was not signed")
+    write_file(signature, lambda: made, overwrite=False)
+
+
+def check_signature(path: Path, signature: Path, signers: Path, identity: str) -> None:
+    """Check the signature of a folder or a job file, by `ssh-keygen -Y verify`.
+
+    Args:
+        path: The folder or the job file.
+        signature: The file that `sign` wrote.
+        signers: A file of permitted signers, as ssh-keygen describes it: an identity and a public key in each line.
+        identity: The identity that must have signed.
+
+    Raises:
+        ReleaseError: The signature is not one of this identity for these contents.
+    """
+    arguments = ["verify", "-f", str(signers), "-I", identity, "-n", NAMESPACE, "-s", str(signature)]
+    _ssh_keygen(arguments, signed_file(path), f"{signature} is not a signature of {identity} for {path}")
+
+
+def _ssh_keygen(arguments: list[str], content: Path, problem: str) -> bytes:
+    """Run ssh-keygen on the content of a file, and return its output."""
+    try:
+        with content.open("rb") as file:
+            ran = subprocess.run(["ssh-keygen", "-Y", *arguments], stdin=file, capture_output=True, check=False)
+    except FileNotFoundError as error:
+        what = "ssh-keygen is not installed" if error.filename == "ssh-keygen" else f"{content} does not exist"
+        raise ReleaseError(f"{problem}: {what}. Install OpenSSH, or check the path.") from None
+    if ran.returncode != 0:
+        said = " ".join((ran.stderr or ran.stdout).decode(errors="replace").split())[:LONGEST_REASON]
+        raise ReleaseError(f"{problem}. Check the key, the identity and the signature. ssh-keygen: {said}")
+    return ran.stdout
+
+
 def _differs(where: Path, what: str, source: str, record: Mapping[str, Any]) -> ReleaseError:
     """Build the error for contents that do not follow from the others."""
     return ReleaseError(
@@ -92,10 +148,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     if mechanism_called(str(numbers.get("mechanism"))) is None:
         raise unknown
     try:
-        plan = min(
-            (_plan(numbers, release, each) for each in _settings(numbers)),
-            key=lambda each: len(_differing(each, numbers)),
-        )
+        plan = plan_again(numbers, release)
         wrong = _differing(plan, numbers)
         guarantee = plan.guarantee if stated.private else replace(plan.guarantee, private=False)
     except Exception as error:  # the numbers may be anything, and this version plans its own without an error
@@ -172,6 +225,17 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _chosen(numbers: Mapping[str, Any]) -> bool:
     """Tell whether the release chose a limit privately."""
     return "menu" in numbers or any(row["pass"] == "choice" for row in numbers.get("passes", ()))
+
+
+def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
+    """Return the plan whose numbers a saved result contains, made again from its settings.
+
+    Args:
+        numbers: The numbers of a plan of a registered mechanism.
+        release: The release that counts or a ranking are about.
+    """
+    plans = (_plan(numbers, release, each) for each in _settings(numbers))
+    return min(plans, key=lambda each: len(_differing(each, numbers)))
 
 
 def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping[str, Any]) -> Any:

@@ -107,7 +107,7 @@ class Top:
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(3000), "what": ["tea", "tea", "milk"] * 1000})
         >>> corpus, budget = vp.read(table, user="who", items="what"), vp.Budget(epsilon=1, delta=1e-8)
-        >>> vp.SetUnion(limit=10).release(corpus, budget).top(1, corpus, budget).to_list()
+        >>> vp.SetUnion(limit=10).release(corpus, budget).top(corpus, budget, k=1).to_list()
         ['tea']
     """
 

@@ -33,7 +33,6 @@ from voxpop.privacy.guarantee import (
     cautions,
     chance_at_most,
     factor,
-    least_accused,
     odds_after,
     people_covered,
 )
@@ -94,7 +93,6 @@ def _numbered(grams: Any) -> tuple[list[str], Int64s]:
 
 MOST_SHOWN = 500_000
 SURE_BEFORE = ((1e-6, "1 in 1,000,000"), (1e-4, "1 in 10,000"), (1e-2, "1 in 100"), (0.5, "1 in 2"))
-A_MILLION = 1_000_000
 SCRIPTS = (
     "payload",
     "cutting",
@@ -270,7 +268,6 @@ def _odds(guarantee: "Guarantee") -> dict[str, Any]:
     return {
         "rows": [(before, chance_at_most(odds_after(epsilon, delta, sure))) for sure, before in SURE_BEFORE],
         "support": f"1 in {floor(1 / (SUPPORT * delta)):,}" if delta else "",
-        "accused": floor(A_MILLION * least_accused(epsilon, delta, 0.5)),
     }
 
 

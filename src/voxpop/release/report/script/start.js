@@ -5,6 +5,9 @@ drawSessions();
 unpack().then((tree) => {
   const rows = new Rows(tree);
   const explorer = new Explorer(rows);
+  const print = () => printRows(rows.text, explorer.found.nodes);
+  addEventListener("beforeprint", print);
+  print();
   if (byId("completer")) {
     const completions = new Completions(new Completer(tree, FACTS.grams.reading));
     byId("complete-one").addEventListener("click", () => completions.begin(`${rows.text[explorer.node]} `));

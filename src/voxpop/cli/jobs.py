@@ -1,0 +1,396 @@
+"""`voxpop run`: a job file contains one command with its options, so that it can be reviewed and signed once.
+
+The keys of a job file are the options of the commands: this file has no list of them.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from difflib import get_close_matches
+from hashlib import sha256
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from voxpop.cli import options as given
+from voxpop.cli import releasing
+from voxpop.errors import ColumnError, InputError, on_one_line
+from voxpop.release.registry import MECHANISMS
+
+COMMANDS = tuple(each.command for each in MECHANISMS)
+"""The commands that a job may run: those that read a table and spend a budget."""
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+FIXED = ("mechanism", "budget", "table")
+"""Sections without environment variables, because a signature must cover them, except the address of a database."""
+TOP = ("Arguments", "Parameters")
+"""Groups of the command line that are no sections: their keys are at the top of the file."""
+
+
+def schema_of(app: App, command: str) -> dict[str, dict[str, Any]]:
+    """Return the arguments of a command by section and key; the section "" is the top of the file.
+
+    Args:
+        app: The command line.
+        command: One of `COMMANDS`.
+    """
+    found: dict[str, dict[str, Any]] = {"": {}}
+    for each in app[command].assemble_argument_collection():
+        if each.children or not each.show:
+            continue
+        groups: Any = each.parameter.group
+        section = "" if groups[0].name in TOP else groups[0].name.lower()
+        found.setdefault(section, {})[each.name.lstrip("-").replace("-", "_").lower()] = each
+    return found
+
+
+class Job:
+    """A job file with its overrides.
+
+    Attributes:
+        path: The file.
+        content: What it says, before environment variables are filled in.
+        command: The command that it runs.
+        schema: See `schema_of`.
+    """
+
+    def __init__(self, app: App, path: Path, overrides: list[str]) -> None:
+        self.app, self.path = app, path
+        self.content = _parsed(path)
+        for each in overrides:
+            _override(self.content, each)
+        self.command = self.content.get("command", "")
+        if self.command not in COMMANDS:
+            raise InputError(f"{path}: `command` must be one of {', '.join(COMMANDS)}.")
+        self.schema = schema_of(app, self.command)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the content: it does not depend on the order of keys, comments or environment variables."""
+        text = json.dumps(self.content, sort_keys=True, default=str)
+        return f"sha256:{sha256(text.encode()).hexdigest()}"
+
+    def arguments(self, names: Mapping[str, Any] | None = None) -> list[str]:
+        """Return the job as arguments of the command line, with environment variables filled in.
+
+        Args:
+            names: The arguments that another command takes; others are left out.
+
+        Raises:
+            InputError: A key is unknown, or an environment variable is missing or not permitted.
+        """
+        words, places = [], []
+        for section, key, value in self._values():
+            argument = self._argument(section, key)
+            if names is not None and argument.name not in names:
+                continue
+            texts = self._texts(section, key, value, argument)
+            if argument.name.startswith("-"):
+                words += texts
+            else:
+                places.append((argument.index, texts))
+        return [*(text for _, texts in sorted(places) for text in texts), *words]
+
+    def _values(self) -> list[tuple[str, str, Any]]:
+        top = [("", key, value) for key, value in self.content.items() if key != "command" and key not in self.schema]
+        sections = [(name, self.content.get(name, {})) for name in self.schema if name]
+        for name, section in sections:
+            if not isinstance(section, dict):
+                raise InputError(f"{self.path}: `{name}` must be a section, written as [{name}].")
+        return [*top, *((name, key, value) for name, section in sections for key, value in section.items())]
+
+    def _argument(self, section: str, key: str) -> Any:
+        known = self.schema[section]
+        if key in known:
+            return known[key]
+        where = f"[{section}]" if section else "the top of the file"
+        others = [name for name, keys in self.schema.items() if key in keys]
+        near = get_close_matches(key, [*known, *(self.schema if not section else ())], 1)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        if others:
+            hint = f" It belongs to {f'[{others[0]}]' if others[0] else 'the top of the file'}."
+        raise InputError(
+            f'{self.path}: {where} of a job of {self.command} has no key "{key}".{hint} Choose from {", ".join(known)}.'
+        )
+
+    def _texts(self, section: str, key: str, value: Any, argument: Any) -> list[str]:
+        name = argument.name
+        if isinstance(value, bool):
+            negative = next((each for each in argument.names if each == f"--no-{name[2:]}"), None)
+            no_flag = [negative] if negative and argument.field_info.default is True else []
+            return [name] if value else no_flag
+        if isinstance(value, dict):
+            value = [f"{each}={kind}" for each, kind in value.items()]
+        texts = [self._filled(section, key, each) for each in (value if isinstance(value, list) else [value])]
+        return [f"{name}={text}" for text in texts] if name.startswith("-") else texts
+
+    def _filled(self, section: str, key: str, value: Any) -> str:
+        """Return a value as text, with environment variables filled in."""
+        if not isinstance(value, str):
+            return repr(value) if isinstance(value, int | float) else str(value)
+        names = VARIABLE.findall(value)
+        if names and section in FIXED and key != "database":
+            raise InputError(
+                f"{self.path}: `{key}` in [{section}] must not use environment variables, because the digest of the "
+                "job would not cover their values. Write the value, or change it with --set."
+            )
+        for name in names:
+            if name not in os.environ:
+                raise InputError(
+                    f"{self.path}: `{key}` uses ${{{name}}}, which is not set. Set this environment variable."
+                )
+        return VARIABLE.sub(lambda found: os.environ[found[1]], value)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}. Check the path, or write a job with `voxpop run --new {path}`."
+        ) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is not UTF-8"
+        raise InputError(f"{path} must be a file of TOML: {reason}. Correct it.") from None
+
+
+def _override(content: dict[str, Any], text: str) -> None:
+    """Set a key, such as table.user=author. The value is one of TOML, or a string without quotes."""
+    key, equals, value = text.partition("=")
+    *sections, last = key.strip().split(".")
+    if not equals or not last or len(sections) > 1:
+        raise InputError(
+            "--set must be KEY=VALUE or SECTION.KEY=VALUE, such as --set budget.epsilon=2. Repeat it for more."
+        )
+    for name in sections:
+        content = content.setdefault(name, {})
+        if not isinstance(content, dict):
+            raise InputError(f"--set {key}: `{name}` must be a section. Give KEY=VALUE instead.")
+    try:
+        content[last] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        content[last] = value
+
+
+JobFile = Annotated[Path, Parameter(name="JOB", help="A job file, in TOML.")]
+
+
+def command_for(app: App) -> Callable[..., Any]:
+    """Return the command `run` of a command line."""
+
+    def run(
+        job: JobFile,
+        /,
+        *,
+        set: Annotated[
+            list[str] | None, Parameter(help="Override a key, such as budget.epsilon=2. Repeat the option.")
+        ] = None,
+        digest: Annotated[
+            str | None, Parameter(help="The digest of the job that was approved. Another job does not run.")
+        ] = None,
+        dry_run: Annotated[
+            bool, Parameter(help="Show source, columns, disk, ledger and plan. Reads no rows and charges nothing.")
+        ] = False,
+        new: Annotated[bool, Parameter(help="Ask for the settings, and write a new job file.")] = False,
+        json: given.Json = False,
+    ) -> Any:
+        """Run a job file: one command with its options, which is reviewed and signed once.
+
+        Example: `voxpop run words.toml --dry-run`
+        """
+        if new:
+            return write_new(app, job)
+        found = Job(app, job, set or [])
+        if digest is not None and digest != found.digest:
+            raise InputError(
+                f"{job}: the digest of this job is {found.digest}, and another one was approved. Nothing ran. Have the "
+                "job approved again, or restore the approved one."
+            )
+        if dry_run:
+            return show_dry(found, as_json=json)
+        more = ["--json"] if json and "json" in found.schema.get("result", found.schema[""]) else []
+        return app(
+            [found.command, *found.arguments(), f"--job={found.digest}", *more],
+            exit_on_error=False,
+            print_error=False,
+        )
+
+    return run
+
+
+def show_dry(job: Job, *, as_json: bool) -> None:
+    """Show what a job would do, by checking everything that needs no rows."""
+    from voxpop.ledger.runs import check_output
+
+    _, bound, _ = job.app.parse_args([job.command, *job.arguments()], exit_on_error=False, print_error=False)
+    bound.apply_defaults()
+    names = bound.arguments
+    call, source, is_new = names["call"], names["source"], "output" in names
+    overwrite = names["result"].overwrite if is_new else names["overwrite"]
+    output = names["output"] if is_new else names["folder"]
+    call.run.check()
+    columns = _columns(source, call, job.command)
+    plan, text = _planned(job)
+    account = releasing.account_of(call.charge, reported=is_new)
+    mechanism, label = str(plan.to_dict()["mechanism"]), call.charge.run_id or ""
+    entry = None if account is None else account.entry(label)
+    state = "finished" if entry is not None and entry.state == "finished" else "new" if entry is None else "interrupted"
+    if account is not None and state != "finished":
+        account.check(plan.guarantee, mechanism, label)
+    if state != "finished":
+        check_output(output, mechanism, overwrite=overwrite)
+    nearest = next(each for each in (output.resolve(), *output.resolve().parents) if each.exists())
+    found = {
+        "job": str(job.path),
+        "command": job.command,
+        "digest": job.digest,
+        "columns": columns,
+        "output": str(output.resolve()),
+        "free_bytes": shutil.disk_usage(nearest).free,
+        "ledger": None if account is None else {"dataset": account.name, "run": state, "used": _used(account)},
+        **releasing.stated(plan.guarantee),
+    }
+    if as_json:
+        releasing.print_json({**found, "plan": plan.to_dict(), "charged": False})
+        return
+    shown = ", ".join(map(on_one_line, columns)) or "known only when the rows are read"
+    lines = [
+        f"Job {job.path}: voxpop {job.command}",
+        f"  columns of the source: {shown}",
+        f"  output: {output.resolve()}, {found['free_bytes'] >> 20:,} MiB free",
+        f"  ledger: {'none is charged' if account is None else _room(account, state)}",
+        f"  digest of the job: {job.digest}",
+        "",
+        text.rstrip(),
+        "",
+        "No row was read, and nothing was charged.",
+    ]
+    releasing.say(*lines)
+
+
+def _columns(source: list[str] | None, call: given.Call, command: str) -> list[str]:
+    """Return the columns of a source, once the columns of the job are found among them; none if only rows show them."""
+    from voxpop.engine.read import declared_schema
+
+    found = releasing.opened(call.table.source(source), call.run)
+    reading = {} if command == "profile" else call.table.columns(source)
+    named = [name for each in reading.values() for name in ([each] if isinstance(each, str) else each)]
+    how = call.table.reading
+    try:
+        return list(declared_schema(found, how.get("csv"), how.get("types", {}), named))
+    except ColumnError:
+        raise
+    except InputError as error:
+        if "has no schema before it is read" not in str(error):
+            raise
+        return []
+
+
+def _planned(job: Job) -> tuple[Any, str]:
+    """Return the plan of a job, and its text, by `voxpop plan`."""
+    names = {each.name for each in job.app["plan"][job.command].assemble_argument_collection()} - {"--json"}
+    arguments = ["plan", job.command, *job.arguments(dict.fromkeys(names))]
+    with redirect_stdout(StringIO()) as text:
+        plan = job.app(arguments, exit_on_error=False, print_error=False)
+    return plan, text.getvalue()
+
+
+def _used(account: Any) -> dict[str, float]:
+    """Return the used part of the budget, for each way to add up."""
+    return {way: max(caps.values()) for way, caps in account.used().items()} if account.entries else {}
+
+
+def _room(account: Any, state: str) -> str:
+    """Return the state of an account and of a run in words."""
+    used = _used(account)
+    spent = f"{min(used.values()):.1%} used" if used else "unused"
+    runs = {
+        "new": "this release fits",
+        "interrupted": "this run was charged and interrupted, so it runs again without a charge",
+        "finished": "this run has finished, so it would read nothing and show the saved result",
+    }
+    budget = account.budget
+    return f'"{account.name}" with ({budget.epsilon:g}, {budget.delta:g}), {spent}; {runs[state]}'
+
+
+QUESTIONS = (
+    ("", "command", f"Command ({', '.join(COMMANDS[:5])})", "items"),
+    ("", "source", "Files with the private table", None),
+    ("table", "user", "Column that identifies the user", None),
+    ("table", "", "Kind of contents (text, tokens, items or sequence)", "text"),
+    ("budget", "epsilon", "Epsilon: 1 is strict, 4 is common", "1"),
+    (
+        "budget",
+        "delta",
+        "Delta, far below one over the number of users (0 for sequences with a known alphabet)",
+        "1e-7",
+    ),
+    ("", "output", "Folder to save to", "released"),
+    ("ledger", "ledger", "Ledger to charge (empty for none)", ""),
+)
+"""Section, key, text and default of each question of `voxpop run --new`."""
+
+
+def write_new(app: App, path: Path) -> None:
+    """Ask for the settings of a job, and write its file."""
+    from voxpop.files.folder import write_file
+
+    if path.exists():
+        raise InputError(f"{path} exists already. Choose another name, or remove it first.")
+    content: dict[str, Any] = {}
+    for section, key, text, default in QUESTIONS:
+        answer = _asked(text, default)
+        if not key:
+            section, key, answer = "table", answer, _asked(f"Column of {answer}{_hint(content)}", None)
+        if answer:
+            place = content.setdefault(section, {}) if section else content
+            place[key] = float(answer) if section == "budget" and _is_number(answer) else answer
+    if "ledger" in content:
+        content["ledger"]["dataset"] = _asked("Data set in the ledger", None)
+        content["ledger"]["run_id"] = _asked("Name of the run; ${DAY} is an environment variable", "${DAY}")
+    if content.get("budget", {}).get("delta") == 0:
+        del content["budget"]["delta"]
+    write_file(path, lambda: _toml(content).encode())
+    job = Job(app, path, [])
+    releasing.say(f"Wrote {path}. Digest of the job: {job.digest}", f"Check it with `voxpop run {path} --dry-run`.")
+
+
+def _asked(text: str, default: str | None) -> str:
+    """Return the answer to a question, or its default."""
+    sys.stderr.write(f"{text}{f' [{default}]' if default else ''}: ")
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    answer = line.strip() or (default if default is not None else "")
+    if not line or (not answer and default is None):
+        raise InputError(f'"{text}" must have an answer. Start `voxpop run --new` again; nothing was written.')
+    return answer
+
+
+def _hint(content: dict[str, Any]) -> str:
+    """Return the columns of the source, if it has some to show."""
+    found = given.columns_of([content["source"]])
+    return f" ({found})" if found else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _toml(content: dict[str, Any]) -> str:
+    """Return strings, numbers and sections of them as TOML, whose strings are those of JSON."""
+    top = [f"{key} = {json.dumps(value)}" for key, value in content.items() if not isinstance(value, dict)]
+    lines = ["# Run with `voxpop run FILE`; every option of the command can be a key of its section.", *top]
+    for name, section in content.items():
+        if isinstance(section, dict):
+            lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in section.items())]
+    return "\n".join(lines) + "\n"

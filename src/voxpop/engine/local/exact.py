@@ -1,0 +1,211 @@
+"""Figures of a corpus for its owner: exact and without noise, so private, and never part of a release.
+
+Releases do not use this file. Its callers mark what they show as PRIVATE.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import on_one_line
+from voxpop.files.progress import rounded
+from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.budget import Printed
+from voxpop.reading.arrow import int64_array, numbers_of, string_array
+
+PRIVATE = "PRIVATE: computed from the data without noise. Do not publish it."
+
+
+class Held(Protocol):
+    """The arrays of a corpus on this machine; see `LocalCorpus`."""
+
+    tokens: Any
+    user_start: Any
+    vocabulary: Any
+    kind: str
+    reading: str
+    keys: Any
+    families: tuple[str, ...]
+
+    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
+        """Refuse work beyond the memory limit."""
+        ...
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Summary(Printed):
+    """What a corpus contains, for its owner: PRIVATE.
+
+    Attributes:
+        kind: "text", "tokens", "items" or "sequence".
+        reading: How tokens were made.
+        columns: The columns of items and their types; none for words.
+        figures: Each private number by its name, rounded to two digits unless exact.
+        frequent: The tokens that most users have, with their users; empty unless requested.
+    """
+
+    kind: str
+    reading: str
+    columns: tuple[str, ...]
+    figures: dict[str, str]
+    frequent: tuple[tuple[str, str], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON, with their mark."""
+        return {
+            "private": PRIVATE,
+            "kind": self.kind,
+            "reading": self.reading,
+            "columns": list(self.columns),
+            "figures": dict(self.figures),
+            "frequent": [list(each) for each in self.frequent],
+        }
+
+    def __str__(self) -> str:
+        rows = [("kind", self.kind), ("tokens made by", self.reading or "a function without a name")]
+        rows += [("columns of items", ", ".join(self.columns))] if self.columns else []
+        rows += [*self.figures.items(), *self.frequent]  # a token may be called like a figure
+        width = max(len(name) for name, _ in rows)
+        return "\n".join([PRIVATE, *(f"  {name.ljust(width)}  {value}" for name, value in rows)])
+
+
+def summary_of(held: Held, *, exact: bool = False, frequent: int = 0) -> Summary:
+    """Return the figures of a corpus; see `Corpus.summary`."""
+    held.require("the figures of all users", per_token=9, per_user=24, per_word=16)
+    present = np.asarray(held.tokens) >= 0
+    before = np.concatenate([[0], np.cumsum(present)])
+    sizes = np.diff(before[np.asarray(held.user_start)])
+    documents = int(present.size - present.sum())
+    figures = {
+        "users": _shown(sizes.size, exact),
+        **({"texts or sequences": _shown(documents, exact)} if held.kind != "items" else {}),
+        "tokens" if held.kind != "items" else "items of all users": _shown(int(present.sum()), exact),
+        "different ones": _shown(len(held.vocabulary), exact),
+        "users without any": _shown(int((sizes == 0).sum()), exact),
+    }
+    if sizes.size:
+        middle, high, most = (int(each) for each in np.quantile(sizes, (0.5, 0.95, 1.0), method="higher"))
+        figures |= {
+            "median per user": _shown(middle, exact),
+            "95 % of users have at most": _shown(high, exact),
+            "maximum per user": _shown(most, exact),
+        }
+    figures |= {"ids of users": ", ".join(each or "undeclared type" for each in held.families)} if held.families else {}
+    columns = tuple(f"{each.name} ({each.kind})" for each in held.keys.columns)
+    return Summary(held.kind, held.reading, columns, figures, _frequent(held, frequent, exact=exact))
+
+
+def _shown(count: int, exact: bool) -> str:
+    return rounded(count, exact=exact)
+
+
+def _frequent(held: Held, number: int, *, exact: bool) -> tuple[tuple[str, str], ...]:
+    if not number:
+        return ()
+    users = next(counted(held, {})).users
+    order = np.argsort(-users, kind="stable")[:number]
+    texts = held.vocabulary.take(int64_array(order)).to_pylist()
+    shown = [f"{_shown(int(users[place]), exact)} users" for place in order]
+    return tuple(zip(map(on_one_line, texts), shown, strict=True))
+
+
+def users_of(held: Held, gram: Sequence[str]) -> int:
+    """Return the number of users who have a gram: exact, so private.
+
+    Args:
+        held: The corpus.
+        gram: Its tokens, or one item.
+    """
+    wanted = numbers_in(held, string_array(gram))
+    if (wanted < 0).any() or not wanted.size:
+        return 0
+    tokens, starts = np.asarray(held.tokens), np.asarray(held.user_start)
+    places = np.flatnonzero(tokens == wanted[0])
+    for step, token in enumerate(wanted[1:].tolist(), start=1):
+        places = places[places + step < tokens.size]
+        places = places[tokens[places + step] == token]
+    # A document ends with -1, so no match continues in the next document or user.
+    return int(np.unique(np.searchsorted(starts, places, side="right")).size)
+
+
+def numbers_in(held: Held, tokens: pa.Array) -> Int64s:
+    """Return the number of each token in the corpus, or -1 if no user has it."""
+    return numbers_of(pc.index_in(tokens, value_set=held.vocabulary), missing=-1).astype(np.int64)
+
+
+class Counted(NamedTuple):
+    """The grams of one length, counted exactly: private.
+
+    Attributes:
+        length: Their number of tokens.
+        users: int64, the number of users of each gram that two users or a listed gram may have.
+        listed: int64, the number of users of each listed gram.
+        occurrences: The number of occurrences of all grams of the length; of items, of pairs of a user and an item.
+        covered: The number of those that are occurrences of listed grams.
+    """
+
+    length: int
+    users: Int64s
+    listed: Int64s
+    occurrences: int
+    covered: int
+
+
+def counted(held: Held, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
+    """Count the users of all grams, length by length.
+
+    From length 2 on, a gram is counted if at least two users have its beginning or a listed gram has it, because only
+    one user can have any other.
+
+    Args:
+        held: The corpus.
+        listed: By length, int64 (grams, length): the tokens of grams by their numbers in the corpus.
+
+    Yields:
+        The counts of each length from 1 to the largest length of `listed`.
+    """
+    held.require("the grams of all users", per_token=56, per_user=0, per_word=16)
+    tokens, users = np.asarray(held.tokens), np.asarray(held.user_start).size - 1
+    owner = np.repeat(np.arange(users), np.diff(held.user_start))
+    places = np.flatnonzero(tokens >= 0)
+    if held.kind == "items":  # repeated items of a user count once
+        pairs = owner[places] * max(1, len(held.vocabulary)) + tokens[places]
+        places = places[np.unique(pairs, return_index=True)[1]]
+    names, number = tokens[places].astype(np.int64), len(held.vocabulary)
+    beginnings = {length: rows[:, 0] for length, rows in listed.items()}
+    longest = max(listed, default=1)
+    for length in range(1, longest + 1):
+        pairs = np.unique(names * max(1, users) + owner[places])
+        have = np.bincount(pairs // max(1, users), minlength=number)
+        mine = beginnings.pop(length, np.empty(0, np.int64))
+        known = np.append(have, 0)[mine]  # -1 is the last, which nobody has
+        is_listed = np.zeros(number + 1, np.bool_)
+        is_listed[mine] = True
+        yield Counted(length, have, known, names.size, int(is_listed[names].sum()))
+        if length == longest:
+            return
+        kept = np.append(have >= 2, False)
+        for rows in beginnings.values():
+            kept[rows] = True
+        going = np.flatnonzero(kept[names] & (places + length < tokens.size))
+        going = going[tokens[places[going] + length] >= 0]
+        names, places = names[going], places[going]
+        width = len(held.vocabulary)
+        distinct, names = np.unique(names * width + tokens[places + length], return_inverse=True)
+        number = distinct.size
+        for each, rows in beginnings.items():
+            longer = listed[each][:, length]
+            beginnings[each] = _found(distinct, np.where((rows < 0) | (longer < 0), -1, rows * width + longer))
+
+
+def _found(distinct: Int64s, wanted: Int64s) -> Int64s:
+    """Return the place of each wanted number among distinct ones in increasing order, or -1."""
+    if not distinct.size:
+        return np.full(wanted.size, -1, np.int64)
+    places = np.minimum(np.searchsorted(distinct, wanted), distinct.size - 1)
+    return np.where(distinct[places] == wanted, places, -1).astype(np.int64)

@@ -1,0 +1,142 @@
+"""The answer to "why is this item missing?", and the parts of it that follow from the plan."""
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import pyarrow as pa
+
+from voxpop.engine.local.exact import PRIVATE
+from voxpop.errors import InputError, on_one_line
+from voxpop.privacy.budget import Printed, printable, table
+from voxpop.reading.keys import Keys, unspelled
+from voxpop.release.table import Gram
+
+ITEMS_EACH = (1, 10, 100)
+"""Items per user for which an explanation contains the number of users needed."""
+PROBABILITIES = (0.5, 0.95)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Explanation(Printed):
+    """Why an item is in a release, or may be missing: public, except for `private`.
+
+    Attributes:
+        item: The item as it was given.
+        tokens: The tokens that the release would contain.
+        released: Whether it was released.
+        reasons: Sentences that follow from the release and its plan.
+        needed: The numbers of users that the item needs, one row for each number of items per user, with the keys
+            `per_user` (None if the number does not matter), `users_50` and `users_95`.
+        similar: Released items that differ in case, accents, spaces or punctuation only.
+        private: A sentence about the data, which must not be published; "" unless a corpus was given.
+    """
+
+    item: str
+    tokens: tuple[str, ...]
+    released: bool
+    reasons: tuple[str, ...]
+    needed: tuple[dict[str, int | None], ...]
+    similar: tuple[Gram, ...]
+    private: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON; `private` only if a corpus was given."""
+        found = {
+            "item": self.item,
+            "tokens": list(self.tokens),
+            "released": self.released,
+            "reasons": list(self.reasons),
+            "needed": [dict(row) for row in self.needed],
+            "similar": [list(gram) for gram in self.similar],
+        }
+        return {**found, "private": f"{PRIVATE} {self.private}"} if self.private else found
+
+    def __str__(self) -> str:
+        state = "released" if self.released else "not released"
+        lines = [f"{on_one_line(self.item)}: {state}", *(f"  {each}" for each in self.reasons)]
+        if self.similar:
+            lines.append(f"  Similar released items: {', '.join(map(printable, self.similar))}")
+        if self.needed:
+            rows = [["items of each user", "users for 50 %", "for 95 %"]]
+            rows += [[_number(row[name]) for name in ("per_user", "users_50", "users_95")] for row in self.needed]
+            parts = ", if its parts are released" if len(self.tokens) > 1 else ""
+            lines += [f"  Users who must have it, by the plan alone{parts}:", *(f"  {line}" for line in table(rows))]
+        return "\n".join([*lines, *([f"  {PRIVATE}", f"  {self.private}"] if self.private else [])])
+
+
+def _number(value: int | None) -> str:
+    return "any number" if value is None else f"{value:,}"
+
+
+def key_of(keys: Keys, item: Any) -> str | None:
+    """Return the item of a value of the key columns, or of the texts that a command line gives for them."""
+    found = keys.item(item)
+    parts = item if isinstance(item, list | tuple) else (item,)
+    if found is not None or len(parts) != len(keys.columns) or not all(isinstance(part, str) for part in parts):
+        return found
+    try:
+        arrays = [
+            unspelled(pa.array([part], pa.large_string()), each.type)
+            for part, each in zip(parts, keys.columns, strict=True)
+        ]
+        spelled: str | None = keys.spell(arrays)[0].as_py()
+    except ValueError:  # those of pyarrow are of this kind
+        return None
+    return spelled
+
+
+def once_released(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
+    """Return what a reader must know about a released gram."""
+    if len(gram) < 2 or numbers.get("eta") is None:
+        return []
+    return [f"At most a share of about {numbers['eta']:g} of the released phrases is expected to be of no user (eta)."]
+
+
+def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
+    """Return what the public numbers of the plan explain."""
+    found, mechanism = [], numbers.get("mechanism")
+    longest = numbers.get("max_length")
+    if mechanism == "n-grams" and longest is not None and len(gram) > longest:
+        found.append(f"It has {len(gram)} tokens, and the plan has phrases of at most {longest}. Raise max_length.")
+    if mechanism == "heavy hitters" and longest is not None and gram:
+        symbols = numbers.get("alphabet")
+        text = " ".join(gram)
+        size = len(gram) if symbols == "tokens" else len(text.encode()) if symbols == "bytes" else len(text)
+        if size >= longest:
+            found.append(
+                f"It has {size} {symbols} and an end mark, and the plan has at most {longest}. Raise max_length."
+            )
+        if numbers.get("exclude"):
+            found.append("The plan excludes a public list of words, of which it contains only size and fingerprint.")
+        found.append("A user votes for its most frequent word only, so other words of a user do not count.")
+    if numbers.get("min_users"):
+        found.append(f"The plan releases no item that fewer than {numbers['min_users']:,} users have (min_users).")
+    if isinstance(limit := numbers.get("limit"), int):
+        noun = "phrases of its length" if mechanism == "n-grams" else "items"
+        found.append(f"A user with more than {limit:,} {noun} contributes a random sample of them (limit).")
+    return found
+
+
+def users_needed_of(plan: Any, length: int) -> tuple[dict[str, int | None], ...]:
+    """Return the users that a gram of a length needs, by the number of items of each user."""
+    rows: list[dict[str, int | None]] = []
+    for per_user in (*ITEMS_EACH, None):
+        given = {} if length == 1 else {"length": length}
+        given |= {} if per_user is None else {"per_user": per_user}
+        try:
+            half, most = (plan.users_needed(each, **given) for each in PROBABILITIES)
+        except InputError:  # the mechanism has no such parameter, or not this length
+            continue
+        if per_user is None and rows:
+            break
+        rows.append({"per_user": per_user, "users_50": half, "users_95": most})
+    return tuple(rows)
+
+
+def folded(gram: Gram) -> str:
+    """Return the letters and digits of a gram without case and accents."""
+    text = unicodedata.normalize("NFKD", "".join(gram)).casefold()
+    return "".join(letter for letter in text if letter.isalnum())

@@ -1,0 +1,201 @@
+"""Exit codes by cause, errors as JSON, the log, and repeated runs."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.errors import MemoryLimitError
+from voxpop.ledger import runs
+
+CALL = ["--user", "author", "--text", "body", "--epsilon", 1, "--delta", "1e-8", "--limit", 1, "-o", "words"]
+LEDGER = ["--ledger", "team.ledger", "--dataset", "posts", "--run-id", "monday"]
+
+
+@pytest.fixture
+def posts(tmp_path, monkeypatch):
+    """Write a table and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"author": range(400), "body": ["tea"] * 400}).write_parquet("posts.parquet")
+    vp.Ledger("team.ledger").open("posts", vp.Budget(1.5, 1e-6), create=True)
+
+
+def error_of(ran):
+    """Return the JSON object on standard error."""
+    assert ran.out == ""
+    assert ran.err.count("\n") == 1
+    return json.loads(ran.err)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "cause"),
+    [
+        (["--epsilon", 9], 3, "budget"),
+        (["--epsilon", 0], 2, "call"),
+        (["--user", "autor"], 2, "call"),
+        (["--limits", 1], 2, "call"),
+    ],
+)
+@pytest.mark.usefixtures("posts")
+def test_exit_codes_by_cause(voxpop, change, code, cause):
+    """Each cause has its code, and nothing was charged."""
+    call = list(CALL)
+    if change[0] in call:
+        call[call.index(change[0]) + 1] = change[1]
+    else:
+        call += change
+    found = error_of(voxpop("items", "posts.parquet", *call, *LEDGER, "--errors", "json"))
+    assert (found["code"], found["cause"], found["charged"], found["kept"]) == (code, cause, False, None)
+    assert voxpop("items", "posts.parquet", *call, *LEDGER).code == code
+    assert vp.Ledger("team.ledger").account("posts").entries == []
+
+
+@pytest.mark.usefixtures("posts")
+def test_too_little_memory(voxpop, monkeypatch):
+    """A memory limit that is too small for the work has a code of its own."""
+
+    def short(*_, **__):
+        raise MemoryLimitError("memory=1MiB is too little. Raise it.")
+
+    monkeypatch.setattr("voxpop.engine.read.read_here", short)
+    assert error_of(voxpop("items", "posts.parquet", *CALL, "--errors", "json"))["code"] == 6
+
+
+@pytest.mark.parametrize("name", ["nowhere.parquet", "torn.parquet", "empty.csv"])
+@pytest.mark.usefixtures("posts")
+def test_sources_that_cannot_be_read(voxpop, name):
+    """Missing, torn and empty files have a code of their own, and are not charged."""
+    Path("torn.parquet").write_bytes(Path("posts.parquet").read_bytes()[:200])
+    Path("empty.csv").write_bytes(b"")
+    found = error_of(voxpop("items", name, *CALL, *LEDGER, "--errors=json"))
+    assert (found["code"], found["cause"], found["charged"]) == (5, "source", False)
+    assert vp.Ledger("team.ledger").account("posts").entries == []
+
+
+@pytest.mark.parametrize(("options", "charged"), [(LEDGER, True), ([], False)])
+@pytest.mark.usefixtures("posts")
+def test_a_result_that_is_not_saved(voxpop, monkeypatch, options, charged):
+    """The error contains the folder that keeps the result, and `voxpop resume` saves it."""
+
+    def taken(kept, folder, *, publish=runs.publish, **more):
+        folder.mkdir()  # by another process, after the check
+        (folder / "notes.txt").touch()
+        publish(kept, folder, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "publish", taken)
+        found = error_of(voxpop("items", "posts.parquet", *CALL, *options, "--errors", "json"))
+    assert (found["code"], found["cause"], found["charged"]) == (4, "not saved", charged)
+    assert voxpop("resume", found["kept"], "-o", "other").code == 0
+    assert list(vp.load("other")) == ["tea"]
+
+
+@pytest.mark.usefixtures("posts")
+def test_a_repeated_run_says_so(voxpop):
+    """Text, JSON and log tell a repeated run from a first one."""
+    first = voxpop("items", "posts.parquet", *CALL, *LEDGER)
+    again = voxpop("items", "posts.parquet", *CALL, *LEDGER, "--log", "log.jsonl")
+    assert "had finished already: no row was read, and nothing was charged" in again.out
+    assert "had finished already" not in first.out
+    assert (again.code, again.err) == (0, "")
+    assert voxpop("items", "posts.parquet", *CALL, *LEDGER, "--json").json["repeated"] is True
+    assert [json.loads(line)["event"] for line in Path("log.jsonl").read_text().splitlines()] == ["repeated"]
+
+
+@pytest.mark.usefixtures("posts")
+def test_the_log_has_every_step(voxpop):
+    """Steps are appended as lines of JSON, in order, without data and numbers of rows."""
+    assert "repeated" not in voxpop("--log", "log.jsonl", "items", "posts.parquet", *CALL, *LEDGER, "--json").json
+    assert voxpop("items", "nowhere.parquet", *CALL[:-1], "other", "--log=log.jsonl").code == 5
+    text = Path("log.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    steps = ["planned", "read", "charged", "released", "saved", "planned", "error"]
+    assert [each["event"] for each in lines] == steps
+    assert lines[2]["entry"].startswith('entry 1 of "posts"')
+    assert lines[-1]["cause"] == "source"
+    assert "tea" not in text
+    assert "400" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--errors", "xml"], "--errors must be text or json"),
+        (["--log"], "--log must be the name of a file"),
+        (["--log", "nowhere/log"], "cannot be written"),
+    ],
+)
+def test_poor_global_options(voxpop, options, words):
+    """A wrong value of an option of all commands is an error before anything runs."""
+    assert words in voxpop("show", "words", *options).complaint
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        ("sqlite:///shop.db", [], "Give it as --database"),
+        ("postgresql://me:secret@host/shop", [], "Give it as --database"),
+        ("select author, body from posts", [], "Give it as --sql"),
+        ("shop.sqlite", [], "--database sqlite:///shop.sqlite"),
+        ("shop.duckdb", [], "--database duckdb:///shop.duckdb"),
+        ("posts.parquet", ["--database", "sqlite:///shop.db"], "add --sql QUERY"),
+        ("posts.parquet", ["--sql", "select 1"], "not both"),
+        (None, ["--sql", "select 1"], "add --database ADDRESS"),
+        (None, [], "The source is missing"),
+        (None, ["--sql", "select 1", "--database", "sqlite:///no/such.db"], "no existing file of SQLite"),
+        (None, ["--sql", "select * from t order by random()", "--database", "sqlite:///:memory:"], "draws at random"),
+        ("posts.parquet", ["--dry-run"], "--dry-run"),
+    ],
+)
+@pytest.mark.usefixtures("posts")
+def test_databases_and_queries_are_told_from_files(voxpop, monkeypatch, source, options, words):
+    """A database or a query in the place of a file names the options for it, and no password."""
+    monkeypatch.delenv("VOXPOP_DATABASE", raising=False)
+    complaint = voxpop("items", *([source] if source else []), *CALL, *options).complaint
+    assert words in complaint
+    assert "secret" not in complaint
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (["items", "posts.parquet", *CALL, "--dry-run"], "Unknown option: --dry-run. Write the options to a job file"),
+        (["items", "posts.parquet", *CALL, "--config", "x"], "start it with `voxpop run JOB`"),
+        (["series", "run", "state", "posts.parquet", "--ledger", "x"], "`voxpop series init DIR --ledger FILE`"),
+        (["plan", "series", "--nights", 3], "Call `voxpop series plan`"),
+        (["items", "posts.parquet", *CALL, "--ledgerr", "x"], "Did you mean --ledger?"),
+    ],
+)
+def test_options_that_are_missing_on_purpose(voxpop, call, words):
+    """The message names the command that does it."""
+    assert words in voxpop(*call).complaint
+
+
+def test_the_plan_of_a_series_charges_nothing(voxpop):
+    """It is that of `plan_series`."""
+    call = ["series", "plan", "--nights", 30, "--epsilon", 3, "--delta", "1e-6"]
+    assert "(3, 1e-06)-DP" in voxpop(*call).out
+    assert voxpop(*call, "--json").json["plan"]["nights"] == 30
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(voxpop, shell):
+    """The script contains the commands and their options."""
+    code, out, err = voxpop("completion", shell)
+    assert (code, err) == (0, "")
+    assert "voxpop" in out
+    assert "tokenizer" in out
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_a_command(voxpop, tmp_path):
+    """Bash itself completes the beginning of a command by the script."""
+    (tmp_path / "completion").write_text(voxpop("completion", "bash").out)
+    code = 'source ./completion; COMP_WORDS=(voxpop hit); COMP_CWORD=1; COMP_LINE="voxpop hit"; COMP_POINT=10; '
+    code += '_voxpop voxpop hit voxpop; echo "${COMPREPLY[@]}"'
+    ran = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["hitters"], ran.stderr

@@ -1,0 +1,272 @@
+"""`voxpop run`: a job file runs the command that it describes, and its digest is in the record."""
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.cli import jobs
+from voxpop.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+JOB = """
+# Words of the posts.
+command = "items"
+source = "posts.parquet"
+output = "words"
+
+[table]
+user = "author"
+text = "body"
+
+[mechanism]
+limit = 1
+
+[budget]
+epsilon = 1
+delta = 1e-8
+"""
+LEDGER = """
+[ledger]
+ledger = "team.ledger"
+dataset = "posts"
+run_id = "${DAY}"
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Write a table, a ledger and a job, and return a function that writes another job."""
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"author": range(400), "body": ["tea"] * 400}).write_parquet("posts.parquet")
+    vp.Ledger("team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
+
+    def write(text=JOB):
+        (tmp_path / "job.toml").write_text(text)
+        return "job.toml"
+
+    write()
+    return write
+
+
+@pytest.mark.parametrize("command", jobs.COMMANDS)
+def test_every_option_of_every_command_is_a_key(command):
+    """The schema is that of the command line: a key for each option that help shows."""
+    schema = jobs.schema_of(app, command)
+    names = {argument.name for section in schema.values() for argument in section.values()}
+    shown = {each.name for each in app[command].assemble_argument_collection() if each.show and not each.children}
+    assert names == shown
+    assert {"epsilon", "delta"} <= schema["budget"].keys()
+    assert "job" not in schema["ledger"]
+
+
+def test_the_reference_lists_every_key():
+    """Each key has a row in the reference, in its section."""
+    text = (ROOT / "docs" / "reference" / "jobs.md").read_text()
+    listed = {
+        (section if section != "top" else "", key)
+        for section, keys in re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE)
+        for key in re.findall(r"`(\w+)`", keys)
+    }
+    known = {
+        (section, key)
+        for command in jobs.COMMANDS
+        for section, keys in jobs.schema_of(app, command).items()
+        for key in keys
+    }
+    assert listed == known | {("", "command")}
+
+
+def test_a_job_runs_its_command(voxpop, job):
+    """The result has the settings of the job, and its record the digest."""
+    code, out, err = voxpop("run", "job.toml")
+    assert (code, err) == (0, "")
+    assert "Released 1 item." in out
+    release = vp.load("words", vp.Release)
+    assert release.plan.limit == 1
+    assert release.about.job == jobs.Job(app, Path("job.toml"), []).digest
+    assert release.about.job in out
+    assert release.about.job in Path("words/report.html").read_text()
+    assert voxpop("verify", "words").code == 0
+
+
+def test_every_kind_of_value(voxpop, job):
+    """Lists, truth values and pairs become repeated options, flags and NAME=VALUE."""
+    table = pl.DataFrame({"author": range(400), "size": [1] * 400, "body": ["<b>Tea</b>"] * 400, "team": 1})
+    table.write_csv("posts.csv")
+    text = JOB.replace('"posts.parquet"', '["posts.csv"]').replace('user = "author"', 'user = ["author", "team"]')
+    job(text.replace('text = "body"', 'text = "body"\nhtml = true\nsentences = false\ntypes = {author = "int64"}'))
+    assert voxpop("run", "job.toml").code == 0
+    assert list(vp.load("words")) == ["tea"]
+    profile = 'command = "profile"\nsource = "posts.csv"\noutput = "profile"\n[table]\nuser = "author"\n[mechanism]\n'
+    job(profile + 'counts = false\ncolumns = ["size", "team"]\n[budget]\nepsilon = 2\ndelta = 1e-7')
+    assert voxpop("run", "job.toml", "--dry-run").code == 0
+    assert voxpop("run", "job.toml").code == 0
+    assert vp.load("profile").error is None
+
+
+def test_counts_are_a_job(voxpop, job):
+    """A job may add counts to a release, with its digest in their record."""
+    voxpop("run", "job.toml")
+    job(
+        JOB.replace('"items"', '"count"')
+        .replace('output = "words"', 'dir = "words"')
+        .replace("[mechanism]\nlimit = 1", "")
+    )
+    dry = voxpop("run", "job.toml", "--dry-run")
+    assert dry.code == 0
+    assert voxpop("run", "job.toml", "--json").json["counted"] == 1
+    assert vp.load("words", vp.Tally).about.job in dry.out
+
+
+def test_a_dry_run_charges_and_writes_nothing(voxpop, job, monkeypatch):
+    """It shows columns, output, ledger, plan and digest."""
+    monkeypatch.setenv("DAY", "monday")
+    job(JOB + LEDGER)
+    monkeypatch.setattr(vp, "read", None)
+    code, out, err = voxpop("run", "job.toml", "--dry-run")
+    assert (code, err) == (0, "")
+    for words in ("author, body", "MiB free", '"posts" with (3, 1e-06), unused', "(1, 1e-08)-DP", "sha256:"):
+        assert words in out
+    found = voxpop("run", "job.toml", "--dry-run", "--json").json
+    assert (found["charged"], found["columns"], found["ledger"]["run"]) == (False, ["author", "body"], "new")
+    assert vp.Ledger("team.ledger").account("posts").entries == []
+    assert not Path("words").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('"posts.parquet"', '"nowhere.parquet"'), "nowhere.parquet"),
+        (('"author"', '"autor"'), 'Did you mean "author"?'),
+        (("epsilon = 1", "epsilon = 9"), "Not enough budget left"),
+        (("epsilon = 1", "epsilon = -1"), "`epsilon` must be"),
+        (('dataset = "posts"', 'dataset = "others"'), "others"),
+    ],
+)
+def test_a_dry_run_finds_what_would_fail(voxpop, job, monkeypatch, change, words):
+    """Sources, columns, budgets and ledgers are checked without rows."""
+    monkeypatch.setenv("DAY", "monday")
+    job((JOB + LEDGER).replace(*change))
+    assert words in voxpop("run", "job.toml", "--dry-run").complaint
+
+
+def test_a_dry_run_tells_finished_runs(voxpop, job, monkeypatch):
+    """A run that has finished would read nothing."""
+    monkeypatch.setenv("DAY", "monday")
+    job(JOB + LEDGER)
+    assert voxpop("run", "job.toml").code == 0
+    assert "this run has finished" in voxpop("run", "job.toml", "--dry-run").out
+    assert voxpop("run", "job.toml").code == 0
+    assert len(vp.Ledger("team.ledger").account("posts").entries) == 1
+
+
+def test_the_digest_covers_everything_but_layout_and_variables(job, monkeypatch):
+    """Comments and order do not change the digest; values and overrides do; environment variables do not."""
+    path = Path(job(JOB + LEDGER))
+    digest = jobs.Job(app, path, []).digest
+    monkeypatch.setenv("DAY", "tuesday")
+    job(
+        JOB.replace("# Words", "# Other words").replace(
+            'user = "author"\ntext = "body"', 'text = "body"\nuser = "author"'
+        )
+        + LEDGER
+    )
+    assert jobs.Job(app, path, []).digest == digest
+    assert jobs.Job(app, path, ["budget.epsilon=2"]).digest != digest
+    assert jobs.Job(app, path, ["ledger.dataset=other"]).digest != digest
+
+
+def test_only_the_approved_job_runs(voxpop, job):
+    """With `--digest`, a job that was changed does not run."""
+    digest = jobs.Job(app, Path("job.toml"), []).digest
+    job(JOB.replace("epsilon = 1", "epsilon = 2"))
+    assert "another one was approved" in voxpop("run", "job.toml", "--digest", digest).complaint
+    assert not Path("words").exists()
+    assert voxpop("run", "job.toml", "--set", "budget.epsilon=1", "--digest", digest).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (JOB.replace('"items"', '"show"'), "`command` must be one of items"),
+        (JOB.replace('command = "items"', ""), "`command` must be one of items"),
+        (JOB.replace("user", "usr", 1), 'Did you mean "user"?'),
+        (JOB.replace("[table]", "[tabel]"), 'Did you mean "table"?'),
+        (JOB + "\n[ledger]\nuser = 'author'", "It belongs to [table]"),
+        (JOB.replace('output = "words"', 'output = "words"\nresult = "x"'), "must be a section"),
+        (JOB.replace("limit = 1", "limit = "), "must be a file of TOML"),
+        (JOB.replace("limit = 1", 'limit = "${LIMIT}"'), "must not use environment variables"),
+        (JOB.replace('"author"', '"${USER_COLUMN}"'), "must not use environment variables"),
+        (JOB.replace('"words"', '"${MISSING_FOLDER}"'), "which is not set"),
+    ],
+)
+def test_poor_jobs_name_the_next_step(voxpop, job, text, words):
+    """A job with an unknown key, a wrong value or a missing variable does not run."""
+    assert words in voxpop("run", job(text)).complaint
+    assert not Path("words").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [("epsilon", "--set must be KEY=VALUE"), ("a.b.c=1", "--set must be"), ("source.x=1", "must be a section")],
+)
+def test_poor_overrides_name_the_next_step(voxpop, job, given, words):
+    """An override needs a key and a value."""
+    assert words in voxpop("run", "job.toml", "--set", given).complaint
+
+
+def test_a_missing_job_says_how_to_write_one(voxpop):
+    """The message names `--new`."""
+    assert "voxpop run --new" in voxpop("run", "nowhere.toml").complaint
+
+
+def test_a_job_reads_a_database(voxpop, job, monkeypatch):
+    """Its address comes from an environment variable, which the digest does not contain."""
+    with sqlite3.connect("shop.db") as shop:
+        shop.execute("create table posts (author, body)")
+        shop.executemany("insert into posts values (?, 'tea')", [(str(number),) for number in range(400)])
+    text = JOB.replace('source = "posts.parquet"', "").replace("[table]", '[table]\nsql = "select * from posts"')
+    job(text.replace("[table]", '[table]\ndatabase = "${SHOP}"'))
+    monkeypatch.setenv("SHOP", "sqlite:///shop.db")
+    assert "author, body" in voxpop("run", "job.toml", "--dry-run").out
+    assert voxpop("run", "job.toml").code == 0
+    assert list(vp.load("words")) == ["tea"]
+
+
+def test_a_new_job_is_asked_for(voxpop, job, monkeypatch):
+    """The answers become a job that a dry run accepts."""
+    answers = "items\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nnew words\nteam.ledger\nposts\n\n"
+    ran = subprocess.run(
+        [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"], input=answers, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert 'has the columns "author", "body"' in ran.stderr
+    monkeypatch.setenv("DAY", "1")
+    assert voxpop("run", "new.toml", "--dry-run").code == 0
+    assert "exists already" in voxpop("run", "--new", "new.toml").complaint
+
+
+def test_an_unanswered_question_writes_nothing(job):
+    """The end of the input is an error."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"],
+        input="items\n",
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 2
+    assert "must have an answer" in ran.stderr
+    assert not Path("new.toml").exists()
+
+
+def test_json_of_a_job_is_that_of_its_command(voxpop, job):
+    """`--json` prints the object of the command."""
+    assert voxpop("run", "job.toml", "--json").json["released"] == 1
+    assert json.loads(Path("words/release.json").read_text())["about"]["job"].startswith("sha256:")

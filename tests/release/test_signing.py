@@ -1,0 +1,175 @@
+"""Signatures and digests of folders, and releases without names."""
+
+import shutil
+import subprocess
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.cli import main
+from voxpop.errors import InputError, ReleaseError, SourceError
+from voxpop.release.verifying import check_signature, sign, verify
+
+needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+BUDGET = vp.Budget(4, 1e-7)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a folder with a release of phrases and its counts."""
+    home = tmp_path_factory.mktemp("signed")
+    said = pl.DataFrame({"who": range(3000), "what": ["Thank you, Ann Lee", "see @bob soon", "Ann's tea"] * 1000})
+    posts = vp.read(said, user="who", text="what", tokenizer="whitespace")
+    vp.NGrams(max_length=2, limit=20).release(posts, BUDGET).save(home / "phrases")
+    return home / "phrases"
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    shutil.copytree(made, tmp_path / "phrases")
+    return tmp_path / "phrases"
+
+
+@pytest.fixture
+def key(tmp_path):
+    """Return an SSH key, with a file of permitted signers beside it."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
+    kind, text = (tmp_path / "key.pub").read_text().split()[:2]
+    (tmp_path / "signers").write_text(f"ann@example.org {kind} {text}\n")
+    return tmp_path / "key"
+
+
+@needs_ssh
+def test_a_signed_folder(folder, key, tmp_path, capsys):
+    """The signature is checked with the folder, by the command line and by ssh-keygen itself."""
+    assert main(["sign", str(folder), "--key", str(key)]) == 0
+    signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
+    call = ["verify", str(folder), "--signature", str(signature), "--signers", str(signers), "--identity"]
+    assert main([*call, "ann@example.org"]) == 0
+    assert "Signed by ann@example.org" in capsys.readouterr().out
+    own = [
+        "ssh-keygen",
+        "-Y",
+        "verify",
+        "-f",
+        signers,
+        "-I",
+        "ann@example.org",
+        "-n",
+        "voxpop-release",
+        "-s",
+        signature,
+    ]
+    with (folder / "SHA256SUMS").open("rb") as file:
+        assert subprocess.run(own, stdin=file, check=False, capture_output=True).returncode == 0
+    assert main([*call, "bob@example.org"]) == 2
+    assert "is not a signature of bob@example.org" in capsys.readouterr().err
+
+
+@needs_ssh
+@pytest.mark.parametrize("harm", ["metadata", "another key", "another file"])
+def test_signatures_of_others_are_refused(folder, key, tmp_path, harm):
+    """A folder that was saved again, another person's signature and one of another file are no signatures."""
+    signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
+    sign(folder, key, signature)
+    check_signature(folder, signature, signers, "ann@example.org")
+    if harm == "metadata":
+        vp.load(folder).with_metadata(title="Other").save(folder)
+        verify(folder)
+    elif harm == "another key":
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "other"], check=True)
+        signature.unlink()
+        sign(folder, tmp_path / "other", signature)
+    else:
+        signature.unlink()
+        sign(tmp_path / "signers", key, signature)
+    with pytest.raises(ReleaseError, match="is not a signature of ann"):
+        check_signature(folder, signature, signers, "ann@example.org")
+
+
+@needs_ssh
+def test_only_whole_folders_are_signed(folder, key, tmp_path):
+    """A damaged folder, a missing key and an existing signature are errors."""
+    with pytest.raises(ReleaseError, match="was not signed"):
+        sign(folder, tmp_path / "nowhere", tmp_path / "new.sig")
+    with pytest.raises(ReleaseError, match="was not signed"):
+        sign(tmp_path / "nowhere", key, tmp_path / "new.sig")
+    (tmp_path / "old.sig").touch()
+    with pytest.raises(ReleaseError, match=r"old\.sig"):
+        sign(folder, key, tmp_path / "old.sig")
+    (folder / "notes.txt").touch()
+    with pytest.raises(ReleaseError, match="was added"):
+        sign(folder, key, tmp_path / "new.sig")
+    assert not (tmp_path / "new.sig").exists()
+
+
+def test_without_ssh(folder, tmp_path, monkeypatch):
+    """The message names what to install."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ReleaseError, match="Install OpenSSH"):
+        sign(folder, tmp_path / "key", tmp_path / "new.sig")
+
+
+def test_a_digest_binds_the_folder(folder, capsys):
+    """Another digest than that of the folder is an error; options of a signature need each other."""
+    digest = verify(folder)["digest"]
+    assert main(["verify", str(folder), "--digest", digest]) == 0
+    vp.load(folder).with_metadata(title="Other").save(folder)
+    assert main(["verify", str(folder), "--digest", digest]) == 2
+    assert "another one was signed" in capsys.readouterr().err
+    assert main(["verify", str(folder), "--signature", "x.sig"]) == 2
+    assert main(["verify", str(folder), "--identity", "ann"]) == 2
+
+
+def test_phrases_without_names(made, tmp_path):
+    """Phrases with a listed word in any case, with several listed words in a row, or with "@" are removed."""
+    phrases = vp.load(made, vp.Release)
+    assert {("Ann", "Lee"), ("see", "@bob"), ("Ann's", "tea")} <= set(phrases)
+    clean = phrases.without(["ANN", "thank you,"], mentions=True)
+    texts = [" ".join(gram) for gram in clean]
+    assert {"Lee", "you,", "Thank", "Ann's tea", "see", "soon"} <= set(texts)
+    assert not any("@" in text or "Thank you," in text or "Ann" in text.split() for text in texts)
+    assert clean.guarantee == phrases.guarantee
+    clean.save(tmp_path / "clean")
+    assert len(verify(tmp_path / "clean")["results"]) == 1
+    assert vp.load(tmp_path / "clean").id != phrases.id
+
+
+def test_keys_without_names():
+    """Values of columns are compared as texts, each column for itself."""
+    table = pl.DataFrame({"who": range(3000), "name": ["ann", "tea|x", "milk"] * 1000, "size": 7})
+    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items=["name", "size"]), BUDGET)
+    assert keys.without(["Ann", "tea|x"]).to_list() == [("milk", 7)]
+    assert keys.without(["7"]).to_list() == []
+
+
+def test_lists_of_names(tmp_path):
+    """A list is strings or a file with one word per line."""
+    plan, guarantee = vp.SetUnion().plan(BUDGET), vp.Guarantee(4, 1e-7)
+    words = vp.Release.from_items(pa.array(["ann", "bob", "tea"]), plan, guarantee, "words")
+    (tmp_path / "names.txt").write_text("\ufeffAnn\n\nBOB \n")
+    assert words.without(tmp_path / "names.txt").to_list() == ["tea"]
+    assert words.without().to_list() == ["ann", "bob", "tea"]
+    with pytest.raises(SourceError, match="one word per line"):
+        words.without(tmp_path / "nowhere")
+    for wrong in ([1], 7, b"ann"):
+        with pytest.raises(InputError, match="must be strings"):
+            words.without(wrong)
+
+
+def test_block_saves_a_clean_copy(made, tmp_path, monkeypatch, capsys):
+    """The command states how many grams were removed."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["block", str(made), "--mentions", "-o", "clean"]) == 0
+    assert "Removed 3 grams of" in capsys.readouterr().out
+    assert main(["block", str(made), "-o", "other"]) == 2
+    assert "nothing to remove" in capsys.readouterr().err
+
+
+def test_a_report_asks_for_names(made):
+    """The person who signs confirms that names were checked."""
+    page = (made / "report.html").read_text()
+    assert "Names were checked." in page
+    assert "in a million of those" not in page
