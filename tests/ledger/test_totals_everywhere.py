@@ -75,7 +75,7 @@ def test_a_release_with_counts_in_one_folder(account, corpus, tmp_path, capsys):
     assert total == vp.load(tmp_path / "words", vp.Tally).total
     assert STATED in (tmp_path / "words" / "report.html").read_text()
     assert STATED in told(capsys, "verify", tmp_path / "words")
-    words.top(1, corpus, vp.Budget(0.25, 1e-9)).save(tmp_path / "words")
+    words.top(corpus, vp.Budget(0.25, 1e-9)).save(tmp_path / "words")
     assert vp.load(tmp_path / "words").total.adaptive.epsilon == 3.25
     assert "(3.25, 1.001e-06)-DP" in told(capsys, "verify", tmp_path / "words")
 
