@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -479,3 +480,29 @@ def test_nothing_private_is_kept(account, corpus, path):
     (entry,) = storage.read_ledger(path)["posts"]["entries"]
     assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {*vp.ledger.entry.SHARED}
     assert b"tea" not in path.read_bytes().replace(b"team", b"")
+
+
+def test_an_entry_of_another_account_ends_nothing(account, path):
+    """It would replace the charge of the other account, whose budget would come back."""
+    other = vp.Ledger(path).open("tags", BUDGET, create=True)
+    small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]
+    other.charge(vp.Guarantee(2, 1e-8), "sums")
+    for end in (other.finish, other.fail):
+        for entry in small:
+            with pytest.raises(InputError, match="of this account"):
+                end(entry)
+    assert [(each.guarantee.epsilon, each.state) for each in other.entries] == [(2, "charged")]
+    assert not other.fits(vp.Guarantee(2, 1e-8))
+
+
+def test_the_end_of_an_entry_keeps_its_charge(account):
+    entry = account.charge(ONCE, "sums")
+    account.finish(replace(entry, guarantee=vp.Guarantee(0.01, 0.0), times=1))
+    assert [(each.guarantee, each.state) for each in account.entries] == [(ONCE, "finished")]
+
+
+@pytest.mark.parametrize("epsilon", [0.29, 0.57, 1.15, 4.35, 0.295])
+def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
+    """Also where the quotient of doubles is below the whole number of steps."""
+    whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
+    assert whole.largest_epsilon(vp.SetUnion(limit=10), 1e-8) == int(round(epsilon * 1000)) // 10 / 100

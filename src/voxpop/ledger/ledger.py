@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from math import ceil
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -271,7 +272,7 @@ class LedgerAccount:
             except BudgetError:  # too small an epsilon for any plan
                 return None
 
-        low, high = 0, int(budget.epsilon / STEP) + 1
+        low, high = 0, ceil(budget.epsilon / STEP) + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) is False else (middle, high)
@@ -317,13 +318,20 @@ class LedgerAccount:
 
     def _end(self, entry: Entry, **ended: Any) -> None:
         with changing(self.path) as datasets:
-            stored = self._parsed(datasets)[1][entry.number - 1]
+            entries = self._parsed(datasets)[1]
+            stored = entries[entry.number - 1] if 0 < entry.number <= len(entries) else None
+            if stored is None or (stored.admission, stored.charged) != (entry.admission, entry.charged):
+                raise InputError(
+                    f'the entry is not one of this account, "{self.name}". Nothing was changed. Give the entry that '
+                    "`charge` of this account returned."
+                )
             if (stored.state, stored.attempt) != ("charged", entry.attempt):
                 raise LedgerError(
                     f"Another process started {entry} again, so this result was discarded. Use the result of "
                     "the other process."
                 )
-            self._put(datasets, replace(entry, **ended))
+            # What was charged is never taken from the caller.
+            self._put(datasets, replace(stored, **ended))
 
     def _put(self, datasets: dict[str, Any], entry: Entry) -> None:
         datasets[self.name]["entries"][entry.number - 1 : entry.number] = [entry.to_dict()]
