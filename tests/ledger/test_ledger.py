@@ -244,8 +244,8 @@ def sql(path, *statements):
         ("UPDATE datasets SET epsilon = 30", "checksum differs"),
         ("UPDATE datasets SET epsilon = 9e999", "no readable tables"),
         ("UPDATE entries SET mechanism = x'00ff'", "no readable tables"),
-        ("INSERT INTO datasets VALUES (NULL, 1, 0)", "no readable tables"),
-        ("INSERT INTO datasets VALUES (x'61', 1, 0)", "no readable tables"),
+        ("INSERT INTO datasets VALUES (NULL, 1, 0, 'a')", "no readable tables"),
+        ("INSERT INTO datasets VALUES (x'61', 1, 0, 'a')", "no readable tables"),
         ("DELETE FROM entries", "checksum differs"),
         ("DELETE FROM seal", "no readable tables"),
         ("DROP TABLE entries", "no readable tables"),
@@ -505,4 +505,4 @@ def test_the_end_of_an_entry_keeps_its_charge(account):
 def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
     """Also where the quotient of doubles is below the whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
-    assert whole.largest_epsilon(vp.SetUnion(limit=10), 1e-8) == int(round(epsilon * 1000)) // 10 / 100
+    assert whole.largest_epsilon(vp.SetUnion(limit=10), 1e-8) == round(epsilon * 1000) // 10 / 100

@@ -1,6 +1,7 @@
 """A charged result states the budget of its ledger as the total, in the same numbers by every route."""
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -9,6 +10,7 @@ import voxpop as vp
 from voxpop.cli import main
 from voxpop.exports.records import checklist, registry_record
 from voxpop.privacy.composition import total_of
+from voxpop.release.verifying import verify
 
 BUDGET = vp.Budget(3, 1e-6)
 STATED = "(3, 1e-06)-DP"
@@ -85,6 +87,46 @@ def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
     other = vp.Ledger(tmp_path / "other.ledger").open("drinks", BUDGET, create=True)
     words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
+
+
+def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_path):
+    """Such as on another machine: a path does not tell ledgers apart."""
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    for each in tmp_path.glob("*team.ledger*"):
+        each.unlink()
+    other = vp.Ledger(account.path).open("drinks", BUDGET, create=True)
+    assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
+
+
+def test_a_ledger_that_was_moved_is_one_budget(account, corpus, tmp_path):
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    moved = vp.Ledger(account.path.rename(tmp_path / "moved.ledger")).account("drinks")
+    assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=moved).total.adaptive.epsilon == 3
+
+
+def test_what_a_server_saw_stays_in_the_total(account):
+    """Signed documents take the model of trust from it."""
+    seen = vp.Guarantee(1, 1e-8, seen="the server saw sums")
+    assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.seen == seen.seen
+    assert total_of([(seen, None), (seen, None)]).fixed.seen == seen.seen
+
+
+def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8))
+    federated = replace(words, guarantee=replace(words.guarantee, seen="The server saw sums."))
+    assert "The server saw sums." in checklist(federated)
+    assert 'model_name: "Federated"' in registry_record(federated)
+
+
+def test_a_budget_that_does_not_cover_its_results_is_no_total(account, corpus, tmp_path):
+    """Such as one that was edited: the result counts as if nothing was charged, and the folder is refused."""
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    small = replace(words.about.ledger, budget=vp.Budget(0.1, 1e-9))
+    forged = words.with_ledger_entry(small)
+    assert (forged.total.adaptive, forged.total.charged) == (words.guarantee, False)
+    forged.save(tmp_path / "words")
+    with pytest.raises(vp.errors.ReleaseError, match="entry of the ledger"):
+        verify(tmp_path / "words")
 
 
 def test_the_command_prints_it(account, table, tmp_path, capsys):

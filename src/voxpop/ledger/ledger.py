@@ -3,15 +3,14 @@
 `caps.py` decides which further releases fit, `runs.py` saves the result of a run together with its entry.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from math import ceil
 from os import PathLike
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError, InputError, LedgerError
@@ -348,7 +347,7 @@ class LedgerAccount:
         if earlier := labelled(entries, label):
             return self._repeated(earlier, guarantee, mechanism)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget, self._digest)
+        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget, datasets[self.name]["id"])
         if times == 1:
             reserve = paying(entries, guarantee, mechanism)
             if reserve is not None:
@@ -366,15 +365,11 @@ class LedgerAccount:
             "fits."
         )
 
-    @property
-    def _digest(self) -> str:
-        return sha256(os.fsencode(self.path)).hexdigest()[:8]
-
     def _parsed(self, datasets: dict[str, Any]) -> tuple[Budget, list[Entry]]:
         try:
             mine = datasets[self.name]
             budget = Budget(**mine["budget"])
-            entries = [Entry.from_dict(each, self.name, budget, self._digest) for each in mine["entries"]]
+            entries = [Entry.from_dict(each, self.name, budget, mine["id"]) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
             raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
         return budget, entries
@@ -450,7 +445,9 @@ class Ledger:
                     f'{self._path} has a data set "{same[0]}" already. Open it without `create=True`; another name for '
                     "the same people would be a second budget for them."
                 )
-            datasets[name] = {"budget": {"epsilon": budget.epsilon, "delta": budget.delta}, "entries": []}
+            stated = {"epsilon": budget.epsilon, "delta": budget.delta}
+            # Neither a path nor a name tells apart the ledgers of two machines.
+            datasets[name] = {"id": token_hex(8), "budget": stated, "entries": []}
         return LedgerAccount(self._path, name)
 
     def account(self, name: str) -> LedgerAccount:
