@@ -167,3 +167,23 @@ def test_what_a_reserve_pays_for_fits(account):
     assert not account.fits(small.guarantee, "counts")
     assert not account.fits(small.guarantee)
     assert account.largest_epsilon(vp.SetUnion(), 1e-8) == 0.5
+
+
+def test_a_series_states_it(account, table, tmp_path, capsys):
+    """When it starts, every night and afterwards."""
+    state, budget = tmp_path / "state", ("--epsilon", 1, "--delta", 1e-8)
+    charged = ("--ledger", account.path, "--dataset", "drinks")
+    source = (state, tmp_path / "t.parquet", "--user", "who", "--items", "what")
+    for call in (("init", state, "--nights", 3, *budget, *charged), ("run", *source), ("show", state)):
+        out = told(capsys, "series", *call)
+        assert f"{STATED}, one user added or removed,\n  the budget of the ledger" in out
+    for call in (("show", state), ("run", *source, "--night", 2)):
+        assert json.loads(told(capsys, "series", *call, "--json"))["total"]["adaptive"]["epsilon"] == 3
+
+
+def test_the_commands_print_it_as_json(account, table, tmp_path, capsys):
+    out = told(
+        capsys, "items", tmp_path / "t.parquet", "--user", "who", "--items", "what", "--epsilon", 1, "--delta", 1e-8,
+        "--ledger", account.path, "--dataset", "drinks", "-o", tmp_path / "words", "--json",
+    )  # fmt: skip
+    assert json.loads(out)["total"] == account.spent.to_dict()
