@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from math import ceil
 from os import PathLike
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, final
+from uuid import uuid4
 
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
@@ -447,7 +447,7 @@ class Ledger:
                 )
             stated = {"epsilon": budget.epsilon, "delta": budget.delta}
             # Neither a path nor a name tells apart the ledgers of two machines.
-            datasets[name] = {"id": token_hex(8), "budget": stated, "entries": []}
+            datasets[name] = {"id": uuid4().hex, "budget": stated, "entries": []}
         return LedgerAccount(self._path, name)
 
     def account(self, name: str) -> LedgerAccount:
