@@ -15,6 +15,7 @@ import pytest
 import voxpop as vp
 from privacy.test_planned import PLANS
 from support.plans import planned
+from voxpop.cli import main
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger import storage
 from voxpop.privacy.guarantee import Spend
@@ -506,3 +507,14 @@ def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
     """Also where the quotient of doubles is below the whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
     assert whole.largest_epsilon(vp.SetUnion(limit=10), 1e-8) == round(epsilon * 1000) // 10 / 100
+
+
+def test_a_refusal_without_delta_names_a_command_that_works(path, capsys):
+    """No release of items has a delta of 0."""
+    pure = vp.Ledger(path).open("visits", vp.Budget(1, 0), create=True)
+    pure.charge(vp.Guarantee(0.75, 0.0), "sequences")
+    with pytest.raises(BudgetError) as refusal:
+        pure.charge(vp.Guarantee(0.5, 0.0), "sequences")
+    command = str(refusal.value).split("`")[1].split()
+    assert main(command[1:]) == 0
+    assert "at most epsilon 0.25 fits" in capsys.readouterr().out

@@ -359,10 +359,10 @@ class LedgerAccount:
             short = f"a data set takes at most {MOST_ENTRIES:,} releases"
         else:
             short = shortage(budget, before, guarantee, times)
+        kind = f"items --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
         raise BudgetError(
             f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '
-            f"`voxpop ledger show {self.path} --for items --delta {guarantee.delta:g}` prints the largest epsilon that "
-            "fits."
+            f"`voxpop ledger show {self.path} --for {kind}` prints the largest epsilon that fits."
         )
 
     def _parsed(self, datasets: dict[str, Any]) -> tuple[Budget, list[Entry]]:
