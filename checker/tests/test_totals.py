@@ -169,6 +169,35 @@ def test_a_loose_release_counts_by_epsilon_and_delta():
     assert totals.composed(arb(1.1), [loose, tight]) <= totals.composed(arb(1.1), [loose.plain, tight])
 
 
+def entry_of(budget):
+    return {"ledger": {"dataset": "posts", "entry": 1, "label": "", "budget": budget, "ledger": "a"}}
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 0.1, "delta": 1e-9}, {"delta": 1e-9, "epsilon": 0.1}])
+def test_a_budget_that_does_not_cover_its_releases_is_refused(folder, budget, capsys):
+    """Also alone: the report of a release states the budget of its ledger."""
+    total = "(0.1, 1e-09)-DP, one user added or removed; if all budgets were fixed in advance: (0.1, 1e-09)"
+    changed(folder / "release.json", about=entry_of(budget))
+    for name in ("counts.json", "top.json"):
+        changed(folder / name, about=entry_of(budget), total=total)
+    assert main([str(folder)]) == 2
+    assert "does not cover" in capsys.readouterr().out
+    for name in ("counts.json", "top.json"):
+        (folder / name).unlink()
+    assert main([str(folder)]) == 2
+
+
+def test_the_budget_of_a_ledger_is_the_total(folder, capsys):
+    total = "(5, 1e-06)-DP, one user added or removed; if all budgets were fixed in advance: ({}, {})"
+    changed(folder / "release.json", about=entry_of({"epsilon": 5.0, "delta": 1e-6}))
+    for name, fixed in (("counts.json", "2.21332"), ("top.json", "2.11849")):
+        same = json.loads((folder / name).read_text("utf-8"))["total"].split(", ")[-1].strip(")")
+        changed(folder / name, about=entry_of({"epsilon": 5.0, "delta": 1e-6}), total=total.format(fixed, same))
+    assert main([str(folder)]) == 0
+    changed(folder / "top.json", total=total.format("1", "1e-07"))
+    assert main([str(folder)]) == 1
+
+
 # Ledgers.
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
@@ -50,6 +51,7 @@ def test_output_holds_nothing_private(voxpop, posts, tmp_path):
         "released": 2,
         "statement": str(plan.guarantee),
         "guarantee": plan.guarantee.to_dict(),
+        "total": total_of([(plan.guarantee, None)]).to_dict(),
         "plan": ran.to_dict(),
         "folder": str(tmp_path / "words"),
     }

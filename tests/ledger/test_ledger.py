@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import voxpop as vp
 from privacy.test_planned import PLANS
 from support.plans import planned
+from voxpop.cli import main
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger import storage
 from voxpop.privacy.guarantee import Spend
@@ -243,8 +245,8 @@ def sql(path, *statements):
         ("UPDATE datasets SET epsilon = 30", "checksum differs"),
         ("UPDATE datasets SET epsilon = 9e999", "no readable tables"),
         ("UPDATE entries SET mechanism = x'00ff'", "no readable tables"),
-        ("INSERT INTO datasets VALUES (NULL, 1, 0)", "no readable tables"),
-        ("INSERT INTO datasets VALUES (x'61', 1, 0)", "no readable tables"),
+        ("INSERT INTO datasets VALUES (NULL, 1, 0, 'a')", "no readable tables"),
+        ("INSERT INTO datasets VALUES (x'61', 1, 0, 'a')", "no readable tables"),
         ("DELETE FROM entries", "checksum differs"),
         ("DELETE FROM seal", "no readable tables"),
         ("DROP TABLE entries", "no readable tables"),
@@ -479,3 +481,40 @@ def test_nothing_private_is_kept(account, corpus, path):
     (entry,) = storage.read_ledger(path)["posts"]["entries"]
     assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {*vp.ledger.entry.SHARED}
     assert b"tea" not in path.read_bytes().replace(b"team", b"")
+
+
+def test_an_entry_of_another_account_ends_nothing(account, path):
+    """It would replace the charge of the other account, whose budget would come back."""
+    other = vp.Ledger(path).open("tags", BUDGET, create=True)
+    small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]
+    other.charge(vp.Guarantee(2, 1e-8), "sums")
+    for end in (other.finish, other.fail):
+        for entry in small:
+            with pytest.raises(InputError, match="of this account"):
+                end(entry)
+    assert [(each.guarantee.epsilon, each.state) for each in other.entries] == [(2, "charged")]
+    assert not other.fits(vp.Guarantee(2, 1e-8))
+
+
+def test_the_end_of_an_entry_keeps_its_charge(account):
+    entry = account.charge(ONCE, "sums")
+    account.finish(replace(entry, guarantee=vp.Guarantee(0.01, 0.0), times=1))
+    assert [(each.guarantee, each.state) for each in account.entries] == [(ONCE, "finished")]
+
+
+@pytest.mark.parametrize("epsilon", [0.29, 0.57, 1.15, 4.35, 0.295])
+def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
+    """Also where the quotient of doubles is below the whole number of steps."""
+    whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
+    assert whole.largest_epsilon(vp.SetUnion(limit=10), 1e-8) == round(epsilon * 1000) // 10 / 100
+
+
+def test_a_refusal_without_delta_names_a_command_that_works(path, capsys):
+    """No release of items has a delta of 0."""
+    pure = vp.Ledger(path).open("visits", vp.Budget(1, 0), create=True)
+    pure.charge(vp.Guarantee(0.75, 0.0), "sequences")
+    with pytest.raises(BudgetError) as refusal:
+        pure.charge(vp.Guarantee(0.5, 0.0), "sequences")
+    command = str(refusal.value).split("`")[1].split()
+    assert main(command[1:]) == 0
+    assert "at most epsilon 0.25 fits" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """A charged result states the budget of its ledger as the total, in the same numbers by every route."""
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -9,6 +10,7 @@ import voxpop as vp
 from voxpop.cli import main
 from voxpop.exports.records import checklist, registry_record
 from voxpop.privacy.composition import total_of
+from voxpop.release.verifying import verify
 
 BUDGET = vp.Budget(3, 1e-6)
 STATED = "(3, 1e-06)-DP"
@@ -75,7 +77,7 @@ def test_a_release_with_counts_in_one_folder(account, corpus, tmp_path, capsys):
     assert total == vp.load(tmp_path / "words", vp.Tally).total
     assert STATED in (tmp_path / "words" / "report.html").read_text()
     assert STATED in told(capsys, "verify", tmp_path / "words")
-    words.top(corpus, vp.Budget(0.25, 1e-9)).save(tmp_path / "words")
+    words.top(corpus, vp.Budget(0.25, 1e-9), k=1).save(tmp_path / "words")
     assert vp.load(tmp_path / "words").total.adaptive.epsilon == 3.25
     assert "(3.25, 1.001e-06)-DP" in told(capsys, "verify", tmp_path / "words")
 
@@ -85,6 +87,46 @@ def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
     other = vp.Ledger(tmp_path / "other.ledger").open("drinks", BUDGET, create=True)
     words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
+
+
+def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_path):
+    """Such as on another machine: a path does not tell ledgers apart."""
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    for each in tmp_path.glob("*team.ledger*"):
+        each.unlink()
+    other = vp.Ledger(account.path).open("drinks", BUDGET, create=True)
+    assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
+
+
+def test_a_ledger_that_was_moved_is_one_budget(account, corpus, tmp_path):
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    moved = vp.Ledger(account.path.rename(tmp_path / "moved.ledger")).account("drinks")
+    assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=moved).total.adaptive.epsilon == 3
+
+
+def test_what_a_server_saw_stays_in_the_total(account):
+    """Signed documents take the model of trust from it."""
+    seen = vp.Guarantee(1, 1e-8, seen="the server saw sums")
+    assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.seen == seen.seen
+    assert total_of([(seen, None), (seen, None)]).fixed.seen == seen.seen
+
+
+def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8))
+    federated = replace(words, guarantee=replace(words.guarantee, seen="The server saw sums."))
+    assert "The server saw sums." in checklist(federated)
+    assert 'model_name: "Federated"' in registry_record(federated)
+
+
+def test_a_budget_that_does_not_cover_its_results_is_no_total(account, corpus, tmp_path):
+    """Such as one that was edited: the result counts as if nothing was charged, and the folder is refused."""
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    small = replace(words.about.ledger, budget=vp.Budget(0.1, 1e-9))
+    forged = words.with_ledger_entry(small)
+    assert (forged.total.adaptive, forged.total.charged) == (words.guarantee, False)
+    forged.save(tmp_path / "words")
+    with pytest.raises(vp.errors.ReleaseError, match="entry of the ledger"):
+        verify(tmp_path / "words")
 
 
 def test_the_command_prints_it(account, table, tmp_path, capsys):
@@ -125,3 +167,23 @@ def test_what_a_reserve_pays_for_fits(account):
     assert not account.fits(small.guarantee, "counts")
     assert not account.fits(small.guarantee)
     assert account.largest_epsilon(vp.SetUnion(), 1e-8) == 0.5
+
+
+def test_a_series_states_it(account, table, tmp_path, capsys):
+    """When it starts, every night and afterwards."""
+    state, budget = tmp_path / "state", ("--epsilon", 1, "--delta", 1e-8)
+    charged = ("--ledger", account.path, "--dataset", "drinks")
+    source = (state, tmp_path / "t.parquet", "--user", "who", "--items", "what")
+    for call in (("init", state, "--nights", 3, *budget, *charged), ("run", *source), ("show", state)):
+        out = told(capsys, "series", *call)
+        assert f"{STATED}, one user added or removed,\n  the budget of the ledger" in out
+    for call in (("show", state), ("run", *source, "--night", 2)):
+        assert json.loads(told(capsys, "series", *call, "--json"))["total"]["adaptive"]["epsilon"] == 3
+
+
+def test_the_commands_print_it_as_json(account, table, tmp_path, capsys):
+    out = told(
+        capsys, "items", tmp_path / "t.parquet", "--user", "who", "--items", "what", "--epsilon", 1, "--delta", 1e-8,
+        "--ledger", account.path, "--dataset", "drinks", "-o", tmp_path / "words", "--json",
+    )  # fmt: skip
+    assert json.loads(out)["total"] == account.spent.to_dict()

@@ -303,3 +303,30 @@ def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_pat
         verify(Path(tmp_path / "words"))
     with pytest.raises(ReleaseError, match="certificate"):
         verify(Path(tmp_path / "words"))
+
+
+class Louder(vp.weightings.Weighted):
+    """A weighting with a proof, whose weights were changed."""
+
+    def add(self, histogram, items, starts, setting):
+        """Add a hundred times the weight."""
+        before = histogram.copy()
+        super().add(histogram, items, starts, setting)
+        histogram += 99 * (histogram - before)
+
+
+def test_a_weighting_derived_from_a_proved_one_is_refused():
+    """Its proof is not about other weights; one's own derives from `Weighting`, where every share is checked."""
+    with pytest.raises(vp.errors.InputError, match=r"vp\.weightings\.Weighting"):
+        vp.SetUnion(limit=10, weighting=Louder())
+
+
+def test_the_gate_refuses_a_weighting_of_another_class():
+    """The numbers are equal, and what it adds is not."""
+    corpus = corpus_of([["tea"]] * 10)
+    plan = vp.SetUnion(limit=10, weighting=Weighted()).plan(BUDGET)
+    gate, _ = plan.begin(1)
+    bounding = plan.certificate.proof.first.bounding
+    setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)
+    with pytest.raises(InternalError):
+        gate.released(check_engine(corpus), CalibratedRule(Louder(), setting))

@@ -75,10 +75,33 @@ def _of_files(files: list[Path]) -> str:
             require(releases[-1].covered_by(stated.get("spend")), "the spend is less than that of the certificate")
         if "transcript" in holder:
             print(f"    transcript: {check(certificate, holder['transcript'])}")
+    _covered([holder for _, holder in found], releases)
     verdicts = [each.verdict for each in results]
     if len(results) > 1:
         verdicts += [*_stated([holder for _, holder in found], releases), together(releases)]
     return next((each for each in verdicts if each != PROVED), PROVED)
+
+
+def _account(holder: dict[str, Any]) -> tuple[Any, ...] | None:
+    """Return the account that a record names, with its budget, or None."""
+    entry = holder.get("about", {}).get("ledger")
+    if not entry:
+        return None
+    return entry["ledger"], entry["dataset"], float(entry["budget"]["epsilon"]), float(entry["budget"]["delta"])
+
+
+def _covered(holders: list[dict[str, Any]], releases: list[totals.Release]) -> None:
+    """Require that the budget of each account covers its releases: no ledger admits others."""
+    charged: dict[tuple[Any, ...], list[totals.Release]] = {}
+    for holder, each in zip(holders, releases, strict=True):
+        if account := _account(holder):
+            charged.setdefault(account, []).append(each)
+    for (*_, epsilon, delta), some in charged.items():
+        most, bound = map(totals.written, (epsilon, delta))
+        whole, sum_of_deltas = totals.sums(some)
+        within = whole <= most and sum_of_deltas <= bound
+        proved = within or totals.composed(schema.ball(most), some) <= schema.ball(bound)
+        require(bool(proved), "the budget of a ledger does not cover what it was charged for")
 
 
 def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> Iterator[str]:
@@ -91,12 +114,12 @@ def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> It
             require(len(alone) == 1 and said is not None, "a total is not one of a release and an addition")
             pair, (epsilon, delta, fixed, same) = [*alone, each], said.groups() if said else ("",) * 4
             # A ledger's budget, which `voxpop-check LEDGER` proves, stands for all that was charged to it.
-            entries = [each.get("about", {}).get("ledger") for each in (*first, holder)]
-            accounts = {(each["ledger"], each["dataset"], *each["budget"].values()) for each in entries if each}
+            entries = [_account(each) for each in (*first, holder)]
+            accounts = {each for each in entries if each}
             outside = [each for each, entry in zip(pair, entries, strict=True) if not entry]
             sums = totals.sums([*outside, *(totals.Release(*each[2:]) for each in accounts)])
             stated = tuple(f"{float(total):g}" for total in sums)
-            held = fixed == epsilon or totals.holds(float(fixed), pair, float(same))
+            held = (fixed == epsilon and not accounts) or totals.holds(float(fixed), pair, float(same))
             proved = held and stated == (epsilon, delta) and (bool(accounts) or same == delta)
             print(f"total of a record, fixed beforehand: epsilon {fixed}: {PROVED if proved else NOT_PROVED}")
             yield PROVED if proved else NOT_PROVED

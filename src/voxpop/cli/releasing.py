@@ -299,6 +299,7 @@ def summary(result: Any, folder: Path) -> dict[str, Any]:
     return {
         "released": len(result),
         **stated(result.guarantee),
+        "total": result.total.to_dict(),
         "plan": result.plan.to_dict(),
         "folder": str(folder.resolve()),
         **({"repeated": True} if repeated() else {}),

@@ -45,8 +45,7 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
     added = _additions(folder)
     tally, ranking = added.get(COUNTS), added.get(RANKINGS)
     if json:
-        extra: dict[str, Any] = {"total": saved.total.to_dict()}
-        extra |= {} if tally is None else {"counts": _counted(tally, first)}
+        extra: dict[str, Any] = {} if tally is None else {"counts": _counted(tally, first)}
         if ranking is not None:
             grams = list(ranking.each_gram())
             extra["top"] = {**releasing.stated(ranking.guarantee), "grams": grams}

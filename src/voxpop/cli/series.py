@@ -18,6 +18,7 @@ from voxpop.cli.releasing import (
     sample,
     say,
     stage,
+    total_text,
 )
 from voxpop.errors import InputError
 
@@ -77,8 +78,10 @@ def init(
         raise InputError("--run-id does not apply: a series is named by its folder. Leave it out.")
     account, key = account_of(charge, reported=False), _key(key_file)
     union = SetUnion(limit)
-    union.series(folder, spend.budget, nights=nights, prices=prices, ledger=account, seed=charge.seed, key=key)
+    series = union.series(folder, spend.budget, nights=nights, prices=prices, ledger=account, seed=charge.seed, key=key)
     print_plan(union.plan_series(spend.budget, nights, prices=prices), as_json=json)
+    if not json:
+        _say_total(series)
 
 
 @app.command
@@ -110,11 +113,13 @@ def run(
     if output is not None:
         series.release.save(output, overwrite=True)
     if json:
-        print_json({"night": series.night, "items": [list(gram) for gram in new.each_gram()]})
+        items = [list(gram) for gram in new.each_gram()]
+        print_json({"night": series.night, "total": new.total.to_dict(), "items": items})
         return
     say(f"Night {series.night}: {len(new):,} new, {len(series.release):,} in all")
     if len(new):
         say(indented(", ".join(sample(new))))
+    _say_total(series)
 
 
 @app.command
@@ -129,11 +134,13 @@ def show(folder: Folder, /, *, key_file: KeyFile = None, json: given.Json = Fals
         released = series.released
         rows = zip(released["gram"].to_pylist(), released["night"].to_pylist(), strict=True)
         items: list[Any] = [{"item": gram, "night": night} for gram, night in rows]
-        print_json({"guarantee": guarantee.to_dict(), "nights": plan.nights, "counts": counts, "items": items})
+        stated = {"guarantee": guarantee.to_dict(), "total": series.release.total.to_dict()}
+        print_json({**stated, "nights": plan.nights, "counts": counts, "items": items})
         return
     say(f"{len(counts)} of {plan.nights} nights, {sum(counts):,} items released")
     say("\n".join(f"{night:>6}  {count:>8,}" for night, count in enumerate(counts, start=1) if count))
     say(guarantee_text(guarantee))
+    _say_total(series)
 
 
 @app.command
@@ -161,6 +168,12 @@ def delete(
     items, nights = sum(each.items for each in found), sum(each.nights for each in found)
     counted = f"{plural(items, 'item')} from {plural(nights, 'night')}"
     say(f"Deleted {counted}. Later rows of this user are ignored.")
+
+
+def _say_total(series: "Series") -> None:
+    """Print the total of a series that was charged to a ledger."""
+    if (total := series.release.total).charged:
+        say(total_text(total))
 
 
 def _ids(text: str) -> list[int | str]:

@@ -39,7 +39,7 @@ class Entry:
         times: The number of equal releases that the entry pays for; more than one only in a reserve.
         reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
         budget: The budget of the data set.
-        ledger: The beginning of a digest of the ledger's path.
+        ledger: The random name of the account, wherever the file lies.
     """
 
     dataset: str

@@ -3,15 +3,15 @@
 `caps.py` decides which further releases fit, `runs.py` saves the result of a run together with its entry.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from hashlib import sha256
+from math import ceil
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
+from uuid import uuid4
 
 from voxpop.errors import BudgetError, ExhaustedError, InputError, LedgerError
 from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
@@ -271,7 +271,7 @@ class LedgerAccount:
             except BudgetError:  # too small an epsilon for any plan
                 return None
 
-        low, high = 0, int(budget.epsilon / STEP) + 1
+        low, high = 0, ceil(budget.epsilon / STEP) + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) is False else (middle, high)
@@ -317,13 +317,20 @@ class LedgerAccount:
 
     def _end(self, entry: Entry, **ended: Any) -> None:
         with changing(self.path) as datasets:
-            stored = self._parsed(datasets)[1][entry.number - 1]
+            entries = self._parsed(datasets)[1]
+            stored = entries[entry.number - 1] if 0 < entry.number <= len(entries) else None
+            if stored is None or (stored.admission, stored.charged) != (entry.admission, entry.charged):
+                raise InputError(
+                    f'the entry is not one of this account, "{self.name}". Nothing was changed. Give the entry that '
+                    "`charge` of this account returned."
+                )
             if (stored.state, stored.attempt) != ("charged", entry.attempt):
                 raise LedgerError(
                     f"Another process started {entry} again, so this result was discarded. Use the result of "
                     "the other process."
                 )
-            self._put(datasets, replace(entry, **ended))
+            # What was charged is never taken from the caller.
+            self._put(datasets, replace(stored, **ended))
 
     def _put(self, datasets: dict[str, Any], entry: Entry) -> None:
         datasets[self.name]["entries"][entry.number - 1 : entry.number] = [entry.to_dict()]
@@ -340,7 +347,7 @@ class LedgerAccount:
         if earlier := labelled(entries, label):
             return self._repeated(earlier, guarantee, mechanism)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget, self._digest)
+        entry = Entry(self.name, len(entries) + 1, mechanism, label, guarantee, now, budget, datasets[self.name]["id"])
         if times == 1:
             reserve = paying(entries, guarantee, mechanism)
             if reserve is not None:
@@ -352,21 +359,17 @@ class LedgerAccount:
             short = f"a data set takes at most {MOST_ENTRIES:,} releases"
         else:
             short = shortage(budget, before, guarantee, times)
+        kind = f"items --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
         raise ExhaustedError(
             f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '
-            f"`voxpop ledger show {self.path} --for items --delta {guarantee.delta:g}` prints the largest epsilon that "
-            "fits."
+            f"`voxpop ledger show {self.path} --for {kind}` prints the largest epsilon that fits."
         )
-
-    @property
-    def _digest(self) -> str:
-        return sha256(os.fsencode(self.path)).hexdigest()[:8]
 
     def _parsed(self, datasets: dict[str, Any]) -> tuple[Budget, list[Entry]]:
         try:
             mine = datasets[self.name]
             budget = Budget(**mine["budget"])
-            entries = [Entry.from_dict(each, self.name, budget, self._digest) for each in mine["entries"]]
+            entries = [Entry.from_dict(each, self.name, budget, mine["id"]) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
             raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
         return budget, entries
@@ -442,7 +445,9 @@ class Ledger:
                     f'{self._path} has a data set "{same[0]}" already. Open it without `create=True`; another name for '
                     "the same people would be a second budget for them."
                 )
-            datasets[name] = {"budget": {"epsilon": budget.epsilon, "delta": budget.delta}, "entries": []}
+            stated = {"epsilon": budget.epsilon, "delta": budget.delta}
+            # Neither a path nor a name tells apart the ledgers of two machines.
+            datasets[name] = {"id": uuid4().hex, "budget": stated, "entries": []}
         return LedgerAccount(self._path, name)
 
     def account(self, name: str) -> LedgerAccount:

@@ -227,5 +227,5 @@ class LedgerRun:
 
     def _key(self, entry: "Entry", attempt: int) -> str:
         """Return a name of the kept result that no other run or attempt has."""
-        whole = f"{self.account.path}\n{self.account.name}\n{entry.number}\n{entry.charged}"
+        whole = f"{entry.ledger}\n{entry.dataset}\n{entry.number}\n{entry.charged}"
         return f"{sha256(whole.encode()).hexdigest()[:16]}-{attempt}"

@@ -27,7 +27,7 @@ exceed the budget."""
 PATIENCE: Final = 60.0
 """Seconds to wait for another process; charging takes milliseconds."""
 TABLES: Final = """
-CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL);
+CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, id TEXT NOT NULL);
 CREATE TABLE entries (
     dataset TEXT NOT NULL REFERENCES datasets (name), number INTEGER NOT NULL, mechanism TEXT NOT NULL,
     label TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, charged TEXT NOT NULL, state TEXT NOT NULL,
@@ -200,8 +200,8 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
     """
     try:
         found: dict[str, Any] = {
-            name: {"budget": {"epsilon": epsilon, "delta": delta}, "entries": []}
-            for name, epsilon, delta in database.execute("SELECT name, epsilon, delta FROM datasets ORDER BY rowid")
+            name: {"id": key, "budget": {"epsilon": epsilon, "delta": delta}, "entries": []}
+            for name, epsilon, delta, key in database.execute("SELECT * FROM datasets ORDER BY rowid")
         }
         rows = database.execute(
             f"SELECT dataset, epsilon, delta, guarantee, {', '.join(COLUMNS)} FROM entries ORDER BY dataset, number"
@@ -227,7 +227,8 @@ def _write(database: sqlite3.Connection, datasets: dict[str, Any]) -> None:
     for name, content in datasets.items():
         budget = content["budget"]
         database.execute(
-            "INSERT INTO datasets VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (name, budget["epsilon"], budget["delta"])
+            "INSERT INTO datasets VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (name, budget["epsilon"], budget["delta"], content["id"]),
         )
         for each in content["entries"]:
             stated = each["guarantee"]

@@ -46,7 +46,7 @@ from voxpop.privacy.peeling import picks_spend, spent
 from voxpop.privacy.trie.accountant import trie_delta
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.upcrossing import ever_reached
-from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian, is_proved
 from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
 from voxpop.privacy.weightings.rule import CalibratedRule, CustomRule, RuleSetting, Weighting
 
@@ -132,6 +132,8 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
     """Return the numbers of a weighting on which its sensitivity depends."""
     rule, setting = shares.weighting_rule, shares.setting
     numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
+    # A name proves nothing about a derived class, whose weights may be others.
+    _ensure(type(rule) is CustomRule or is_proved(rule))
     if isinstance(rule, CustomRule):
         return Bounding(CUSTOM, *numbers, rule.weighting.error, float(rule.weighting.least(setting.limit)))
     return Bounding(rule.name, *numbers)

@@ -64,7 +64,8 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     most = sum_up([each.epsilon for each in guarantees])
     delta = min(1.0, sum_up([each.delta for each in guarantees]))
     private = all(each.private for each in guarantees)
-    return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private)
+    seen = " ".join(dict.fromkeys(each.seen for each in guarantees if each.seen))
+    return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private, seen)
 
 
 @final
@@ -77,7 +78,7 @@ class Admission:
         entry: The number of the entry.
         label: The label of the run, or "".
         budget: The budget of the data set, which bounds the total of all its entries.
-        ledger: The beginning of a digest of the ledger's path, which tells ledgers apart.
+        ledger: The random name of the account, which tells apart accounts of one data set in two ledgers.
     """
 
     dataset: str
@@ -169,18 +170,29 @@ def total_of(results: Sequence[Charged]) -> Total:
     """
     guarantees = [guarantee for guarantee, _ in results]
     fixed = compose(guarantees)
-    accounts = {entry.account for _, entry in results if entry is not None}
+    accounts: dict[tuple[str, str, Budget], list[Guarantee]] = {}
+    for guarantee, entry in results:
+        if entry is not None:
+            accounts.setdefault(entry.account, []).append(guarantee)
     alone = [guarantee for guarantee, entry in results if entry is None]
+    for account in [each for each, charged in accounts.items() if not covers(each[2], charged)]:
+        alone += accounts.pop(account)
     counted: list[Guarantee | Budget] = [*alone, *(budget for _, _, budget in accounts)]
-    # As the decimals that are written, like in a ledger: 0.1 + 0.2 is 0.3.
-    epsilon, delta = (
-        float(sum(Fraction(repr(float(getattr(each, name)))) for each in counted)) for name in ("epsilon", "delta")
-    )
+    epsilon, delta = map(float, _sums(counted))
     if accounts and fixed.epsilon > epsilon:
         # A ledger admits more than the sum of deltas allows at its epsilon, but never more than its own delta.
         delta = min(1.0, delta)
         fixed = replace(fixed, epsilon=_least_epsilon(guarantees, delta, epsilon), delta=delta)
     return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed, bool(accounts))
+
+
+def covers(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
+    """Return whether a ledger with a budget may have admitted releases; if not, the budget was edited."""
+    epsilon, delta = _sums(guarantees)
+    if epsilon <= Fraction(repr(float(budget.epsilon))) and delta <= Fraction(repr(float(budget.delta))):
+        return True
+    # Whatever a ledger admits holds its budget also if all was fixed in advance.
+    return composed_delta(budget.epsilon, guarantees) <= budget.delta
 
 
 LOOSE: Final = 4.0
@@ -231,6 +243,12 @@ def sum_up(values: Sequence[float]) -> float:
     exact = sum((Fraction(value) for value in values), Fraction(0))
     total = float(exact)
     return math.nextafter(total, math.inf) if Fraction(total) < exact else total
+
+
+def _sums(counted: Sequence[Guarantee | Budget]) -> tuple[Fraction, Fraction]:
+    """The sums of epsilons and of deltas as the decimals that are written, like in a ledger: 0.1 + 0.2 is 0.3."""
+    pairs = [(Fraction(repr(float(each.epsilon))), Fraction(repr(float(each.delta)))) for each in counted]
+    return sum((epsilon for epsilon, _ in pairs), Fraction(0)), sum((delta for _, delta in pairs), Fraction(0))
 
 
 def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -> float:

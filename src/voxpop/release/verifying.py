@@ -11,7 +11,7 @@ from voxpop.errors import InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read, write_file
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import check
-from voxpop.privacy.composition import total_of
+from voxpop.privacy.composition import covers, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
@@ -163,6 +163,9 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     if release is not None:
         texts["total"] = str(total_of([release._stated, charged_of(record)]))
     wrong += [name for name, text in texts.items() if record.get(name, text) != text]
+    entry = charged_of(record)[1]
+    if entry is not None and not covers(entry.budget, [stated]):
+        wrong.append("the entry of the ledger")
     if wrong:
         raise _differs(where, wrong[0], "the settings give", record)
     return {"mechanism": str(numbers["mechanism"]), "statement": str(stated), "guarantee": stated.to_dict()}

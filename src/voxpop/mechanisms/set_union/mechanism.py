@@ -237,9 +237,10 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
 
 def _rule_of(weighting: object) -> "WeightingRule":
+    from voxpop.privacy.weightings.builtin import is_proved
     from voxpop.privacy.weightings.rule import CustomRule, Weighting, WeightingRule
 
-    if isinstance(weighting, WeightingRule):
+    if isinstance(weighting, WeightingRule) and (type(weighting) is CustomRule or is_proved(weighting)):
         return weighting
     if isinstance(weighting, Weighting):
         # The author is responsible for the proof; every call runs the possible checks.

@@ -231,6 +231,11 @@ WEIGHTINGS: Final[dict[str, WeightingRule]] = {
 """Every weighting with every noise for which there is a proof, by the name that the command line uses."""
 
 
+def is_proved(rule: object) -> bool:
+    """Return whether a weighting is one of those with a proof, and not of a derived class."""
+    return type(rule) in {type(each) for each in WEIGHTINGS.values()}
+
+
 def share_of(weighting: object, noise: str, limit: int, items: int) -> float | None:
     """Return the weight that one user gives to each of `items` equally rare items, at most `limit` of them.
 
