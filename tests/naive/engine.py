@@ -68,6 +68,9 @@ class NaiveEngine:
                     weights[rank] = weights.get(rank, 0) + (count * unit // len(mine) if mine else 0)
         return NaiveWeights(weights)
 
+    def nights(self, state, secret, *, first):
+        return state
+
     def gathered(self):
         return corpus_of(list(self.users.values()), list(self.users))
 

@@ -15,10 +15,13 @@ from support.look import read_engine
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.errors import InternalError, ReleaseError
+from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.releasing import listed_grams
 from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.mechanisms.rounds import adaptive, menu
 from voxpop.privacy import cumulative
 from voxpop.privacy.certificate import admits, check, novel_of, square_of
+from voxpop.privacy.gate.counts import CountsGate
 from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.passes import Certificate
@@ -215,6 +218,22 @@ def test_chosen_rounds_keep_each_cap():
     assert not admits(replace(kept, square=0.999 * square), slack, rounds)
     assert not admits(replace(kept, novel=0.999 * novel), slack, rounds)
     assert not admits(kept, replace(slack, passes=len(rounds.later) + 1), rounds)
+
+
+def test_counts_wait_for_the_choice_of_their_limit(talk):
+    """No count runs before the choice, nothing is chosen before the noisy classes, and only limits of the menu run."""
+    release = vp.SetUnion(limit=100).release(talk, BUDGET, seed=1)
+    plan = Counts().plan(BUDGET, release)
+    gate = CountsGate(plan.certificate.to_json(), Secret.fresh())
+    gate.open(talk, listed_grams(release, 1))
+    for early in (gate.counted, lambda: gate.choose(0)):
+        with pytest.raises(InternalError, match=REFUSED):
+            early()
+    gate.classes((8, 64))
+    for refused in (lambda: gate.choose(len(plan.menu)), lambda: gate.choose(0), lambda: gate.classes((8, 64))):
+        with pytest.raises(InternalError, match=REFUSED):
+            refused()
+    assert [each["pass"] for each in json.loads(gate.record[1])] == ["classes"]
 
 
 def test_passes_run_once_and_in_order(talk):

@@ -98,6 +98,18 @@ def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
 
 
 @pytest.mark.jit
+def test_the_plan_of_a_release_chooses_again():
+    """The plan of a release contains the choice and the rounds that it selected; another release of it chooses anew."""
+    plan = vp.SetUnion().plan(BUDGETS[0])
+    first = plan.release(holders([600] * 200), seed=1).plan
+    again = first.release(holders([2] * 2000), seed=1).plan
+    assert first.passes[:1] == again.passes[:1] == plan.passes
+    assert [len(each.passes) for each in (plan, first, again)] == [1, 2, 2]
+    assert again.last.limit < first.last.limit
+    assert [row["pass"] for row in again.to_dict()["passes"]] == ["choice", "threshold", *["round"] * 20]
+
+
+@pytest.mark.jit
 def test_menus_that_forget_a_part_exceed_the_budget():
     """Broken variants: rounds with all of mu^2 in addition to the histogram, and a histogram with little noise."""
     budget = BUDGETS[0]

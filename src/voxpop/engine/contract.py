@@ -310,6 +310,19 @@ class Engine(Protocol):
             time, that are on the list, rounded down; rank 2 c + 1: the share of those that are not.
         """
 
+    def nights(self, state: Any, secret: Source, *, first: bool) -> Any:
+        """Return the private state of a series as this engine holds it.
+
+        Args:
+            state: of the nights so far; before the first night an empty `NightlyPools`.
+            secret: of the series.
+            first: whether no night was run yet.
+
+        Raises:
+            InputError: the state is on another engine.
+            MemoryLimitError: the night would go beyond the limit of the data.
+        """
+
     def gathered(self) -> Any:
         """Return all users in arrays on this machine: a `LocalCorpus`.
 
@@ -341,6 +354,11 @@ def check_ordered(engine: Engine) -> None:
     """
     if engine.kind == "items":
         raise no_order()
+
+
+def elsewhere(place: str) -> InputError:
+    """Build the error raised for rows of a series whose state is on another engine."""
+    return InputError(f"the state of this series is {place}. Read the rows of every night there.")
 
 
 def no_order() -> InputError:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import Engine, Shares
+from voxpop.engine.contract import Engine, Shares, elsewhere
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
@@ -35,6 +35,9 @@ from voxpop.reading.arrow import int64_array, numbers_of, string_array
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
 from voxpop.reading.typed_keys import TypedKeys, column_numbers
+
+if TYPE_CHECKING:
+    from voxpop.engine.local.nights import NightlyPools
 
 CELLS_AT_ONCE = 1 << 22
 """Numbers of a table of users and classes of tokens: 32 MiB."""
@@ -159,6 +162,15 @@ class LocalCorpus:
             total += (counts * unit // np.maximum(whole, 1)).sum(axis=0)
             forget_pages(self.tokens, begin, end)
         return Histogram(np.arange(total.size), total.reshape(-1))
+
+    def nights(self, state: Any, secret: Source, *, first: bool) -> "NightlyPools":
+        """Return the private state of a series, in memory; see `Engine.nights`."""
+        from voxpop.engine.local.nights import NightlyPools, require_memory
+
+        if not isinstance(state, NightlyPools):
+            raise elsewhere("on Spark")
+        require_memory(self, state)
+        return state
 
     def gathered(self) -> "LocalCorpus":
         """Return all users in arrays on this machine: this corpus."""

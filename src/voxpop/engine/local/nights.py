@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.contract import sample_of
-from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.pools import ITEMS_AT_ONCE
-from voxpop.engine.local.weigh import item_names, weighing_order
+from voxpop.engine.local.weigh import ITEMS_AT_ONCE, item_names, weighing_order
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items, with_active
@@ -20,6 +18,7 @@ from voxpop.privacy.individual import Charge
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import Source
 from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
+from voxpop.reading.limited.memory import MemoryLimit
 
 ORDER = "series"
 BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
@@ -29,6 +28,30 @@ Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
 Reading = Opening
 States = Callable[[Int64s, Int64s], Bytes]
 """From scores and nights of release to 0 for released items, 1 for resting ones, 2 for active ones."""
+
+
+class Users(Protocol):
+    """The rows of a night: a `LocalCorpus`."""
+
+    @property
+    def tokens(self) -> Int32s:
+        """Of all users."""
+
+    @property
+    def user_start(self) -> Int64s:
+        """Where the tokens of each user begin."""
+
+    @property
+    def user_key(self) -> Uint64s:
+        """By user."""
+
+    @property
+    def vocabulary(self) -> pa.LargeStringArray:
+        """The words that tokens refer to."""
+
+    @property
+    def limit(self) -> MemoryLimit | None:
+        """Of memory, if there is one."""
 
 
 @final
@@ -81,7 +104,7 @@ class NightlyPools:
         )
 
     def take(
-        self, corpus: LocalCorpus, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
+        self, corpus: Users, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
     ) -> None:
         """Let new items join the pools: in order of arrival, those of one night by a keyed hash, at most `pool` a user.
 
@@ -206,7 +229,7 @@ class NightlyPools:
         self.keys, self.paid = everybody[order], np.zeros(everybody.size, np.int64)
 
 
-def require_memory(corpus: LocalCorpus, pools: NightlyPools) -> None:
+def require_memory(corpus: Users, pools: NightlyPools) -> None:
     """Refuse a night that would go beyond the limit of the corpus, if it has one."""
     if corpus.limit is not None:
         size = BYTES_OF_PAIR * (corpus.tokens.size + pools.items.size)
@@ -215,7 +238,7 @@ def require_memory(corpus: LocalCorpus, pools: NightlyPools) -> None:
         corpus.limit.require(size, "the pools of all users and the scores of all items")
 
 
-def _by_key(corpus: LocalCorpus) -> tuple[Uint64s, Int32s, Int64s]:
+def _by_key(corpus: Users) -> tuple[Uint64s, Int32s, Int64s]:
     """Return the users in order of their keys with their tokens; users who share a key are one user."""
     order = np.argsort(corpus.user_key, kind="stable")
     keys, tokens = corpus.user_key[order], np.empty(corpus.tokens.size, np.int32)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from voxpop.engine.contract import Shares, part_of
 from voxpop.engine.local.weigh import (
     BYTES_OF_ID,
+    ITEMS_AT_ONCE,
     TOKENS_AT_ONCE,
     Histogram,
     cut_to_limit,
@@ -249,8 +250,6 @@ class PoolUsers:
         return Batch(items, starts, batch.keys, batch.dropped)
 
 
-ITEMS_AT_ONCE = 1 << 15
-"""Items whose noise is drawn together, each such part by a thread."""
 BYTES_OF_ITEM = BYTES_OF_ID + 32
 """Bytes of a distinct item: its weight, name in draws, score, and fate."""
 

@@ -22,6 +22,9 @@ from voxpop.reading.arrow import check_width, int64_array, text_buffers
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
 
+ITEMS_AT_ONCE = 1 << 15
+"""Items whose noise is drawn together, each such part by a thread."""
+
 # The ids of every user at one length: one id per position, user by user.
 
 WORDS_AT_ONCE = 1 << 17

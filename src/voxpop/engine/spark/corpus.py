@@ -1,82 +1,30 @@
 """The corpus on a cluster."""
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
 import pyarrow as pa
 
+from voxpop.engine.contract import elsewhere
 from voxpop.engine.spark.frames import (
-    MESSAGES,
-    Answer,
-    Arrays,
-    Batches,
     Holder,
     closure,
-    numbered,
-    pieces,
-    received,
     run_with_public,
-    spread,
-    texts_of,
     word_arrays,
 )
 from voxpop.engine.spark.pools import SparkPools
-from voxpop.engine.spark.tasks import choose_keys, weigh_rows
+from voxpop.engine.spark.tasks import choose_keys, in_groups, weigh_rows
 from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weigh_by, weighed_items
-from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
 from voxpop.reading.keys import Keys
-from voxpop.reading.words import merge_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.engine.contract import Engine, Shares
     from voxpop.engine.spark.histogram import SparkHistogram
+    from voxpop.engine.spark.nights import SparkNights
     from voxpop.privacy.secret import Source
     from voxpop.reading.typed_keys import TypedKeys
-
-
-# Users of many partitions in few groups: for weightings in which a user's contribution depends on other users.
-#
-# A partition that weighs separately cannot see contributions of others, and more partitions waste more weight. So users
-# are read in as many partitions as there are cores, and weigh in at most `GROUPS`.
-
-GROUPS = 2
-"""Two lose 2.7 of 100 phrases, four 6.4 (docs/guides/spark.md); with one, one core would weigh and hold all users."""
-
-
-def in_groups(state: "DataFrame", places: int) -> "DataFrame":
-    """Return the encoded users of the partitions in groups: a partition's group depends only on its number."""
-    from pyspark.sql import functions as sql
-
-    if places <= GROUPS:
-        return state
-    homes = sql.array(*(sql.lit(number) for number in spread(GROUPS).tolist()))
-    sent = numbered(state).withColumn("place", homes[sql.col("sender") % GROUPS].cast("int"))
-    arrived = sent.repartition(GROUPS, "place")
-    return arrived.mapInArrow(gather, MESSAGES)
-
-
-@task
-def gather(batches: Batches) -> Answer:
-    """Yield the state of a group: the corpora of several partitions, in the order of their numbers."""
-    held = list(batches)
-    parts = list(received(pa.Table.from_batches(held)).values()) if held else []
-    if parts:
-        yield from pieces(joined(parts))
-
-
-def joined(parts: list[Arrays]) -> Arrays:
-    """Return the arrays of the users of all parts, with one vocabulary."""
-    texts = [texts_of(part) for part in parts]
-    vocabulary, names = merge_words(texts, [np.ones(len(each), np.bool_) for each in texts])
-    # -1, the end of a document, takes the last name.
-    tokens = [np.append(own, np.int32(-1))[part["tokens"]] for part, own in zip(parts, names, strict=True)]
-    sizes = np.concatenate([np.diff(part["user_start"]) for part in parts])
-    users: Arrays = {"tokens": np.concatenate(tokens), "user_start": np.concatenate([[0], np.cumsum(sizes)])}
-    users["user_key"] = np.concatenate([part["user_key"] for part in parts])
-    return {**users, **word_arrays(vocabulary)}
 
 
 class SparkCorpus:
@@ -138,6 +86,17 @@ class SparkCorpus:
         if self._groups is None:
             self._groups = self._holder.hold(in_groups(self._state, self._places))
         return self._groups
+
+    def nights(self, state: Any, secret: "Source", *, first: bool) -> "SparkNights":
+        """Return the private state of a series, on executors; see `Engine.nights`."""
+        from voxpop.engine.spark.nights import SparkNights
+
+        # A series begins in memory, and goes to the engine of its first rows.
+        if first and not isinstance(state, SparkNights):
+            return SparkNights.empty(self, secret)
+        if not isinstance(state, SparkNights):
+            raise elsewhere("on this machine")
+        return state
 
     def gathered(self) -> NoReturn:
         """Refuse: users stay on their executors.

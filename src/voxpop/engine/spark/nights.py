@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import WORDS, order_of, sample_of
 from voxpop.engine.local.nights import ORDER, Add, NightlyPools, Removed, States
 from voxpop.engine.local.weigh import item_names, weighing_order
-from voxpop.engine.spark.corpus import GROUPS, SparkCorpus, joined
 from voxpop.engine.spark.frames import (
     Answer,
     Arrays,
@@ -45,7 +44,7 @@ from voxpop.engine.spark.session import (
     start_session,
     with_setting,
 )
-from voxpop.engine.spark.tasks import corpus_of, places_of
+from voxpop.engine.spark.tasks import GROUPS, corpus_of, joined, places_of
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import sync
@@ -58,6 +57,7 @@ from voxpop.reading.arrow import numbers_of, string_array
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from voxpop.engine.spark.corpus import SparkCorpus
     from voxpop.privacy.individual import Charge
     from voxpop.privacy.secret import Source
     from voxpop.privacy.upcrossing import NightReading
@@ -216,7 +216,7 @@ class SparkNights:
         self._holder = Holder(most=None)
 
     @staticmethod
-    def empty(corpus: SparkCorpus, secret: "Source") -> "SparkNights":
+    def empty(corpus: "SparkCorpus", secret: "Source") -> "SparkNights":
         """Return the state before the first night."""
         return SparkNights(None, min(GROUPS, corpus._places), secret, corpus._state.sparkSession)
 
@@ -239,7 +239,7 @@ class SparkNights:
 
     def take(
         self,
-        corpus: SparkCorpus,
+        corpus: "SparkCorpus",
         secret: "Source",
         night: int,
         pool: int,

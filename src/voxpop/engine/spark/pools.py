@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.contract import WORDS, order_of, part_of, sample_of
-from voxpop.engine.local.pools import ITEMS_AT_ONCE, ORDER, Batch, PoolUsers, count_classes
-from voxpop.engine.local.weigh import distinct_sets, item_names
+from voxpop.engine.local.pools import ORDER, Batch, PoolUsers, count_classes
+from voxpop.engine.local.weigh import ITEMS_AT_ONCE, distinct_sets, item_names
 from voxpop.engine.spark.frames import (
     MESSAGES,
     SCHEMA,

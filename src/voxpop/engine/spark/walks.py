@@ -91,7 +91,7 @@ class SparkLengthWalk:
 
         Args:
             state: of each partition.
-            in_groups: the same users in few groups; see `voxpop.engine.spark.corpus`.
+            in_groups: the same users in few groups; see `voxpop.engine.spark.tasks.in_groups`.
             ordered: whether tokens have an order.
         """
         self._state = state

@@ -92,15 +92,13 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
     words = max(1, len(lists[0].ranks)) if lists else 1
     # Nobody holds more words than there are.
     edges = tuple(edge for edge in EDGES if edge <= words)
+    gate.open(engine, lists)
     ran = None
-
-    def choose(counts: Int64s) -> int:
-        nonlocal ran
-        ran = chosen_limit(plan, words, counts.tolist())
-        return ran
-
-    users = gate.counted(engine, lists, edges, choose)
-    done = with_record(plan, gate, **({} if ran is None else {"ran": ran}))
+    if plan.histogram_sigma:
+        ran = chosen_limit(plan, words, gate.classes(edges).tolist())
+        gate.choose(ran)
+    users = gate.counted()
+    done = with_record(plan, gate, ran=ran)
     return Tally(plan.grams, users, done.error, done, guarantee)
 
 

@@ -1,6 +1,6 @@
 """Adaptive rounds: from a share of a budget to the numbers that run, which a gate compares with their certificate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, fsum, hypot, log, log2, nextafter, sqrt
 from typing import Any, final
@@ -137,18 +137,6 @@ class AdaptiveRounds:
             }
             rows.append(row)
         return rows
-
-
-def round_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Return the numbers of `AdaptiveRounds.rows` as the cells of a table, a head above them."""
-    first_round, *later = rows
-    first = ["1", f"{first_round['scale']:.6g}", f"{first_round['threshold'] / first_round['scale']:.4g}", "-", "-"]
-    cells = [["round", "sigma", "threshold", "drop below", "part"], first]
-    for number, each in enumerate(later, start=2):
-        drop = "-" if each["drop_threshold"] is None else f"{each['drop_threshold']:.4g}"
-        part = f"{each['part'] / later[-1]['part']:.4g}"
-        cells.append([str(number), f"{each['scale']:.6g}", f"{each['score_threshold']:.4g}", drop, part])
-    return cells
 
 
 CELLS_IN_SIGMA = 2**10

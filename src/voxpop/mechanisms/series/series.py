@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
-from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.nights import NightlyPools, Removed, States, require_memory
+from voxpop.engine.local.nights import NightlyPools, Removed, States
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.ledger.ledger import LedgerAccount
@@ -117,7 +116,7 @@ class Series:
             number = _next(record, plan, night)
             first, record.started = not record.started, True
             _check_columns(record, corpus)
-            pools = _on_engine(corpus, pools, secret, first=first)
+            pools = corpus.nights(pools, secret, first=first)
             record.before = record.night
             gate = _gate(plan, secret)
             for missed in range(record.night + 1, number):
@@ -242,25 +241,6 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
             "and only the last one can be repeated."
         )
     return number
-
-
-def _on_engine(corpus: Engine, pools: Pools, secret: Secret, *, first: bool) -> Pools:
-    """Return the state on the engine of the rows, which is that of the first night, also if that had no users."""
-    here = isinstance(corpus, LocalCorpus)
-    if isinstance(corpus, LocalCorpus) and isinstance(pools, NightlyPools):
-        require_memory(corpus, pools)
-        return pools
-    from voxpop.engine.spark.corpus import SparkCorpus
-    from voxpop.engine.spark.nights import SparkNights
-
-    if isinstance(corpus, SparkCorpus) and isinstance(pools, NightlyPools) and first:
-        return SparkNights.empty(corpus, secret)
-    if here or isinstance(pools, NightlyPools):
-        raise InputError(
-            f"the state of this series is {'on Spark' if here else 'on this machine'}. Read the rows of every night "
-            "there."
-        )
-    return pools
 
 
 def _check_columns(record: Record, corpus: Engine) -> None:

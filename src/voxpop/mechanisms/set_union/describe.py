@@ -1,9 +1,8 @@
 """Plans of set union as text, from their public numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from voxpop.mechanisms.rounds.adaptive import round_table
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.mechanisms.series import plan as series
 from voxpop.privacy.budget import table
@@ -28,7 +27,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
             *about_menu(plan, limit),
             *_data_sets(plan),
         ]
-        shown = [] if limit is None else round_table(rounds)
+        shown = [] if limit is None else _round_table(rounds)
     else:
         optimal = kind == "selection"
         noise = "optimal selection by number of users" if optimal else f"{plan['noise']} noise"
@@ -55,6 +54,18 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 def _decisions(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the passes that decide about items."""
     return [row for row in plan["passes"] if row["pass"] != "choice"]
+
+
+def _round_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Return the numbers of adaptive rounds as the cells of a table, a head above them."""
+    first_round, *later = rows
+    first = ["1", f"{first_round['scale']:.6g}", f"{first_round['threshold'] / first_round['scale']:.4g}", "-", "-"]
+    cells = [["round", "sigma", "threshold", "drop below", "part"], first]
+    for number, each in enumerate(later, start=2):
+        drop = "-" if each["drop_threshold"] is None else f"{each['drop_threshold']:.4g}"
+        part = f"{each['part'] / later[-1]['part']:.4g}"
+        cells.append([str(number), f"{each['scale']:.6g}", f"{each['score_threshold']:.4g}", drop, part])
+    return cells
 
 
 def _joined(*parts: str) -> list[str]:

@@ -78,27 +78,26 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     data_sets: tuple[str, ...] = ()
 
     @property
-    def last(self) -> Any:
+    def last(self) -> RoundPlan | AdaptiveRounds:
         """The `RoundPlan` or `AdaptiveRounds` that decide; before a choice, those of the largest limit."""
         return deciding(self.passes[-1])
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round; 0 if no noise is added."""
+        last = self.last
         # Laplace noise of scale b has the variance 2 b^2.
-        return (
-            self.scale * 2.0**0.5 if isinstance(self.last, RoundPlan) and self.last.noise == "laplace" else self.scale
-        )
+        return last.scale * (2.0**0.5 if isinstance(last, RoundPlan) and last.noise == "laplace" else 1.0)
 
     @property
     def scale(self) -> float:
         """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
-        return float(self.last.scale)
+        return self.last.scale
 
     @property
     def threshold(self) -> float:
         """Threshold of the last round, in units of weight: that of an item that no round dropped."""
-        return float(self.last.threshold)
+        return self.last.threshold
 
     def _proof(self) -> Proof:
         first = self.passes[0]

@@ -1,7 +1,8 @@
 """Gates of public grams: counts, with the private choice of their limit, and rankings."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -12,6 +13,7 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.passes import CountsProof, PicksProof
+from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares
 
 
@@ -77,46 +79,63 @@ class CountsGate(Gate[CountsProof]):
 
     _proves = CountsProof
 
-    def counted(
-        self, engine: Any, lists: Iterable[Listed], edges: tuple[int, ...], choose: Callable[[Int64s], int]
-    ) -> Int64s:
-        """Return the noisy number of users of each gram, in the order of the lists.
+    def __init__(self, text: str, secret: Secret) -> None:
+        super().__init__(text, secret)
+        # An earlier release of the same plan may have chosen; this one chooses its own.
+        self.proof = replace(self.proof, chosen=None)
+
+    def open(self, engine: Any, lists: Iterable[Listed]) -> None:
+        """Begin with the private data.
 
         Args:
-            engine: the private data.
+            engine: they.
             lists: the grams, by length from 1 on.
-            edges: numbers of words at which the next class of users begins; used where a limit is chosen.
-            choose: returns the place in the menu, from the noisy number of users in each class.
         """
-        self._begin("counted")
-        walk, parts = engine.length_walk(), [np.empty(0, np.int64)]
-        menu, place = self.proof.menu, 0
-        for listed in _walked(walk, lists, len(menu[0].limits)):
-            if listed.length == 1 and self.proof.classes_sigma:
-                place = choose(self._classes(walk, listed, edges))
-                if not 0 <= place < len(menu):
-                    raise refused("a limit was chosen that the certificate does not contain")
-            chosen = menu[place]
+        self._begin("open")
+        self._walk = engine.length_walk()
+        self._walked = _walked(self._walk, lists, len(self.proof.menu[0].limits))
+        self._words = next(self._walked, None)
+
+    def classes(self, edges: tuple[int, ...]) -> Int64s:
+        """Return the noisy number of users in each class: one user moves one class by one.
+
+        Args:
+            edges: numbers of words at which the next class begins.
+        """
+        if not self.proof.classes_sigma or self._words is None:
+            raise refused("the certificate contains no choice")
+        self._begin("classes", "open")
+        self._note("classes")
+        noise = CellNoise(self.proof.classes_sigma, 1, 1, self._secret, "noise/count classes")
+        shares, size = ClassShares(edges, self._words.counted), int(self._words.names.size)
+        weights = self._walk.weigh(shares, max(1, size), self._secret, "count classes")
+        counts: Int64s = weights.measured(noise, 1 + len(edges))
+        return counts
+
+    def choose(self, place: int) -> None:
+        """Take the limits at a place of the menu, which follows from the noisy classes."""
+        self._begin("choose", "classes")
+        if not 0 <= place < len(self.proof.menu):
+            raise refused("a limit was chosen that the certificate does not contain")
+        self.proof = replace(self.proof, chosen=place)
+
+    def counted(self) -> Int64s:
+        """Return the noisy number of users of each gram, in the order of the lists."""
+        self._begin("counted", "open", *(["choose"] if self.proof.classes_sigma else []))
+        place, parts = self.proof.chosen or 0, [np.empty(0, np.int64)]
+        chosen = self.proof.menu[place]
+        for listed in chain([] if self._words is None else [self._words], self._walked):
             # Parts of longer grams that are not on the list neither count nor use up anything.
             shares = HolderShares(chosen.limits[listed.length - 1], listed.counted)
             name, size = f"count {listed.length}", int(listed.names.size)
             self._note("count", {"length": listed.length, "sigma": chosen.sigma})
             # The limit is the number of grams, so nothing is sampled and no draw is made.
-            weights = walk.weigh(shares, max(1, size), self._secret, name)
+            weights = self._walk.weigh(shares, max(1, size), self._secret, name)
             noise = CellNoise(chosen.sigma, UNIT, UNIT, self._secret, f"noise/{name}")
             # Every kept gram, held or not; those that are not on the list are dropped.
             parts.append(weights.measured(noise, size)[listed.ranks])
         self.proof = replace(self.proof, chosen=place)
         return np.concatenate(parts)
-
-    def _classes(self, walk: Any, listed: Listed, edges: tuple[int, ...]) -> Int64s:
-        """Return the noisy number of users in each class: one user moves one class by one."""
-        self._note("classes")
-        noise = CellNoise(self.proof.classes_sigma, 1, 1, self._secret, "noise/count classes")
-        shares = ClassShares(edges, listed.counted)
-        weights = walk.weigh(shares, max(1, int(listed.names.size)), self._secret, "count classes")
-        counts: Int64s = weights.measured(noise, 1 + len(edges))
-        return counts
 
 
 @final
