@@ -1,5 +1,6 @@
 """A scikit-learn vectorizer counts exactly the released grams."""
 
+import os
 import pickle
 from collections import Counter
 
@@ -154,6 +155,18 @@ def test_a_model_selection_warns_with_the_number_of_releases(tmp_path):
     assert [text.split()[0] for text in texts] == ["2", "3", "4", "5"]
     assert "the total is (20, 5e-07)-DP" in texts[-1]
     assert len(account.entries) == 5
+
+
+def test_a_copy_in_another_process_warns(monkeypatch):
+    """Processes cannot count each other's fits, so each one says that it cannot."""
+    from sklearn.base import clone
+
+    first = estimator()
+    first.fit(DOCUMENTS, users=AUTHORS)
+    copy = clone(first)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.warns(UserWarning, match="another process"):
+        copy.fit(DOCUMENTS, users=AUTHORS)
 
 
 def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):

@@ -187,3 +187,38 @@ def test_the_commands_print_it_as_json(account, table, tmp_path, capsys):
         "--ledger", account.path, "--dataset", "drinks", "-o", tmp_path / "words", "--json",
     )  # fmt: skip
     assert json.loads(out)["total"] == account.spent.to_dict()
+
+
+def test_no_reserve_for_a_series(account):
+    """A series pays for all its nights at once, by an entry of another name that no reserve would pay for."""
+    plan = vp.SetUnion(limit=1).plan_series(vp.Budget(1, 1e-8), 7)
+    with pytest.raises(vp.errors.InputError, match="once for all its nights"):
+        account.reserve(plan, 5)
+    assert account.entries == []
+
+
+def test_why_the_second_total_is_smaller_is_said_only_where_it_is(account, corpus):
+    """One result has no sum; two have one."""
+    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    assert words.total.reason == ""
+    assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
+
+
+def test_too_many_releases_have_an_error_of_their_own(account):
+    """A smaller request would not help."""
+    small = vp.Guarantee(1e-4, 0)
+    for _ in range(3):
+        account.charge(small, "sums")
+    with pytest.raises(vp.errors.BudgetError, match="takes at most 1,024") as refused:
+        account.reserve(SMALL, 1023)
+    assert "Request less" not in str(refused.value)
+
+
+class SMALL:
+    """A plan of very little."""
+
+    guarantee = vp.Guarantee(1e-4, 0)
+
+    @staticmethod
+    def to_dict():
+        return {"mechanism": "sums"}

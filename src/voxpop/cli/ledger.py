@@ -139,6 +139,8 @@ def _text(account: dict[str, Any]) -> str:
     for entry in entries:
         stated, reserve = entry["guarantee"], entry["reserve"]
         state = "not finished, charged" if entry["state"] == "charged" else entry["state"]
+        if entry["mechanism"] == "series" and entry["state"] == "charged":
+            state = "charged for all nights"
         if entry["state"] == "reserved":
             used = sum(each["reserve"] == entry["number"] for each in entries)
             state = f"reserve: {used} of {entry['times']} used"
@@ -147,7 +149,7 @@ def _text(account: dict[str, Any]) -> str:
             entry["mechanism"],
             f"{stated['epsilon']:g}",
             f"{stated['delta']:g}",
-            entry["release"].removeprefix("sha256:")[:8] or "-",
+            entry["release"].rpartition(":")[2][:8] or "-",
             f"{state}, paid by entry {reserve}" if reserve else state,
         )
         rows.append([on_one_line(str(text)) for text in (entry["number"], entry["charged"], *texts)])

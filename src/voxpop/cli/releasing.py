@@ -17,7 +17,7 @@ from voxpop.cli.options import Call, Charge, Result, Run, Table
 from voxpop.errors import BudgetError, InputError, shown
 from voxpop.files.progress import note, noted, rounded, tell
 from voxpop.privacy.budget import Budget, all_printable, words_first
-from voxpop.privacy.guarantee import WHY_SMALLER, Guarantee, cautions, meaning
+from voxpop.privacy.guarantee import Guarantee, cautions, meaning
 from voxpop.reading.hidden import SKIPPED, is_hidden
 from voxpop.release.registry import mechanism_called
 from voxpop.release.saving import Kind
@@ -78,7 +78,8 @@ def released(
         run.run.save_finished()
         if folder is not None and kind.is_in(folder):
             found = kind.load(folder)
-            if str(found.about.ledger) == str(run.run.account.entry(label)):
+            entry = run.run.account.entry(label)
+            if entry is not None and found.about.ledger == entry.admission:
                 note("repeated", run=label)
                 return found
     plan = planned()
@@ -367,7 +368,7 @@ def total_text(total: "Total") -> str:
         f"\nAll results together, if from the same users: {total.adaptive},{covers}",
         "  even if each budget was chosen after earlier results;",
         f"  {total.if_fixed}.",
-        indented(fill(WHY_SMALLER, WIDTH)),
+        *([indented(fill(total.reason, WIDTH))] if total.reason else []),
     ]
     return "\n".join(texts)
 

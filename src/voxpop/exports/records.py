@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import printable
-from voxpop.privacy.guarantee import WHY_SMALLER, cautions, meaning
+from voxpop.privacy.guarantee import cautions, meaning
 from voxpop.release.release import Release
 from voxpop.release.report.page import story_of
 
@@ -96,7 +96,7 @@ def _facts(result: "Result") -> dict[str, str]:
         "variant": "Approximate DP" if guarantee.delta else "Pure DP",
         "neighbours": f"Adjacent data sets differ by {guarantee.neighbours}, with all rows.",
         "meaning": f"{total.even_if}. {meaning(guarantee)}",
-        "fixed": f"{total.if_fixed[0].upper()}{total.if_fixed[1:]}. {WHY_SMALLER}",
+        "fixed": f"{total.if_fixed[0].upper()}{total.if_fixed[1:]}. {total.reason}".rstrip(),
         "alone": str(result.guarantee),
         "digest": digest,
         "cautions": " ".join(cautions(guarantee)) or "none.",

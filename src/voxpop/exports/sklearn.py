@@ -1,5 +1,6 @@
 """A scikit-learn transformer with a private vocabulary: `from voxpop.exports.sklearn import PrivateVocabulary`."""
 
+import os
 import warnings
 from typing import Any, final
 
@@ -65,9 +66,9 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _counter(self) -> list[int]:
-        """The number of releases of this estimator and its copies, shared by all of them."""
+        """The number of releases of this estimator and its copies, and the process that counts them."""
         if "_fits" not in self.__dict__:
-            self._fits = [0]
+            self._fits = [0, os.getpid()]
         return self._fits
 
     def fit(self, X: Any, y: Any = None, users: Any = None) -> "PrivateVocabulary":  # noqa: N803
@@ -98,8 +99,15 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _count(self) -> None:
         self._counter[0] += 1
-        releases = self._counter[0]
-        if releases > 1 and self.seed is None:
+        releases, process = self._counter
+        if process != os.getpid() and self.seed is None:
+            warnings.warn(
+                "a copy of an estimator was fitted in another process, such as in a model selection with `n_jobs`. "
+                f"Each fit is a release, and this process knows of {releases} only. Fit PrivateVocabulary once, and select "
+                "the model on its counts.",
+                stacklevel=3,
+            )
+        elif releases > 1 and self.seed is None:
             each = self.release_.guarantee
             total = total_of([(each, None)] * releases)
             warnings.warn(

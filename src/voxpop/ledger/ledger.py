@@ -145,6 +145,8 @@ class LedgerAccount:
         """
         if not isinstance(getattr(plan, "guarantee", None), Guarantee):
             raise InputError("`plan` must be a plan, such as `vp.SetUnion().plan(budget)`.")
+        if "nights" in plan.to_dict():
+            raise InputError("a series is charged once for all its nights. Give `ledger=` where it begins, no reserve.")
         if type(times) is not int or times < 2:
             raise InputError("`times` must be a whole number of at least 2: the number of equal releases.")
         guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
@@ -356,9 +358,11 @@ class LedgerAccount:
         if may_run(budget, before, guarantee, times):
             return entry if times == 1 else replace(entry, times=times, state="reserved")
         if len(before) + times > MOST_ENTRIES:
-            short = f"a data set takes at most {MOST_ENTRIES:,} releases"
-        else:
-            short = shortage(budget, before, guarantee, times)
+            raise ExhaustedError(
+                f'"{self.name}" has {len(before):,} releases, and a data set takes at most {MOST_ENTRIES:,}. Nothing '
+                "ran and nothing was charged. Use results that were released."
+            )
+        short = shortage(budget, before, guarantee, times)
         kind = f"items --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
         raise ExhaustedError(
             f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '

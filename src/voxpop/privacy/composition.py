@@ -31,7 +31,7 @@ from voxpop.kernels.arrays import Floats
 from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.gaussian import log_delta
-from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.guarantee import WHY_SMALLER, Guarantee
 from voxpop.privacy.joint import ROUNDING, either
 from voxpop.privacy.numerics import MOST_PASSES, crossing, walk_slack
 
@@ -129,6 +129,7 @@ class Total:
         fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because the losses of
             Gaussian noise add up by their squares.
         charged: Whether `adaptive` has the budget of a ledger.
+        by_squares: Whether noise that adds up by squares makes `fixed` smaller than the sum of epsilons.
 
     Example:
         >>> once = Guarantee(1, 1e-7)
@@ -139,9 +140,15 @@ class Total:
     adaptive: Guarantee
     fixed: Guarantee
     charged: bool = False
+    by_squares: bool = False
 
     def __str__(self) -> str:
         return f"{self.adaptive}; {self.if_fixed}"
+
+    @property
+    def reason(self) -> str:
+        """Why the second total is smaller than a sum, or "" if it is not."""
+        return WHY_SMALLER if self.by_squares else ""
 
     @property
     def even_if(self) -> str:
@@ -183,7 +190,8 @@ def total_of(results: Sequence[Charged]) -> Total:
         # A ledger admits more than the sum of deltas allows at its epsilon, but never more than its own delta.
         delta = min(1.0, delta)
         fixed = replace(fixed, epsilon=_least_epsilon(guarantees, delta, epsilon), delta=delta)
-    return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed, bool(accounts))
+    by_squares = Fraction(fixed.epsilon) < _sums(guarantees)[0]
+    return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed, bool(accounts), by_squares)
 
 
 def covers(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
