@@ -57,7 +57,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     """
 
     _recorded: ClassVar = frozenset({"ran"})
-    _usual: ClassVar = 1
+    _usual: ClassVar = 10
 
     planned: AdaptiveRounds | Menu
     joining: float

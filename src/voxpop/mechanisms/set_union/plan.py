@@ -46,7 +46,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
     """The public numbers of every plan of a set union."""
 
     __slots__ = ()
-    _usual = 1
+    _usual = 10
     promise: MinUsersBound | None
 
     @property
@@ -139,7 +139,7 @@ class ClassicPlan(UnionPlan):
     Example:
         >>> import voxpop as vp
         >>> plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> round(plan.sigma, 2), plan.users_needed(0.5)
+        >>> round(plan.sigma, 2), plan.users_needed(0.5, per_user=1)
         (1.28, 7)
     """
 
