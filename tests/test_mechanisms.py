@@ -22,3 +22,23 @@ def test_plans_say_which_mechanism_they_are_of(fields):
         if (mechanism.name == "sequences") == bool(fields):
             assert load(mechanism.config)(**fields).to_dict()["mechanism"] == mechanism.name
     assert mechanism_called("witchcraft") is None
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        vp.SetUnion().plan(vp.Budget(2, 1e-7)),
+        vp.NGrams(max_length=2, limit=50).plan(vp.Budget(2, 1e-7)),
+        vp.Profiling({"city": "string"}).plan(vp.Budget(2, 1e-7)),
+    ],
+    ids=lambda plan: type(plan).__name__,
+)
+def test_users_needed_have_equal_defaults(plan):
+    """Without `per_user`, every plan assumes ten items per user."""
+    assert plan.users_needed(0.9) == plan.users_needed(0.9, per_user=10) > plan.users_needed(0.9, per_user=1)
+
+
+def test_users_needed_assume_no_more_items_than_the_limit():
+    """A limit below ten is the default number of items per user."""
+    plan = vp.SetUnion(limit=3).plan(vp.Budget(2, 1e-7))
+    assert plan.users_needed(0.9) == plan.users_needed(0.9, per_user=3)

@@ -78,7 +78,7 @@ def each() -> list[object]:
 def further() -> list[object]:
     """Return the digest of the counts and the ranking of released words."""
     union = vp.SetUnion(limit=100).release(text(), THREE, seed=SEED)
-    counts, top = union.count(text(), ONE, seed=SEED), union.top(20, text(), ONE, seed=SEED)
+    counts, top = union.count(text(), ONE, seed=SEED), union.top(text(), ONE, k=20, seed=SEED)
     return digest([*counts.to_polars().rows(), *top.to_polars().rows()])
 
 

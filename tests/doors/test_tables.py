@@ -336,3 +336,19 @@ def test_no_rows_are_nobody(source):
     """The source is read as a table without rows: an error would distinguish it from a table of one user."""
     corpus = read_engine(source, user="who", items="body")
     assert len(vp.SetUnion().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (lambda pd: pd.period_range("2026-01", periods=2, freq="M"), "pandas.period"),
+        (lambda pd: pd.interval_range(0, 2), "pandas.interval"),
+    ],
+)
+@pytest.mark.parametrize("column", ["user", "items"])
+def test_types_of_pandas_alone(values, name, column):
+    """Periods and intervals are named as pandas names them, with the conversion."""
+    table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
+    table[column] = values(pd)
+    with pytest.raises(ColumnError, match=rf'"{column}" holds values of {name}\. Convert it in pandas'):
+        vp.read(table, user="user", items="items")

@@ -1,7 +1,9 @@
 """The four questions: public answers depend on the release alone, and private ones are exact and marked."""
 
 import datetime
+import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -263,3 +265,13 @@ def test_other_results_are_not_evaluated(said):
         vp.evaluate("words", said)
     with pytest.raises(InputError, match="`users` must be"):
         vp.evaluate(vp.SetUnion(limit=100).release(said, BUDGET), said, users=[1])
+
+
+def test_no_mechanism_reads_exact_figures():
+    """Releases are independent of the file with exact figures: only questions of the owner import it."""
+    users = {
+        path.name
+        for path in Path(vp.__file__).parent.rglob("*.py")
+        if re.search(r"engine\.local(\.| import )exact", path.read_text(encoding="utf-8"))
+    }
+    assert users == {"data.py", "explaining.py", "questions.py"}

@@ -395,6 +395,14 @@ def test_not_private_needs_no_caution():
     assert in_words.cautions(vp.Guarantee(50, 1e-2, private=False)) == []
 
 
+@pytest.mark.parametrize(
+    ("delta", "words"), [(0.02, "no number of people"), (0.01, "one person, not two"), (1e-3, "at most 10 people")]
+)
+def test_a_large_delta_states_whom_it_fits(delta, words):
+    """The number of people is in the right grammatical number."""
+    assert any(f"It fits {words}." in each for each in in_words.cautions(vp.Guarantee(1, delta)))
+
+
 @given(st.floats(1e-12, 1e-3))
 def test_people_covered_are_those_for_whom_delta_is_small(delta):
     """The number of people covered is the largest for which delta is at most a hundredth of one over the number."""

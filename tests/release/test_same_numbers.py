@@ -150,7 +150,7 @@ def test_users_needed_are_the_same_everywhere(case, shown):
     if case.mechanism.story is None:
         assert not hasattr(case.result.plan, "users_needed")
         return
-    wanted = case.result.plan.users_needed(0.9, **case.mechanism.users_needed)
+    wanted = case.result.plan.users_needed(0.9)
     places = {"plan": str(case.result.plan), "loaded": str(case.loaded.plan), "show": shown[0]}
     for name, text in places.items():
         assert f"{wanted:,}" in re.findall(r"[\d,]*\d", text), name

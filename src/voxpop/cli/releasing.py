@@ -19,7 +19,6 @@ from voxpop.files.progress import note, noted, rounded, tell
 from voxpop.privacy.budget import Budget, all_printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions, meaning
 from voxpop.reading.hidden import SKIPPED, is_hidden
-from voxpop.release.registry import mechanism_called
 from voxpop.release.saving import Kind
 
 if TYPE_CHECKING:
@@ -354,8 +353,8 @@ def _needed_at(plan: Any, times: int) -> str:
     epsilon = plan.budget.epsilon * times
     try:
         other = plan if times == 1 else plan.mechanism.plan(Budget(epsilon, plan.budget.delta))
-        found = mechanism_called(plan.to_dict()["mechanism"])
-        users = other.users_needed(0.9, **({} if found is None else found.users_needed))
+        items = {"per_user": 10} if other.counts_items else {}
+        users = other.users_needed(0.9, **items)
     except BudgetError:
         return ""
     return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"

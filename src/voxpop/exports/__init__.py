@@ -13,7 +13,7 @@ from voxpop.exports.libraries import (
 )
 from voxpop.exports.records import checklist, registry_record
 from voxpop.exports.sql import to_sql
-from voxpop.exports.tables import filter, with_other
+from voxpop.exports.tables import filter, to_spark, with_other
 
 __all__ = [
     "EXPORTS",
@@ -23,6 +23,7 @@ __all__ = [
     "registry_record",
     "to_count_vectorizer",
     "to_phrase_matcher",
+    "to_spark",
     "to_sql",
     "to_subword_tokenizer",
     "to_tokenizer",

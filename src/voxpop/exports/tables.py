@@ -2,7 +2,7 @@
 
 A table of polars, pandas or pyarrow stays one of its kind. Keys are compared as `voxpop.reading.keys` spells them,
 lists are compared as grams, and null is never released. `to_sql` makes a condition for databases, and Spark joins with
-the released table.
+the released keys.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import array_of, joined
 from voxpop.reading.columns import check_columns
 from voxpop.reading.keys import WORDS, family, is_list, spelled, value_type
+from voxpop.reading.sources import is_spark
 from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
 
@@ -29,7 +30,7 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
 
     Args:
         release: a release of items or grams.
-        table: a polars table (also lazy), or a pandas or pyarrow table.
+        table: a polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which is joined there.
         columns: the columns of the keys, by default those that the items came from. For words name a column of
             strings, for grams a column of lists.
 
@@ -49,6 +50,8 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
         >>> filter(words, pl.DataFrame({"word": ["tea", "oat", "tea"]}), "word")["word"].to_list()
         ['tea', 'tea']
     """
+    if is_spark(table):
+        return _filtered_on_spark(release, table, columns)
     names, library = key_names(release, columns), _library_of(table)
     mask = _MASKS[library](release, table, names)
     return table[mask] if library == "pandas" else table.filter(mask)
@@ -76,6 +79,38 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
     return _SWAPS[library](table, _MASKS[library](release, table, names), names, others)
 
 
+def to_spark(release: Release, session: Any, columns: Columns = None) -> Any:
+    """Return the released keys as a Spark DataFrame, for joins.
+
+    A left semi join with it keeps the rows whose key was released: `table.join(keys, "shop", "left_semi")`, which is
+    what `filter` does.
+
+    Args:
+        release: a release of items or grams.
+        session: the Spark session.
+        columns: names of the columns, by default those that the items came from, "word" for words, and "gram" for
+            grams, a column of lists.
+
+    Returns:
+        A DataFrame with the key columns only.
+    """
+    if release.keys is None:
+        table = pa.table({columns if isinstance(columns, str) else "gram": release.grams["gram"]})
+    elif not release.keys.columns:
+        table = pa.table({columns if isinstance(columns, str) else "word": released_items(release).cast(pa.string())})
+    else:
+        table = release.keys.table(released_items(release)).rename_columns(key_names(release, columns))
+    return session.createDataFrame(table)
+
+
+def _filtered_on_spark(release: Release, table: Any, columns: Columns) -> Any:
+    """Keep the rows of a Spark DataFrame whose key was released; null is never equal to a key."""
+    names = key_names(release, columns)
+    check_columns(names, list(table.columns), "the table")
+    named: Columns = names[0] if len(names) == 1 else names
+    return table.join(to_spark(release, table.sparkSession, named), names, "left_semi")
+
+
 def _library_of(table: Any) -> str:
     """Return the library of a table.
 
@@ -90,7 +125,7 @@ def _library_of(table: Any) -> str:
     raise InputError(
         f"the table must be one of polars, pandas or pyarrow, got {type(table).__name__}. Convert others that speak "
         "Arrow by pyarrow.table(...); for a database use `to_sql`, and on Spark join with "
-        "the released keys (docs/guides/exports.md)."
+        "`to_spark` (docs/guides/exports.md)."
     )
 
 

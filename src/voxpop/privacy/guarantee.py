@@ -277,7 +277,8 @@ def cautions(guarantee: "Guarantee") -> list[str]:
         )
     if delta > LARGE_DELTA:
         people = people_covered(delta)
-        fits = f"It fits at most {people:,} people." if people else "It fits no number of people."
+        fits = "It fits no number of people." if not people else "It fits one person, not two."
+        fits = fits if people < 2 else f"It fits at most {people:,} people."
         said.append(
             f"Delta {delta:g} is large. It should be a hundredth of one over the number of people, or less. {fits}"
         )

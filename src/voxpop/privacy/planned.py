@@ -9,7 +9,7 @@ from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.budget import Budget, Printed, check_probability, check_whole
+from voxpop.privacy.budget import LARGEST_LIMIT, Budget, Printed, check_probability, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate, Claim, Proof
 
@@ -225,8 +225,8 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
             length: N-grams only: the number of tokens of the phrase, 1 if left out. The parts of the phrase are assumed
                 to be released.
             per_user: Set unions and n-grams only: number of distinct items (or phrases of that length) each of the
-                users holds, all of them as rare as this one. The default is 1 for set unions and 10 for n-grams. If
-                users hold more items than the limit, the result is the average over the random choice of their items.
+                users holds, all of them as rare as this one. The default is 10, or the limit if it is smaller. If users
+                hold more items than the limit, the result is the average over the random choice of their items.
 
         Returns:
             The number of users, or None if no number up to 10^12 is enough.
@@ -244,7 +244,14 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
             if most is None:
                 raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
             check_whole(name, value, most, meaning)
-        return self._users_needed(probability, length or 1, per_user or self._usual or 1)
+        limit = getattr(self.mechanism, "limit", None)
+        usual = min(self._usual or 1, limit if isinstance(limit, int) else LARGEST_LIMIT)
+        return self._users_needed(probability, length or 1, per_user or usual)
+
+    @property
+    def counts_items(self) -> bool:
+        """Whether the number of users depends on the number of items of each."""
+        return self._usual is not None
 
     def _longest(self) -> int | None:
         """Return the largest `length`, or None where items have no length."""

@@ -183,6 +183,10 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _refusal(kind: pa.DataType, column: str) -> ColumnError:
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name.startswith("pandas."):
+        # Such as pandas.period and pandas.interval.
+        way = 'Convert it in pandas to strings, with .astype("string"), or periods to times, with .dt.to_timestamp().'
+        return ColumnError(f'the column "{column}" holds values of {kind.extension_name}. {way}')
     if isinstance(kind, pa.BaseExtensionType):
         way = "Cast it in the source to a plain type, such as cast(column as text) in a query."
     elif pa.types.is_floating(kind):

@@ -3,7 +3,6 @@
 This file contains only names. The named objects are imported when needed, so this file is below all other modules.
 """
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -18,8 +17,6 @@ class Mechanism(NamedTuple):
         kind: the class of its public configuration.
         told: whether its reports have content of their own.
         audited: whether it has an audit case.
-        users_needed: arguments of the plan's `users_needed`, in addition to a probability, for the report of an empty
-            release.
     """
 
     command: str
@@ -28,7 +25,6 @@ class Mechanism(NamedTuple):
     kind: str
     told: bool = False
     audited: bool = True
-    users_needed: Mapping[str, int] = {}
 
     @property
     def config(self) -> str:
@@ -52,11 +48,11 @@ class Mechanism(NamedTuple):
 
 
 MECHANISMS = (
-    Mechanism("items", "set union", "set_union", "SetUnion", told=True, users_needed={"per_user": 10}),
+    Mechanism("items", "set union", "set_union", "SetUnion", told=True),
     Mechanism("ngrams", "n-grams", "ngrams", "NGrams", told=True),
     Mechanism("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
     Mechanism("sequences", "sequences", "sequences", "Sequences"),
-    Mechanism("profile", "profile", "profile", "Profiling", told=True, users_needed={"per_user": 10}),
+    Mechanism("profile", "profile", "profile", "Profiling", told=True),
     Mechanism("count", "counts", "counts", "Counts", audited=False),
     Mechanism("top", "top", "counts", "Top"),
 )

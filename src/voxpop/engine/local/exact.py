@@ -1,6 +1,6 @@
 """Figures of a corpus for its owner: exact and without noise, so private, and never part of a release.
 
-Releases do not use this file. Its callers mark what they show as PRIVATE.
+No mechanism imports this file. Its callers mark the figures as PRIVATE.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class Held(Protocol):
 @final
 @dataclass(frozen=True, repr=False)
 class Summary(Printed):
-    """What a corpus contains, for its owner: PRIVATE.
+    """The figures of a corpus, for its owner: PRIVATE.
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
@@ -143,7 +143,7 @@ class Counted(NamedTuple):
 
     Attributes:
         length: Their number of tokens.
-        users: int64, the number of users of each gram that two users or a listed gram may have.
+        users: int64, the number of users of each gram that several users may have, and of each listed gram.
         listed: int64, the number of users of each listed gram.
         occurrences: The number of occurrences of all grams of the length; of items, of pairs of a user and an item.
         covered: The number of those that are occurrences of listed grams.

@@ -63,7 +63,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     """
 
     _recorded: ClassVar = frozenset({"passes"})
-    _usual: ClassVar = 1
+    _usual: ClassVar = 10
 
     passes: tuple[Menu | AdaptiveRounds, ...]
     joining: float

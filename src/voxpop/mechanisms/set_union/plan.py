@@ -66,12 +66,12 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
         >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
         (20, True, True)
         >>> plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> round(plan.sigma, 2), plan.users_needed(0.5)
+        >>> round(plan.sigma, 2), plan.users_needed(0.5, per_user=1)
         (1.28, 7)
     """
 
     _recorded: ClassVar = frozenset({"passes"})
-    _usual: ClassVar = 1
+    _usual: ClassVar = 10
 
     passes: tuple[Step, ...]
     promise: MinUsersBound | None = None

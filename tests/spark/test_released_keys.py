@@ -1,0 +1,45 @@
+"""Released keys on Spark: `to_spark`, and joins with tables there."""
+
+import datetime
+
+import polars as pl
+import pytest
+from voxpop.release.table import table_of_lists
+
+import voxpop as vp
+from voxpop.errors import ColumnError
+
+BUDGET = vp.Budget(4, 1e-7)
+DAY = datetime.date(2026, 11, 22)
+
+
+@pytest.fixture(scope="module")
+def sales():
+    """Return rows with a shop and a day that one customer alone has, and rows without a shop."""
+    rows = [(user, f"shop {user % 3}", DAY) for user in range(3000)]
+    rows += [(1, "clinic", DAY), (2, None, DAY)]
+    return pl.DataFrame(rows, schema=["customer", "shop", "day"], orient="row")
+
+
+def test_a_table_is_joined_with_released_keys(spark, sales):
+    """The same rows remain as in a polars table; null is never released."""
+    keys = vp.SetUnion(limit=1).release(vp.read(sales, user="customer", items=["shop", "day"]), BUDGET)
+    frame = spark.createDataFrame(sales.to_arrow())
+    kept = vp.exports.filter(keys, frame)
+    assert kept.columns == ["shop", "day", "customer"]
+    assert kept.count() == vp.exports.filter(keys, sales).height == 3000
+    names = vp.exports.to_spark(keys, spark)
+    assert sorted(map(tuple, names.collect())) == [(f"shop {number}", DAY) for number in range(3)]
+    renamed = vp.exports.to_spark(keys, spark, ["place", "when"])
+    assert renamed.columns == ["place", "when"]
+    with pytest.raises(ColumnError, match="place"):
+        vp.exports.filter(keys, frame, ["place", "day"])
+
+
+def test_words_and_grams(spark, sales):
+    """Words have one column of strings, grams one of lists."""
+    words = vp.SetUnion(limit=9).release(vp.read(sales.drop_nulls(), user="customer", text="shop"), BUDGET)
+    frame = vp.exports.to_spark(words, spark)
+    assert (frame.columns, frame.filter("word = 'shop'").count()) == (["word"], 1)
+    grams = vp.Release(table_of_lists([["a"], ["a", "b"]]), words.plan, words.guarantee, "words")
+    assert [row.gram for row in vp.exports.to_spark(grams, spark).collect()] == [["a"], ["a", "b"]]
