@@ -275,3 +275,14 @@ def test_no_mechanism_reads_exact_figures():
         if re.search(r"engine\.local(\.| import )exact", path.read_text(encoding="utf-8"))
     }
     assert users == {"data.py", "explaining.py", "questions.py"}
+
+
+@pytest.mark.parametrize("wrong", [7, None, ["a", 1], b"apt"])
+def test_items_of_other_types(words, wrong):
+    """The error names what an item may be, and the explanation of nothing names no limit."""
+    with pytest.raises(InputError, match="`item` must be a text or a list of tokens"):
+        words.explain(wrong)
+    assert "limit" not in str(words.explain(""))
+    assert "more than 1 item contributes" in str(
+        vp.SetUnion(limit=1).release(corpus_of([[["a"]]]), BUDGET).explain("b")
+    )

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -103,6 +104,26 @@ def test_only_whole_folders_are_signed(folder, key, tmp_path):
     with pytest.raises(ReleaseError, match="was added"):
         sign(folder, key, tmp_path / "new.sig")
     assert not (tmp_path / "new.sig").exists()
+
+
+@needs_ssh
+def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
+    """A job runs with the signature of its file; a changed job and an override do not."""
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"who": range(400), "what": "tea"}).write_parquet("t.parquet")
+    job = 'command="items"\nsource="t.parquet"\noutput="words"\ntable={user="who",items="what"}\n'
+    Path("job.toml").write_text(f"{job}mechanism={{limit=1}}\nbudget={{epsilon=1,delta=1e-8}}\n")
+    assert main(["sign", "job.toml", "--key", str(key)]) == 0
+    call = ["run", "job.toml", "--signature", "job.toml.sig", "--signers", "signers"]
+    assert main(call) == 2
+    assert "Give all or none" in capsys.readouterr().err
+    call += ["--identity", "ann@example.org"]
+    assert main([*call, "--set", "budget.epsilon=2"]) == 2
+    assert "does not cover --set" in capsys.readouterr().err
+    assert main(call) == 0
+    Path("job.toml").write_text(f"{job}mechanism={{limit=1}}\nbudget={{epsilon=2,delta=1e-8}}\n")
+    assert main([*call, "--dry-run"]) == 2
+    assert "is not a signature of ann" in capsys.readouterr().err
 
 
 def test_without_ssh(folder, tmp_path, monkeypatch):

@@ -4,10 +4,10 @@ import datetime
 
 import polars as pl
 import pytest
-from voxpop.release.table import table_of_lists
 
 import voxpop as vp
 from voxpop.errors import ColumnError
+from voxpop.release.table import table_of_lists
 
 BUDGET = vp.Budget(4, 1e-7)
 DAY = datetime.date(2026, 11, 22)

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.demo import demo
-from voxpop.cli.jobs import command_for
+from voxpop.cli.jobs import command_for, sign
 from voxpop.cli.ledger import app as ledger
 from voxpop.cli.saved import (
     ask,
@@ -24,7 +24,6 @@ from voxpop.cli.saved import (
     plan_top,
     resume,
     show,
-    sign,
     top,
     verify,
 )

@@ -21,6 +21,7 @@ from cyclopts import App, Parameter
 
 from voxpop.cli import options as given
 from voxpop.cli import releasing
+from voxpop.cli.saved import Identity, Signature, Signers, signed_by
 from voxpop.errors import ColumnError, InputError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
@@ -194,6 +195,9 @@ def command_for(app: App) -> Callable[..., Any]:
         digest: Annotated[
             str | None, Parameter(help="The digest of the job that was approved. Another job does not run.")
         ] = None,
+        signature: Signature = None,
+        signers: Signers = None,
+        identity: Identity = None,
         dry_run: Annotated[
             bool, Parameter(help="Show source, columns, disk, ledger and plan. Reads no rows and charges nothing.")
         ] = False,
@@ -206,6 +210,8 @@ def command_for(app: App) -> Callable[..., Any]:
         """
         if new:
             return write_new(app, job)
+        if signed_by(job, signature, signers, identity) and set:
+            raise InputError(f"{job}: a signature does not cover --set. Change the job, and have it signed again.")
         found = Job(app, job, set or [])
         if digest is not None and digest != found.digest:
             raise InputError(
@@ -222,6 +228,26 @@ def command_for(app: App) -> Callable[..., Any]:
         )
 
     return run
+
+
+def sign(
+    path: Annotated[Path, Parameter(name="PATH", help="Folder of a saved release, or a job file.")],
+    /,
+    *,
+    key: Annotated[Path, Parameter(help="SSH key of the person who signs, such as ~/.ssh/id_ed25519.")],
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="File of the signature; PATH.sig by default.")
+    ] = None,
+) -> None:
+    """Sign a release or a job with an SSH key, by `ssh-keygen -Y sign`. A folder is verified first.
+
+    Example: `voxpop sign words --key ~/.ssh/id_ed25519`
+    """
+    from voxpop.release.verifying import sign as signed
+
+    signature = output or path.with_name(f"{path.name}.sig")
+    signed(path, key.expanduser(), signature)
+    releasing.say(f"Signed {path}: {signature}")
 
 
 def show_dry(job: Job, *, as_json: bool) -> None:

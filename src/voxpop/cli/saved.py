@@ -202,30 +202,27 @@ def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Over
     releasing.say(f"Saved to {output}")
 
 
-def sign(
-    path: Annotated[Path, Parameter(name="PATH", help="Folder of a saved release, or a job file.")],
-    /,
-    *,
-    key: Annotated[Path, Parameter(help="SSH key of the person who signs, such as ~/.ssh/id_ed25519.")],
-    output: Annotated[
-        Path | None, Parameter(name=["--output", "-o"], help="File of the signature; PATH.sig by default.")
-    ] = None,
-) -> None:
-    """Sign a release or a job with an SSH key, by `ssh-keygen -Y sign`. A folder is verified first.
-
-    Example: `voxpop sign words --key ~/.ssh/id_ed25519`
-    """
-    from voxpop.release.verifying import sign as signed
-
-    signature = output or path.with_name(f"{path.name}.sig")
-    signed(path, key.expanduser(), signature)
-    releasing.say(f"Signed {path}: {signature}")
-
-
 Digest = Annotated[str | None, Parameter(help="The digest that was signed or noted. Another one is an error.")]
 Signature = Annotated[Path | None, Parameter(help="File of a signature by `voxpop sign`, to check.")]
 Signers = Annotated[Path | None, Parameter(help="File with an identity and a public key in each line; see ssh-keygen.")]
 Identity = Annotated[str | None, Parameter(help="The identity that must have signed, such as ann@example.org.")]
+
+
+def signed_by(path: Path, signature: Path | None, signers: Path | None, identity: str | None) -> str | None:
+    """Check a signature if one is given, and return who signed.
+
+    Raises:
+        InputError: Only some of the options are given.
+        ReleaseError: The signature is not one of the identity for these contents.
+    """
+    from voxpop.release.verifying import check_signature
+
+    if signature is None and signers is None and identity is None:
+        return None
+    if signature is None or signers is None or identity is None:
+        raise InputError("A signature needs --signature FILE, --signers FILE and --identity NAME. Give all or none.")
+    check_signature(path, signature, signers, identity)
+    return identity
 
 
 def verify(
@@ -243,21 +240,15 @@ def verify(
     Example: `voxpop verify words --signature words.sig --signers signers --identity ann@example.org`
     """
     from voxpop.release.result import load
-    from voxpop.release.verifying import check_signature
     from voxpop.release.verifying import verify as verified
 
-    if signature is not None and (signers is None or identity is None):
-        raise InputError("--signature needs the persons who may sign: add --signers FILE and --identity NAME.")
-    if signature is None and (signers is not None or identity is not None):
-        raise InputError("--signers and --identity apply to a signature: add --signature FILE, or leave them out.")
     found = verified(folder)
     if digest is not None and digest != found["digest"]:
         raise ReleaseError(
             f"{folder}: the digest of SHA256SUMS is {found['digest']}, and another one was signed. Use the folder that "
             "was signed."
         )
-    if signature is not None and signers is not None and identity is not None:
-        check_signature(folder, signature, signers, identity)
+    if signed_by(folder, signature, signers, identity):
         found["signed_by"] = identity
     total = load(folder).total
     found["independent"] = _checked(folder)

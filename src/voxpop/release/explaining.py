@@ -115,7 +115,8 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
     if numbers.get("min_users"):
         found.append(f"The plan releases no item that fewer than {numbers['min_users']:,} users have (min_users).")
     if isinstance(limit := numbers.get("limit"), int):
-        noun = "phrases of its length" if mechanism == "n-grams" else "items"
+        noun = "phrase" if mechanism == "n-grams" else "item"
+        noun = f"{noun}{'' if limit == 1 else 's'}{' of its length' if mechanism == 'n-grams' else ''}"
         found.append(f"A user with more than {limit:,} {noun} contributes a random sample of them (limit).")
     return found
 

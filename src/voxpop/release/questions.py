@@ -50,7 +50,7 @@ def explain(release: Release, item: Any, corpus: "Corpus | None" = None, *, exac
     plan = _plan_of(release)
     numbers = release.plan.to_dict()
     reasons = [*read, *(once_released(numbers, gram) if released else _of_parts(release, gram))]
-    reasons += [] if released else reasons_of_plan(numbers, gram)
+    reasons += [] if released or not gram else reasons_of_plan(numbers, gram)
     needed = () if plan is None or not gram else users_needed_of(plan, len(gram))
     if plan is None and not released:
         reasons.append("This version cannot make the plan again, so the number of users needed is unknown.")
@@ -76,6 +76,8 @@ def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
         return (spelled,), [f"Read as a value of {columns}."]
     if isinstance(item, str) and reading in ("items", "tokens", "sequence"):
         return ((item,) if item else ()), ["Compared as it is: values of columns are not normalized."]
+    if not isinstance(item, str) and not (isinstance(item, list | tuple) and all(isinstance(t, str) for t in item)):
+        raise InputError(f"`item` must be a text or a list of tokens, got {type(item).__name__}. Give one of them.")
     tokens = cut_prompt(item, reading, {token for gram in release._members for token in gram}).tokens
     if not isinstance(item, str):
         return tokens, []
