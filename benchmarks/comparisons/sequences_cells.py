@@ -1,4 +1,4 @@
-"""All cells of sequences: count queries, frequent patterns and lengths, six collections, epsilon from 0.1 to 1.5.
+"""All cells of sequences: count queries, frequent patterns and lengths, seven collections, epsilon from 0.1 to 1.5.
 
     python -m benchmarks.comparisons.sequences_cells
 
@@ -65,7 +65,7 @@ PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
 """Decimal places of the columns."""
 WORDS = 15
 FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
-RUNS = {"msnbc": 5, "irc": 5, **dict.fromkeys(FEW, 8)}
+RUNS = {"msnbc": 5, "irc": 5, **dict.fromkeys(("incidents", *FEW), 8)}
 """Number of runs of each model and epsilon."""
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
@@ -75,6 +75,9 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
     """Return a corpus and its alphabet; the messages of a chat are one sequence for each user."""
     if name in FEW:
         rows = _few(name)
+        return read_engine(rows, user="user", sequence="sequence"), tuple(sorted(set(rows["sequence"].explode())))
+    if name == "incidents":
+        rows = pl.read_parquet(DATA / "incidents.parquet")
         return read_engine(rows, user="user", sequence="sequence"), tuple(sorted(set(rows["sequence"].explode())))
     if name == "msnbc":
         corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
@@ -114,7 +117,7 @@ class Measure:
         self.name = name
         self.corpus, self.alphabet = collection(name)
         self.cut = one_sequence_each(self.corpus, self.alphabet, MAX_LENGTH, Secret.from_seed(0))
-        whole = name.startswith("msnbc")
+        whole = name.startswith(("msnbc", "incidents"))
         self.truth = private_sequences(self.corpus, self.alphabet) if whole else self.first_symbols()
         sets = [private_queries(self.truth, most, QUERIES, most, kind) for kind, most in CELLS]
         self.queries = [query for each in sets for query in each]

@@ -360,6 +360,9 @@ class NaiveTree:
         counts = [sum(len(set(symbols)) for symbols in firsts), repeated]
         return noise(np.arange(bins), np.array(counts[:bins]))
 
+    def count_first(self, steps):
+        self.under = {(which, place): node for (which, place), node in self.under.items() if place < steps}
+
     def _following(self, noise):
         counts: dict[int, int] = {}
         for (which, place), node in self.under.items():

@@ -35,15 +35,21 @@ def exact(keys, counts):
     st.integers(9, 30),
     st.integers(1, 9),
     st.integers(1, 2),
+    st.integers(1, 9),
 )
-def test_counts_are_those_of_the_reference_implementation(users, most, counted, bins):
-    """Each user counts in one class of length; distinct and repeated symbols are summed over all users."""
+def test_counts_are_those_of_the_reference_implementation(users, most, counted, bins, steps):
+    """Each user counts in one class of length; distinct and repeated symbols, and first steps, are summed over all."""
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
     assert walk.released("lengths", exact, first) == other.released("lengths", exact, first)
     given = np.array([counted, bins])
+    for each in (walk, other):
+        each.count_first(steps)
     assert walk.released("variety", exact, given) == other.released("variety", exact, given)
+    counts = walk.released("following", exact)
+    assert counts == other.released("following", exact)
+    assert sum(counts.values()) == sum(min(len(user) + 1, most, steps) for user in users)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
@@ -166,7 +172,7 @@ def test_no_sequence_is_empty_without_a_node_for_beginnings():
     """No drawn sequence is empty, even if only single symbols were counted."""
     rows = pl.DataFrame({"who": range(300), "pages": [["home"], ["home", "news"]] * 150})
     corpus = read_engine(rows, user="who", sequence="pages")
-    model = vp.Sequences(20, 5, alphabet=PAGES).release(corpus, vp.Budget(0.5), seed=1)
+    model = vp.Sequences(20, 5, alphabet=PAGES).release(corpus, vp.Budget(0.2), seed=1)
     assert model.tree.nodes == 1
     assert model.sample(500, seed=1)["sequence"].list.len().min() >= 1
     assert model.probability([]) == 0

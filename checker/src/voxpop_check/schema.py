@@ -13,25 +13,13 @@ from .balls import require
 
 BOUNDING = {
     "name": {"count", "weighted", "policy-laplace", "policy-gaussian", "custom", "capped"},
-    "norm": int,
-    "limit": int,
-    "bits": int,
-    "cutoff": int,
-    "bound": int,
-    "error?": arb,
-    "least?": arb,
+    **dict.fromkeys(("norm", "limit", "bits", "cutoff", "bound"), int),
+    **dict.fromkeys(("error?", "least?"), arb),
 }
 FIRST = {"bounding": BOUNDING, "noise": {"gaussian", "laplace"}, "scale": arb, "threshold": int}
 LATER_ROUND = {
-    "bounding": BOUNDING,
-    "sigma": arb,
-    "cell": int,
-    "mu": arb,
-    "part": arb,
-    "threshold": arb,
-    "drop?": arb,
-    "enough": arb,
-    "steps": arb,
+    **{"bounding": BOUNDING, "cell": int},
+    **dict.fromkeys(("sigma", "mu", "part", "threshold", "drop?", "enough", "steps"), arb),
 }
 CAPS = {"items": [int], "weights": [[int]], "chances": [arb]}
 ROUNDS = {"pool": int, "first?": FIRST, "later": [LATER_ROUND], "caps": CAPS, "margin": arb}
@@ -53,23 +41,14 @@ PROOFS: dict[str, dict[str, Any]] = {
     "picks": {"picks": int, "candidates": int, "rate": arb},
     "votes": {"rate": arb, "again": arb, "further": arb, "theta": int, "rounds": int, "words": {"one", "many"}},
     "paths": {
-        "tree": {"contexts", "grams"},
-        "epsilon": Fraction,
-        "alphabet?": int,
-        "max_length": int,
-        "max_gram": int,
-        "finding?": "certificate",
+        **{"tree": {"contexts", "grams"}, "finding?": "certificate"},
+        **dict.fromkeys(("epsilon", "least?", "per_noise?"), Fraction),
+        **dict.fromkeys(("alphabet?", "max_length", "max_gram"), int),
     },
     "nights": {
-        "square": arb,
-        "pool": int,
-        "bits": int,
-        "cell": int,
-        "costs": [int],
-        "sigmas": [arb],
-        "cutoffs": [int],
-        "factors": [int],
-        "thresholds": [int],
+        **{"square": arb, "pool": int, "bits": int, "cell": int},
+        **{name: [int] for name in ("costs", "cutoffs", "factors")},
+        **{name: [arb] for name in ("sigmas", "thresholds")},
     },
 }
 CLAIM = {"epsilon": arb, "delta": arb, "neighbours": {"one user added or removed"}}

@@ -284,6 +284,13 @@ class TreeWalk(Protocol):
     `released` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
+    def count_first(self, steps: int) -> None:
+        """Leave all steps but the first ones of each sequence out of "following", before the first of these counts.
+
+        Args:
+            steps: at most so many of each sequence count; its end is a step as well.
+        """
+
     def released(self, counted: Counted, noise: ContextNoise, *given: Int64s) -> Int64s:
         """Count, and return the noisy counts (nodes, width).
 

@@ -381,6 +381,9 @@ def _picks(proof: PicksProof, claim: Claim) -> float:
 @_delta.register
 def _paths(proof: PathsProof, claim: Claim) -> float:
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
+    # Only lengths are a reason to count fewer steps, and only contexts have them.
+    _ensure((proof.least is None) is (proof.per_noise is None))
+    _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
     found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
     # Basic composition: epsilons add up, exactly.
     _ensure(proof.epsilon + found <= Fraction(claim.epsilon))

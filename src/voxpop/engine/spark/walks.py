@@ -236,6 +236,14 @@ def count_steps_of(
 
 
 @on_state
+def first_steps_of(arrays: Arrays, sent: Arrays, *, steps: int, alphabet: int) -> Answer:
+    """Count only the first steps of each sequence."""
+    counting = _counting_of(arrays, alphabet)
+    counting.count_first(steps)
+    yield from _rows_of(counting)
+
+
+@on_state
 def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int) -> Answer:
     """Move each step to a longer context."""
     counting = _counting_of(arrays, alphabet)
@@ -309,6 +317,11 @@ class SparkTreeWalk:
         counts = np.zeros((noise.shares.size, width), np.int64)
         counts[np.asarray(found["row"]), np.asarray(found["symbol"])] = np.asarray(found["count"])
         return counts
+
+    def count_first(self, steps: int) -> None:
+        """Count only the first steps of each sequence; see `TreeWalk.count_first`."""
+        work = closure(first_steps_of, steps=steps, alphabet=self._alphabet)
+        self._state = self._holder.hold(run_with_public(self._state, work, {}))
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `TreeWalk.lengthen`."""

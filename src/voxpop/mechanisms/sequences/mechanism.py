@@ -31,12 +31,17 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
     that follow each context (the symbols before a place). Contexts become longer where they are frequent, and all
     counts are released with noise.
 
+    Nothing else needs to be chosen. The released lengths decide how many first steps of each sequence are counted
+    behind contexts (noise is proportional to their number), and the noise of these decides whether contexts are counted
+    at all. Sequences are drawn up to `max_length` in any case.
+
     The release is (epsilon, 0)-differentially private for one user, with all their data, added or removed. Counts are
     integers with integer noise, which is cut at 2^62; the probability of more noise is less than e^(-2^13). The proof
     is in docs/privacy/sequences.md.
 
     Attributes:
-        max_length: The number of symbols of each user that count. The noise is proportional to it. Choose it without
+        max_length: The largest number of symbols of each user that count, and the longest sequence that is drawn. Raise
+            it where sequences are longer: noise grows with it only as far as the released lengths do. Choose it without
             looking at the data.
         max_gram: The length of the longest gram that is counted: a context and the symbol after it.
         alphabet: All tokens that may occur: distinct strings, or a release of single items. The alphabet is public;

@@ -6,7 +6,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
-from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
+from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, LEAST_COUNTED, PARTS, PER_NOISE
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
@@ -93,7 +93,9 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             alphabet, found = None, self._finder().plan(self.finding).certificate
         size = None if alphabet is None else len(cast("tuple[str, ...]", alphabet))
         whole = Fraction(self.counting.epsilon)
-        return PathsProof("contexts", whole, size, mechanism.max_length, mechanism.max_gram, found)
+        return PathsProof(
+            "contexts", whole, size, mechanism.max_length, mechanism.max_gram, found, LEAST_COUNTED, PER_NOISE
+        )
 
     @property
     def _claim(self) -> Claim:

@@ -62,7 +62,10 @@ def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, Profile]]:
     profile, part = _released_profile(gate)
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
     none = np.empty(0, np.int32)
-    tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
+    # Released lengths may have made it fewer steps than symbols.
+    steps = gate.steps if gate.steps < limits.max_length else None
+    counts, users = np.empty((0, width), np.int64), int(profile.lengths.sum())
+    tree = ContextTree(width, limits.max_length, none, none, np.empty(0), counts, steps, users)
     for depth in range(limits.max_gram):
         first = tree.nodes
         counts, scales = gate.level(level.parents, level.before, level.parts)
@@ -77,7 +80,8 @@ def _released_profile(gate: "PathsGate") -> tuple[Profile, Fraction]:
     """Return the noisy statistics of users, and the part of the rest that the root spends."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
-    part = _part_of_root(limits, steps_of(lengths, limits.max_length))
+    # From the lengths on, the gate counts fewer steps.
+    part = _part_of_root(gate.paths.limits, steps_of(lengths, limits.max_length, gate.steps))
     bins = 2 if part == 1 else 1
     counted = symbols_counted(limits.max_length, bins)
     variety, its = gate.variety(counted, bins, part_of_variety(limits.epsilon, int(lengths.sum())))
@@ -103,7 +107,7 @@ def _part_of_root(limits: Limits, steps: float) -> Fraction:
     """Return the part of the rest of epsilon that the root spends, from a noisy number of steps; 1 if not split."""
     # The noise of all of epsilon as a part of the mean count of a symbol.
     noise = limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
-    if noise > tuned.TOO_NOISY or limits.max_gram == 1:
+    if noise * min(limits.alphabet + 1, tuned.MOST_SYMBOLS) > tuned.TOO_NOISY or limits.max_gram == 1:
         return Fraction(1)
     return max(tuned.PARTS[0], min(Fraction(round(1000 * tuned.ROOT_PER_NOISE * noise), 1000), tuned.MOST_FOR_ROOT))
 
