@@ -42,8 +42,14 @@ class NaiveEngine:
     def length_walk(self):
         return NaiveLengths(self)
 
-    def tree_walk(self, alphabet, max_length, secret):
-        cut = (one_sequence(key, documents, alphabet, max_length, secret) for key, documents in self.users.items())
+    def tree_walk(self, alphabet, max_length, secret, other=None):
+        held = self.users
+        if other is not None:
+            held = {
+                key: [[token if token in alphabet else other for token in document] for document in documents]
+                for key, documents in held.items()
+            }
+        cut = (one_sequence(key, documents, alphabet, max_length, secret) for key, documents in held.items())
         return NaiveTree([symbols for symbols in cut if symbols], len(alphabet), max_length)
 
     def only(self, keys, listed):

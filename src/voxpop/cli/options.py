@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from voxpop.errors import ColumnError, InputError
+from voxpop.errors import ColumnError, InputError, VoxpopError
 from voxpop.privacy.budget import Budget
 
 REGEX = "regex:"
@@ -67,8 +67,6 @@ class Table:
         Raises:
             InputError: if the column of users or of contents is missing; the message lists the columns of the source.
         """
-        if not self.user:
-            raise _missing("--user is missing: name the column that identifies the user.", source)
         given = {
             "text": self.text,
             "tokens": self.tokens,
@@ -76,6 +74,10 @@ class Table:
             "sequence": self.sequence,
         }
         contents = {kind: name for kind, name in given.items() if name}
+        if not contents and self.order is None and _is_event_log(source):
+            return {"user": _names(self.user)} if self.user else {}
+        if not self.user:
+            raise _missing("--user is missing: name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
             raise _missing(f"The column of contents is missing: name it by one of {options}.", source)
@@ -423,6 +425,17 @@ def _types(given: list[str]) -> dict[str, str] | None:
         if not (name and equals and kind):
             raise InputError("--types must be COLUMN=TYPE, such as --types price=decimal(12,2). Repeat it for more.")
     return {name: kind for name, _, kind in pairs} or None
+
+
+def _is_event_log(source: list[str]) -> bool:
+    """Return whether all columns of an event log have standard names, so that `voxpop.read` finds them."""
+    from voxpop.engine.read import declared_schema
+    from voxpop.reading.event_logs import standard_columns
+
+    try:
+        return bool(standard_columns(declared_schema(source, None, {})))
+    except VoxpopError:
+        return False
 
 
 def _missing(message: str, source: list[str]) -> InputError:

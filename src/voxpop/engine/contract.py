@@ -357,13 +357,16 @@ class Engine(Protocol):
     def length_walk(self) -> LengthWalk:
         """Return the walk from words to longer and longer grams."""
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: RestrictableDraws) -> TreeWalk:
+    def tree_walk(
+        self, alphabet: tuple[str, ...], max_length: int, secret: RestrictableDraws, other: str | None = None
+    ) -> TreeWalk:
         """Return every user's one sequence, to be counted.
 
         Args:
             alphabet: distinct symbols, public; other tokens are left out before anything is counted or cut.
             max_length: most symbols of one user.
             secret: of the draw ("sequences/sample" by the user's key).
+            other: a symbol of the alphabet that all other tokens become instead.
         """
 
     def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "Engine":

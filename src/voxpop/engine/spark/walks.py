@@ -219,10 +219,10 @@ class SparkLengthWalk:
 
 
 @on_state
-def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Draws") -> Answer:
+def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Draws", other: str | None) -> Answer:
     """Cut one sequence of each user of a partition."""
     alphabet = tuple(texts_of(sent).to_pylist())
-    yield from _rows_of(corpus_of(arrays).tree_walk(alphabet, max_length, secret))
+    yield from _rows_of(corpus_of(arrays).tree_walk(alphabet, max_length, secret, other))
 
 
 @on_state
@@ -289,13 +289,14 @@ class SparkTreeWalk:
         alphabet: tuple[str, ...],
         max_length: int,
         secret: "RestrictableDraws",
+        other: str | None = None,
     ) -> None:
         """Cut every user's one sequence."""
         self._holder = Holder()
         self._alphabet = len(alphabet)
         public = word_arrays(pa.array(alphabet, pa.large_string()))
         mine = secret.restrict("sequences/sample")
-        work = closure(cut_sequences_of, max_length=max_length, secret=mine)
+        work = closure(cut_sequences_of, max_length=max_length, secret=mine, other=other)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
     def released(self, counted: "Counted", noise: "ContextNoise", *given: Int64s) -> Int64s:

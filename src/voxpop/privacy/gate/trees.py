@@ -34,14 +34,14 @@ class PathsGate(Gate[PathsProof]):
         self._counting: Any = None
         self._spent = self._first = self._depth = 0
 
-    def open(self, engine: Any, alphabet: tuple[str, ...]) -> None:
-        """Begin with one sequence of each user, of symbols of a public alphabet."""
+    def open(self, engine: Any, alphabet: tuple[str, ...], other: str | None = None) -> None:
+        """Begin with one sequence of each user, of symbols of a public alphabet; one may stand for all other tokens."""
         self._begin("open")
         if self.proof.alphabet not in (None, len(alphabet)):
             raise refused("symbols would be counted that the certificate does not contain")
         limits = Limits(self.proof.epsilon, len(alphabet), self.proof.max_length, self.proof.max_gram)
         self.paths = PathBudget(limits)
-        walk = engine.tree_walk(alphabet, limits.max_length, self._secret)
+        walk = engine.tree_walk(alphabet, limits.max_length, self._secret, other)
         self._counting = walk if self.proof.tree == "contexts" else walk.grams()
 
     # Statistics of users, before the tree of contexts.
