@@ -104,6 +104,37 @@ class SequenceModel(Result):
         """
         return queries.sample_frame(self.alphabet, self._sampler, n, seed)
 
+    def to_events(self, n: int, seed: int | None = None) -> "pl.DataFrame":
+        """Draw synthetic sequences as a table of events, one event a row.
+
+        Args:
+            n: number of sequences, at least 1.
+            seed: as in `sample`, which draws the same sequences.
+
+        Returns:
+            Columns user (0 to n - 1), place (1 for the first event of a sequence) and symbol, as `voxpop.read` reads
+            them with sequence="symbol" and order="place". Events have no times, because none are released.
+
+        Raises:
+            InputError: if n is out of range, or nothing was released.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> log = pl.DataFrame({"case": range(3000), "steps": [["open", "close"], ["open"], ["open"]] * 1000})
+            >>> corpus = vp.read(log, user="case", sequence="steps")
+            >>> model = vp.Sequences(alphabet=["open", "close"]).release(corpus, vp.Budget(2), seed=1)
+            >>> model.to_events(100).columns
+            ['user', 'place', 'symbol']
+        """
+        import polars as pl
+
+        drawn = self.sample(n, seed)
+        events = drawn.with_columns(place=pl.int_ranges(1, pl.col("sequence").list.len() + 1)).explode(
+            "sequence", "place"
+        )
+        return events.select("user", "place", symbol="sequence")
+
     def probability(self, sequence: SequenceOf[str | int]) -> float:
         """Return the probability that `sample` draws exactly this sequence.
 
