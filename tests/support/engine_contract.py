@@ -77,7 +77,7 @@ def shown(released) -> object:
     if isinstance(released, vp.SequenceModel):
         tree = released.tree
         read = tree.before
-        return [each.tolist() for each in (tree.parents, read, tree.counts)]
+        return tree.steps, [each.tolist() for each in (tree.parents, read, tree.counts)]
     return released.to_arrow(), released.plan.to_dict(), released.guarantee
 
 
