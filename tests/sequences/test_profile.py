@@ -1,6 +1,7 @@
 """Tests of lengths, distinct and repeated symbols: counts against a reference implementation, and drawn sequences."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise, product
 
 import numpy as np
@@ -18,6 +19,8 @@ from voxpop.kernels.sequences import count_variety, fit_ends
 from voxpop.mechanisms.sequences.constants import NEVER
 from voxpop.mechanisms.sequences.profile import Profile, length_classes
 from voxpop.mechanisms.sequences.queries import ContextSampler, lengths
+from voxpop.mechanisms.sequences.releasing import _ease
+from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]
@@ -58,6 +61,14 @@ def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, co
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0
     assert found.sum() <= min(len(user), counted)
+
+
+def test_contexts_are_counted_more_easily_where_noise_is_large():
+    """The factor is 1 up to a tenth of the mean count of a pair, a half from a fifth on, and in proportion between."""
+    limits = Limits(Fraction(1), 9, 10, 3)
+    # The noise of a pair is 10 (9 + 1)^2 / steps.
+    found = [_ease(limits, steps) for steps in (1e9, 10_000.0, 8_000.0, 5_000.0, 10.0)]
+    assert found == pytest.approx([1, 1, 0.8, 0.5, 0.5])
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])

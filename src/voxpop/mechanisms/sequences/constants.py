@@ -36,6 +36,9 @@ GROWTH = 4.0
 """A context of length d is counted separately if it occurs GROWTH^(d - 1) times the number of bins times the noise
 scale: longer contexts add less information."""
 
+LEAST_EASE, EASY = 0.5, 0.1
+"""These numbers are smaller where noise is more than `EASY` of the mean count of a pair, in proportion, but by no more
+than `LEAST_EASE`: there even a few contexts tell much that is lost in symbols alone."""
 LARGE = 1_000
 """Above this many bins their number enters the rule above by its square root times the root of `LARGE`: most symbols of
 a large alphabet are rare, and smoothing removes the noise of their bins. At epsilon 4 on reddit_posts, the error on
