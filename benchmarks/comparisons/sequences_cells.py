@@ -1,4 +1,4 @@
-"""All cells of sequences: count queries, frequent patterns and lengths, six collections, epsilon from 0.1 to 1.5.
+"""All cells of sequences: count queries, frequent patterns and lengths, seven collections, epsilon from 0.1 to 1.5.
 
     python -m benchmarks.comparisons.sequences_cells
 
@@ -39,9 +39,9 @@ from voxpop.privacy.secret import Secret
 
 BENCHMARK = Benchmark(
     __file__,
-    ("sequences_cells_msnbc", "sequences_cells_lost"),
+    ("sequences_cells_msnbc", "sequences_cells_lost", "sequences_cells_best_length"),
     SEQUENCES,
-    minutes=25,
+    minutes=40,
     seeds="1, 2, ... by run",
 )
 
@@ -55,6 +55,8 @@ each drawn sequence represents several."""
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
 MODELS = ("default", *RIVALS, "PrivTree")
+LENGTHS, PROCESS = (4, 6, 8, 10, 13, 20), "incidents"
+"""On short sequences every rival also gets the best of these lengths, chosen by the truth for each of its cells."""
 ONCE = {("irc", "fixed 3-grams"), ("irc", "prefix tree")}
 """Models measured once at each epsilon: with 201 words, their noise adds many times the 16,100 true sequences, and
 their errors are hundreds of times the errors of the other models."""
@@ -65,7 +67,7 @@ PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
 """Decimal places of the columns."""
 WORDS = 15
 FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
-RUNS = {"msnbc": 5, "irc": 5, **dict.fromkeys(FEW, 8)}
+RUNS = {"msnbc": 5, "irc": 5, **dict.fromkeys(("incidents", *FEW), 8)}
 """Number of runs of each model and epsilon."""
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
@@ -75,6 +77,9 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
     """Return a corpus and its alphabet; the messages of a chat are one sequence for each user."""
     if name in FEW:
         rows = _few(name)
+        return read_engine(rows, user="user", sequence="sequence"), tuple(sorted(set(rows["sequence"].explode())))
+    if name == "incidents":
+        rows = pl.read_parquet(DATA / "incidents.parquet")
         return read_engine(rows, user="user", sequence="sequence"), tuple(sorted(set(rows["sequence"].explode())))
     if name == "msnbc":
         corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
@@ -113,13 +118,17 @@ class Measure:
         """Read the collection."""
         self.name = name
         self.corpus, self.alphabet = collection(name)
-        self.cut = one_sequence_each(self.corpus, self.alphabet, MAX_LENGTH, Secret.from_seed(0))
-        whole = name.startswith("msnbc")
+        self.cut = self.cut_at(MAX_LENGTH)
+        whole = name.startswith(("msnbc", "incidents"))
         self.truth = private_sequences(self.corpus, self.alphabet) if whole else self.first_symbols()
         sets = [private_queries(self.truth, most, QUERIES, most, kind) for kind, most in CELLS]
         self.queries = [query for each in sets for query in each]
         self.counts = private_counts(self.truth, self.queries)
         self.top = private_top_patterns(self.truth, max(KS))
+
+    def cut_at(self, length: int) -> np.ndarray:
+        """Return the sequences that models with this length get."""
+        return one_sequence_each(self.corpus, self.alphabet, length, Secret.from_seed(0))
 
     def first_symbols(self) -> SequenceData:
         """Return the cut sequences that every model gets; most words of users with thousands of words are cut off."""
@@ -127,9 +136,9 @@ class Measure:
         sizes = np.diff(ends, prepend=-1) - 1
         return as_sequences(self.cut[self.cut < len(self.alphabet)], sizes, len(self.alphabet))
 
-    def of(self, model: str, epsilon: float, run: int) -> list[float]:
-        """Return the figures of one release of one model."""
-        released = self.released(model, epsilon, run)
+    def of(self, model: str, epsilon: float, run: int, length: int = MAX_LENGTH) -> list[float]:
+        """Return the figures of one release of one model of at most so many symbols."""
+        released = self.released(model, epsilon, run, length)
         number = max(estimated_sequences(released), 1.0)
         many = min(round(number), MOST_DRAWN[self.name])
         seeds = Secret.from_seed(1000 + run).draws("synthetic", np.arange(many, dtype=np.uint64), 0)[:, 0]
@@ -138,21 +147,22 @@ class Measure:
         data = as_sequences(*drawn, len(self.alphabet))
         return [*self.errors(data, number / many), *self.others(data), number]
 
-    def released(self, model: str, epsilon: float, run: int):
+    def released(self, model: str, epsilon: float, run: int, length: int = MAX_LENGTH):
         """Return a release from which sequences can be drawn."""
         if model == "default":
-            mechanism = vp.Sequences(MAX_LENGTH, MAX_GRAM, self.alphabet)
+            mechanism = vp.Sequences(length, MAX_GRAM, self.alphabet)
             return mechanism.release(self.corpus, vp.Budget(epsilon), seed=run)._sampler
         if model == "published":
-            paper = vp.papers.VariableLengthNGrams(MAX_LENGTH, MAX_GRAM, self.alphabet)
-            return Sampler.of(paper.release(self.corpus, vp.Budget(epsilon), seed=run).tree, MAX_LENGTH)
+            paper = vp.papers.VariableLengthNGrams(length, MAX_GRAM, self.alphabet)
+            return Sampler.of(paper.release(self.corpus, vp.Budget(epsilon), seed=run).tree, length)
         size, exact, secret = len(self.alphabet), Fraction(epsilon), Secret.from_seed(run)
+        cut = self.cut if length == MAX_LENGTH else self.cut_at(length)
         if model == "prefix tree":
-            return release_prefix_tree(self.cut, size, PREFIXES, exact, secret)
+            return release_prefix_tree(cut, size, min(PREFIXES, length), exact, secret)
         if model == "PrivTree":
-            return release_priv_tree(self.cut, size, MAX_LENGTH, exact, run)
+            return release_priv_tree(cut, size, length, exact, run)
         gram = 1 if model == "unigrams" else int(model.split()[1][0])
-        return release_chain(self.cut, size, MAX_LENGTH, gram, exact, secret)
+        return release_chain(cut, size, length, gram, exact, secret)
 
     def errors(self, data: SequenceData, weight: float) -> list[float]:
         """Return the mean relative error of each set of queries."""
@@ -172,6 +182,38 @@ def main() -> None:
     for name, runs in RUNS.items():
         kept |= measured(name, runs)
     write(kept)
+    write_best_length(with_best_length(kept))
+
+
+def with_best_length(kept: Kept) -> Kept:
+    """Return the figures of the process, of every rival at its best length by cell, by the means over runs."""
+    cells, whole = BENCHMARK.cells(), Measure(PROCESS)
+    found: Kept = {each: runs for each, runs in kept.items() if each[0] == PROCESS}
+    for epsilon, model in product(EPSILONS, RIVALS):
+        every = []
+        for length in LENGTHS:
+            measure = partial(whole.of, model, epsilon, length=length)
+            runs = range(1, RUNS[PROCESS] + 1)
+            key = [PROCESS, epsilon, model] if length == MAX_LENGTH else [PROCESS, epsilon, f"{model}, {length}"]
+            every.append([cells.get([*key, run], partial(measure, run)) for run in runs])
+        by_length = np.array(every)
+        sign = np.array([-1 if column.startswith("top") else 1 for column in COLUMNS])
+        best = (sign * by_length.mean(axis=1)).argmin(axis=0)
+        found[PROCESS, epsilon, model] = by_length[best, :, np.arange(best.size)].T.tolist()
+    return found
+
+
+def write_best_length(found: Kept) -> None:
+    """Write the cells of the process that are lost to rivals at their best lengths."""
+    lost: list[list[object]] = []
+    for epsilon in EPSILONS:
+        every = {model: np.array(found[PROCESS, epsilon, model]) for model in ("default", *RIVALS)}
+        lost += [[PROCESS, epsilon, *each] for each in _lost(every)]
+    note = f"As sequences_cells_lost, but every rival has the best of the lengths {', '.join(map(str, LENGTHS))}, "
+    note += f"chosen by the truth for each cell; the default has {MAX_LENGTH}."
+    BENCHMARK.table(
+        "Cells that are lost to rivals of the best length", _table(lost), "sequences_cells_best_length", note
+    )
 
 
 def measured(name: str, runs: int) -> Kept:
@@ -201,7 +243,6 @@ def write(kept: Kept) -> None:
     note += "of the data, uniform: random symbols. Top k: of the k most frequent patterns (gaps allowed), how many "
     note += "are among the synthetic k."
     BENCHMARK.table("Sequences: every cell of msnbc", rows, "sequences_cells_msnbc", note)
-    head = ["collection", "epsilon", "cell", "default", "best rival", "which", "worse by", "standard error of that"]
     cells = len(COLUMNS[:-1]) * sum(model == "default" for _, _, model in kept)
     note = f"Of {cells} cells, those where the mean of the default is more than 2 % worse than that of the best of "
     note += f"{', '.join(RIVALS)}. The best of several means is a little better than its model is. Runs: "
@@ -209,7 +250,12 @@ def write(kept: Kept) -> None:
     note += f"whose noise outnumbers the data, 1, of which {MOST_DRAWN['irc']:,} are drawn. On irc, truth is the first "
     note += "words of each person that models are given; above epsilon 0.5 prefix trees do not fit into 7 GiB, and "
     note += f"fixed 4-grams have too many bins. Symbols of the small ones of irc are its {WORDS} most frequent words."
-    BENCHMARK.table("Cells that are lost", [head, *(lost or [["none", *[""] * 7]])], "sequences_cells_lost", note)
+    BENCHMARK.table("Cells that are lost", _table(lost), "sequences_cells_lost", note)
+
+
+def _table(lost: list[list[object]]) -> list[list[object]]:
+    head = ["collection", "epsilon", "cell", "default", "best rival", "which", "worse by", "standard error of that"]
+    return [head, *(lost or [["none", *[""] * 7]])]
 
 
 def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:

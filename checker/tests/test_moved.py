@@ -344,3 +344,44 @@ def test_passes_of_dpne_add_up():
         each["sigma"] *= 0.3
     with pytest.raises(CertificateError):
         check(certificate, passes)
+
+
+def test_counted_steps_follow_from_the_released_lengths():
+    for name in ("sequences", "find"):
+        certificate, passes = saved(name)
+        lengths = passes[0]
+        assert lengths["steps"] < certificate[NUMBERS]["max_length"]
+        changes = [
+            (0, {"steps": lengths["steps"] - 1}),
+            (0, {"steps": lengths["steps"] + 1}),
+            (0, {"released": lengths["released"][::-1]}),
+            (0, {"released": lengths["released"][:-1]}),
+            (0, {"released": None}),
+            (0, {"first": lengths["first"][::-1]}),
+            (0, {"symbols": 400}),
+            (len(passes) - 1, {"sensitivity": lengths["steps"] - 1}),
+            (len(passes) - 1, {"sensitivity": certificate[NUMBERS]["max_length"]}),
+            (len(passes) - 1, {"sensitivity": None}),
+        ]
+        for place, change in changes:
+            ran = deepcopy(passes)
+            ran[place] |= change
+            if change.get("symbols") and name == "find":
+                ran[0]["symbols"] = 10**6
+            with pytest.raises(CertificateError):
+                check(certificate, ran)
+        # Without the rule, as many steps count as a sequence may have.
+        bare = deepcopy(certificate)
+        del bare[NUMBERS]["least"], bare[NUMBERS]["per_noise"]
+        with pytest.raises(CertificateError):
+            check(bare, passes)
+
+
+@pytest.mark.parametrize(("field", "value"), [("least", None), ("per_noise", None), ("least", "0"), ("least", "6/5")])
+def test_half_a_rule_for_steps_is_refused(field, value):
+    certificate, _ = saved("sequences")
+    certificate[NUMBERS][field] = value
+    assert verdict(certificate) == "refused"
+    certificate, _ = saved("grams")
+    certificate[NUMBERS] |= {"least": "4/5", "per_noise": "15"}
+    assert verdict(certificate) == "refused"

@@ -2,7 +2,7 @@
 
 *One level*: the symbols behind the empty context. The noise of each symbol is a separate draw, so each symbol is a
 copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the event uses
-none of these.
+none of these. All others have one symbol, so two steps are counted, and the canary has one more.
 
 *Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon left after both user statistics;
 the symbols behind a symbol and those at the beginning spend the rest. The canary moves one count in each, and the event
@@ -13,9 +13,9 @@ its scale. The probability of that in all trials together is below 1e-4.
 of ends, which the canary does not move: a release that counted the end behind the symbol would show twice the effect.
 One release is one trial.
 
-*Profile*: a user who repeats the only symbol as often as symbols are counted. The event requires the numbers of
-sequences, of distinct symbols, of repeated symbols and of the symbol to be high; it shows all of epsilon. Distinct and
-repeated symbols receive 15 % of the rest unless the noise of lengths is 10 times its scale. One release is one trial.
+*Profile*: a user who repeats the only symbol as often as symbols are counted, among others who do the same, so that
+all steps are counted. The event requires the numbers of sequences, of distinct symbols, of repeated symbols and of the
+symbol to be high; it shows all of epsilon. One release is one trial.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,10 @@ from voxpop.testing.sensitivity import copied_documents, numbered_words
 NAME = "every symbol the same"
 SYMBOLS = 1_000
 LENGTH = 3
+COUNTED = 2
+"""Steps of each sequence that are counted where nearly all have one symbol and an end."""
 OTHERS = 8
+LIKE_THE_CANARY = 2_000
 FEW_SYMBOLS = 20
 BACKGROUND = 800
 TWO_LEVEL_SHARE, NO_END_SHARE = 0.4, 0.06
@@ -61,10 +64,10 @@ def contexts_cases(budget: Budget) -> Iterator[Case]:
 def one_level_of_contexts(budget: Budget) -> Case:
     """Return the case of only the empty context, which spends all of epsilon."""
     plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), LENGTH, 1)
-    scale = LENGTH / rates(budget, OTHERS * SYMBOLS)[2]
+    scale = COUNTED / rates(budget, OTHERS * SYMBOLS)[2]
     users = [[0]] * OTHERS
     joined, without = (partial(_high_symbols, plan, _crowd(held, SYMBOLS)) for held in ([*users, [0] * LENGTH], users))
-    exact = users_bound(0, scale), users_bound(LENGTH, scale)
+    exact = users_bound(0, scale), users_bound(COUNTED, scale)
     return Case("sequences, contexts, one level", NAME, budget, SYMBOLS, joined, without, exact)
 
 
@@ -87,19 +90,22 @@ def two_levels_of_contexts(budget: Budget) -> Case:
 def no_end(budget: Budget) -> Case:
     """Return the case of a whole sequence of one symbol, without other users."""
     exact = smallest_chance(budget, (2, 2), (0, 1)), smallest_chance(budget, (2, 2), (1, 1))
-    return _smallest(budget, "sequences, contexts, no end", _tree_high, exact)
+    return _smallest(budget, "sequences, contexts, no end", _tree_high, exact, [])
 
 
 def profile(budget: Budget) -> Case:
     """Return the case of a user who moves all released counts."""
     least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
     exact = profile_chance(budget, (0, 0, 0, 0), FIRST_SYMBOLS), profile_chance(budget, least, FIRST_SYMBOLS)
-    return _smallest(budget, "sequences, profile", _profile_high, exact, FIRST_SYMBOLS)
+    others = [[0] * FIRST_SYMBOLS] * LIKE_THE_CANARY
+    return _smallest(budget, "sequences, profile", _profile_high, exact, others, FIRST_SYMBOLS)
 
 
-def _smallest(budget: Budget, name: str, high: Any, exact: tuple[float, float], length: int = 1) -> Case:
+def _smallest(
+    budget: Budget, name: str, high: Any, exact: tuple[float, float], others: list[list[int]], length: int = 1
+) -> Case:
     plan = _plan(budget, ["000000000"], length, 1)
-    joined, without = (partial(high, plan, _crowd(held, 1)) for held in ([[0] * length], []))
+    joined, without = (partial(high, plan, _crowd(held, 1)) for held in ([*others, [0] * length], others))
     return Case(name, "one symbol, all that counts", budget, 1, joined, without, exact, NO_END_SHARE)
 
 
@@ -125,7 +131,7 @@ def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int) -> 
         least: for the numbers of sequences, of distinct symbols, of repeated symbols, and of the symbol.
         sensitivity: sensitivity to which the noise of distinct and repeated symbols is calibrated.
     """
-    lengths, variety, root = rates(budget, 0)
+    lengths, variety, root = rates(budget, LIKE_THE_CANARY)
     scales = 1 / lengths, sensitivity / variety, sensitivity / variety, FIRST_SYMBOLS / root
     return prod(map(users_bound, least, scales))
 
@@ -140,7 +146,7 @@ def _counts(plan: SequencePlan, corpus: LocalCorpus) -> Any:
 
 def _high_symbols(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
     """Return the number of symbols whose counts reach those with the canary, and a digest of which."""
-    high = _counts(plan, corpus)[0, :SYMBOLS] >= OTHERS + LENGTH
+    high = _counts(plan, corpus)[0, :SYMBOLS] >= OTHERS + COUNTED
     return int(high.sum()), high.tobytes()
 
 
@@ -164,7 +170,8 @@ def _profile_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
     """Return whether the four numbers of `profile` are all high, as the event and its digest."""
     model = plan.release(corpus)
     found = np.array([model.profile.lengths[-1], *model.profile.variety, model.tree.counts[0, 0]])
-    high = bool((found >= [1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS]).all())
+    each = np.array([1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS])
+    high = bool((found >= (LIKE_THE_CANARY + 1) * each).all())
     return int(high), high
 
 

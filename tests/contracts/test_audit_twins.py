@@ -260,8 +260,16 @@ def test_noise_of_half_the_scale_in_contexts(monkeypatch):
     case = one_level_of_contexts(vp.Budget(1.0))
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
-    scale = 1.5 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
-    assert_refuted(case, users_bound(0, scale), users_bound(3, scale), trials=50_000)
+    scale = 1 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
+    assert_refuted(case, users_bound(0, scale), users_bound(2, scale), trials=50_000)
+
+
+def test_noise_for_fewer_steps_than_are_counted(monkeypatch):
+    """All steps of a sequence are counted, and the noise is that of the first two."""
+    case = one_level_of_contexts(vp.Budget(1.0))
+    monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)
+    scale = 2 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
+    assert_refuted(case, users_bound(-1, scale), users_bound(2, scale), trials=50_000)
 
 
 @pytest.mark.slow  # one release is one trial

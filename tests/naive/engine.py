@@ -42,8 +42,14 @@ class NaiveEngine:
     def length_walk(self):
         return NaiveLengths(self)
 
-    def tree_walk(self, alphabet, max_length, secret):
-        cut = (one_sequence(key, documents, alphabet, max_length, secret) for key, documents in self.users.items())
+    def tree_walk(self, alphabet, max_length, secret, other=None):
+        held = self.users
+        if other is not None:
+            held = {
+                key: [[token if token in alphabet else other for token in document] for document in documents]
+                for key, documents in held.items()
+            }
+        cut = (one_sequence(key, documents, alphabet, max_length, secret) for key, documents in held.items())
         return NaiveTree([symbols for symbols in cut if symbols], len(alphabet), max_length)
 
     def only(self, keys, listed):
@@ -362,6 +368,9 @@ class NaiveTree:
         repeated = sum(one == other for symbols in firsts for one, other in pairwise(symbols))
         counts = [sum(len(set(symbols)) for symbols in firsts), repeated]
         return noise(np.arange(bins), np.array(counts[:bins]))
+
+    def count_first(self, steps):
+        self.under = {(which, place): node for (which, place), node in self.under.items() if place < steps}
 
     def _following(self, noise):
         counts: dict[int, int] = {}

@@ -1,5 +1,6 @@
 """The noise that reaches private weights, on the engine that weighs, equals the numbers of the certificate exactly."""
 
+import json
 from fractions import Fraction
 from math import inf
 
@@ -15,7 +16,7 @@ from voxpop.errors import InternalError
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.mechanisms.profile.constants import CELL
 from voxpop.mechanisms.profile.constants import UNIT as SHARES
-from voxpop.privacy.certificate import score_of
+from voxpop.privacy.certificate import check, score_of
 from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.decisions import (
     CellNoise,
@@ -26,7 +27,7 @@ from voxpop.privacy.decisions import (
     ThresholdRule,
 )
 from voxpop.privacy.gate.trees import PathsGate
-from voxpop.privacy.passes import PathsProof
+from voxpop.privacy.passes import Certificate, Claim, PathsProof
 from voxpop.privacy.path_budget import ContextNoise
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
@@ -223,6 +224,46 @@ def test_votes():
     assert laws == [(rules.ballot, "one")] * 2
     with pytest.raises(InternalError, match="more rounds"):
         gate.round(votes)
+
+
+def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
+    """The gate alone decides how many steps count, by the rule of the certificate: walk, noise and transcript agree."""
+    told = []
+
+    class Walk:
+        def released(self, kind, noise, *given):
+            found = np.zeros((noise.shares.size, noise.width), np.int64)
+            if kind == "lengths":
+                found[0, 0] = 4_000
+            return found
+
+        def count_first(self, steps):
+            told.append(steps)
+
+    engine = type("Engine", (), {"tree_walk": lambda self, *given: Walk()})()
+    rule = Fraction(4, 5), Fraction(15)
+    gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule)), Secret.from_seed(1))
+    gate.open(engine, ("a", "b"))
+    gate.lengths(np.array([1, 2, 3, 9]), Fraction(1, 10))
+    root = np.array([-1], np.int32)
+    gate.variety(2, 1, Fraction(1, 9))
+    _, scale = gate.level(root, root, [Fraction(1, 2)])
+    # All sequences have one symbol: with the end, two steps; a half of the four fifths that are left.
+    assert told == [2]
+    assert (gate.steps, scale.tolist()) == (2, [2 / 0.4])
+    passes = json.loads(gate.record[1])
+    assert passes[0]["steps"] == passes[-1]["sensitivity"] == 2
+    assert passes[0]["released"] == [4_000, 0, 0, 0]
+
+
+@pytest.mark.parametrize("rule", [(Fraction(4, 5), None), (Fraction(0), Fraction(1)), (Fraction(2), Fraction(1))])
+def test_half_a_rule_for_steps_is_no_proof(rule):
+    """A certificate states both numbers of the rule or none, in range, and only for contexts."""
+    claim = Claim(1.0, 0.0)
+    with pytest.raises(InternalError, match="does not apply"):
+        check(Certificate(claim, PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule)))
+    with pytest.raises(InternalError, match="does not apply"):
+        check(Certificate(claim, PathsProof("grams", Fraction(1), 2, 9, 4, None, Fraction(1, 2), Fraction(1))))
 
 
 def test_paths_are_those_of_parents():

@@ -21,6 +21,8 @@ from voxpop.privacy.path_budget import ContextNoise, Limits
 from voxpop.privacy.secret import Secret
 
 Words = Sequence[Sequence[int]]
+UNBOUNDED = Fraction(10**9)
+"""The loss where equal outputs are followed by another noise: whoever knows the noise knows the user."""
 REAL_COUNTS = ContextNoise.__call__
 
 
@@ -90,8 +92,11 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
     larger = _Recorder()
     _grow(limits, users, secret, larger, grams)
     others = [user for number, user in enumerate(users) if number != extra]
-    smaller = _Recorder(replayed=larger.levels)
-    _grow(limits, others, secret, smaller, grams)
+    smaller = _Recorder(replayed=larger)
+    try:
+        _grow(limits, others, secret, smaller, grams)
+    except _OtherNoiseError:
+        return UNBOUNDED
     loss = Fraction(0)
     # For each histogram and bin: the share of the node over its sensitivity.
     for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
@@ -110,11 +115,15 @@ def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", g
             split_contexts(paths_gate(limits, sequences, secret))
 
 
+class _OtherNoiseError(Exception):
+    """After equal outputs, two neighbours get different noise."""
+
+
 @dataclass(slots=True)
 class _Recorder:
     """Release like the real code, or repeat earlier releases, and record the private counts."""
 
-    replayed: list[Any] | None = None
+    replayed: "_Recorder | None" = None
     levels: list[Any] = field(default_factory=list)
     histograms: list[dict[int, int]] = field(default_factory=list)
     shares: list[dict[int, Fraction]] = field(default_factory=list)
@@ -128,7 +137,12 @@ class _Recorder:
         own = [paths.shares[share].own / paths.limits.max_length for share in nodes.shares.tolist()]
         width = paths.limits.alphabet + 1
         self.shares.append({node * width + symbol: each for node, each in enumerate(own) for symbol in range(width)})
-        self.levels.append(release() if self.replayed is None else self.replayed[len(self.levels)])
+        if self.replayed is None:
+            self.levels.append(release())
+        elif self.replayed.shares[len(self.levels)] != self.shares[-1]:
+            raise _OtherNoiseError
+        else:
+            self.levels.append(self.replayed.levels[len(self.levels)])
         return self.levels[-1].copy()
 
 

@@ -129,15 +129,16 @@ def test_quantiles_are_those_of_integrals(noisy, expected, scale, level):
     assert below[max(place - 1, 0)] - 1e-3 <= level <= below[min(place + 1, ratio.size)] + 1e-3
 
 
-def naive_fit(noisy, expected, scale, edges, weights, rounds, smoothings):
+def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings):
     """Run expectation maximisation with smoothing; the likelihood of a cell is a sum over a fine grid."""
     parts = 4000
     inside = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) + 0.5) / parts
     like = np.array(
         [np.exp(-np.abs(z - inside * mean) / b).mean(axis=1) for z, mean, b in zip(noisy, expected, scale, strict=True)]
     )
+    prior = LEAST_WEIGHT + prior_bins * weights
     for _ in range(rounds):
-        more = np.full(weights.size, LEAST_WEIGHT)
+        more = prior.copy()
         for row in like:
             more += weights * row / (weights * row).sum()
         weights = more / more.sum()
@@ -150,16 +151,17 @@ def naive_fit(noisy, expected, scale, edges, weights, rounds, smoothings):
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-50, 400), st.floats(1, 200), st.floats(5, 100)), min_size=1, max_size=12),
+    st.sampled_from([0.0, 0.5, 5.0]),
     st.integers(0, 4),
     st.integers(0, 3),
 )
-def test_fitted_ratios_are_those_of_the_reference_implementation(bins, rounds, smoothings):
-    """There are few or many bins, with and without smoothing; the weights add up to 1."""
+def test_fitted_ratios_are_those_of_the_reference_implementation(bins, prior_bins, rounds, smoothings):
+    """There are few or many bins, with and without a prior and smoothing; the weights add up to 1."""
     noisy, expected, scale = np.array(bins).T
     edges, weights = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.3, 0.1])
-    fitted = fit_ratios(noisy, expected, scale, edges, weights, rounds, smoothings)
+    fitted = fit_ratios(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings)
     assert fitted.sum() == pytest.approx(1)
-    naive = naive_fit(noisy, expected, scale, edges, weights, rounds, smoothings)
+    naive = naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings)
     assert fitted == pytest.approx(naive, rel=1e-3, abs=1e-6)
 
 

@@ -165,3 +165,28 @@ def test_a_large_alphabet_keeps_what_occurs(visits):
     assert model.sample(100, seed=1).shape == (100, 2)
     with pytest.raises(vp.errors.InputError, match="next"):
         model.transitions()
+
+
+def test_other_tokens_become_one_symbol(capsys):
+    """Sequences keep their lengths: a typo in the alphabet is seen by its symbol, and the message says so."""
+    rows = pl.DataFrame({"who": range(900), "pages": [["home", "serach", "buy"], ["x", "home"], ["y"]] * 300})
+    corpus = read_engine(rows, user="who", sequence="pages")
+    for alphabet in (["home", "search", "buy"], "find"):
+        model = vp.Sequences(5, 3, alphabet, other="(other)").release(corpus, vp.Budget(60, 1e-6), seed=1)
+        shares = dict(model.starting().select("symbol", "share").iter_rows())
+        lengths = model.lengths()["share"].to_list()
+        assert lengths[:3] == pytest.approx([1 / 3, 1 / 3, 1 / 3], abs=0.05)
+        if alphabet != "find":
+            assert model.alphabet == ("(other)", "buy", "home", "search")
+            assert shares["(other)"] == pytest.approx(2 / 3, abs=0.05)
+            said = capsys.readouterr().err
+            assert "about 900 of the events are outside of the alphabet and count as the symbol for all others" in said
+            assert model.plan.to_dict()["alphabet_size"] == 4
+    assert model.plan.certificate.proof.alphabet is None
+
+
+@pytest.mark.parametrize("other", ["home", "", 3])
+def test_the_symbol_for_all_others_is_a_further_one(other):
+    """It must be a string, and not in the alphabet."""
+    with pytest.raises(vp.errors.InputError, match="`other`"):
+        vp.Sequences(alphabet=["home"], other=other)

@@ -172,8 +172,8 @@ def test_a_model_of_an_earlier_version_is_refused(model, tmp_path):
     """The counts of the earlier format have another meaning."""
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
-    path.write_text(path.read_text().replace('"format_version": 4', '"format_version": 3'))
-    with pytest.raises(vp.errors.ReleaseError, match="format version 3"):
+    path.write_text(path.read_text().replace('"format_version": 5', '"format_version": 4'))
+    with pytest.raises(vp.errors.ReleaseError, match="format version 4"):
         vp.load(tmp_path / "model")
 
 

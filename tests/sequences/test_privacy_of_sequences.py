@@ -6,12 +6,16 @@ from math import log
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import betaincinv
 
 from searches.sequence_loss import pair_loss, search_sequence_loss
 from support.exact import paths_gate
 from support.lengths import at_length
 from voxpop.engine.local import tree_walk as counting
+from voxpop.mechanisms.sequences.constants import LEAST_COUNTED, PER_NOISE
+from voxpop.mechanisms.sequences.profile import length_classes
 from voxpop.mechanisms.sequences.releasing import split_contexts
 from voxpop.papers import ngram_model
 from voxpop.papers.ngram_model import explore
@@ -147,7 +151,8 @@ def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
     whole_sequences_have_an_end(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
-    assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1]], 0, Secret.from_seed(0)) > Fraction(5, 4)
+    # So many whole sequences that all steps are counted.
+    assert pair_loss(limits, [[0, 1, 0], *[[0, 0, 0]] * 40], 0, Secret.from_seed(0)) > Fraction(5, 4)
 
 
 def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
@@ -155,6 +160,80 @@ def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
+
+
+LONG_AMONG_SHORT = [[0, 1, 0, 1, 0, 1], *[[0]] * 60]
+"""The tree counts two steps of each of these, of at most six."""
+SIX = Limits(Fraction(60), alphabet=2, max_length=6, max_gram=3)
+
+
+def test_a_long_sequence_among_short_ones_costs_epsilon_too():
+    """All counted steps of the user are as dear as all of epsilon allows, though noise is for fewer steps."""
+    assert pair_loss(SIX, LONG_AMONG_SHORT, 0, Secret.from_seed(0)) == 1
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("further", [1, 9])
+def test_the_search_catches_more_steps_than_noise_is_for(monkeypatch, further):
+    """If one step more than the sensitivity were counted, or all of them, the loss would exceed 1."""
+    real = counting.MemoryTreeWalk.count_first
+    monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: real(self, steps + further))
+    assert pair_loss(SIX, LONG_AMONG_SHORT, 0, Secret.from_seed(0)) > Fraction(6, 5)
+    assert search_sequence_loss(pairs=300, seed=5).loss > 1
+
+
+@pytest.mark.jit
+def test_the_search_catches_a_number_of_steps_that_follows_from_the_data(monkeypatch):
+    """If true lengths decided how many steps are counted, the noise would tell one user from no user."""
+    real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.steps, []
+
+    def count_lengths(self, first):
+        classes, counts = real(self, first)
+        true[:] = [np.zeros(first.size, np.int64)]
+        true[0][classes] = counts
+        return classes, counts
+
+    monkeypatch.setattr(counting.MemoryTreeWalk, "count_lengths", count_lengths)
+    monkeypatch.setattr(
+        path_budget.StepsRule, "steps", lambda self, limits, first, _: rule(self, limits, first, true[0])
+    )
+    assert search_sequence_loss(pairs=300, seed=5).loss > 1
+
+
+@given(
+    st.integers(1, 30),
+    st.lists(st.integers(-30, 300), min_size=12, max_size=12),
+    st.integers(1, 40),
+    st.fractions(Fraction(1, 100), 60),
+)
+def test_the_number_of_steps_is_that_of_the_reference_implementation(most, lengths, alphabet, epsilon):
+    """Whatever is released: at least one step, at most all, enough of them, and none is cheaper."""
+    first = length_classes(most)
+    released = np.array(lengths[: first.size])
+    limits = Limits(epsilon, alphabet, most, 3)
+    found = path_budget.StepsRule(LEAST_COUNTED, PER_NOISE).steps(limits, first, released)
+    assert found == naive_steps(most, first.tolist(), released.tolist(), alphabet, epsilon)
+
+
+def naive_steps(most, first, released, alphabet, epsilon):
+    """Return the cheapest number of steps, by loops over lengths."""
+
+    def counted(steps):
+        total = Fraction(0)
+        for least, further, number in zip(first, [*first[1:], None], released, strict=True):
+            mean = most if further is None else Fraction(least + further - 1, 2) + 1
+            total += number * min(mean, steps)
+        return total
+
+    if counted(most) <= 0:
+        return most
+    prices = {}
+    for steps in range(1, most + 1):
+        share = counted(steps) / counted(most)
+        if share >= Fraction(4, 5):
+            noise = steps * (alphabet + 1) / (epsilon * counted(steps))
+            prices[steps] = 15 * float(noise) ** 0.5 + float(1 - share)
+    return min(prices, key=prices.get)
 
 
 @pytest.mark.jit

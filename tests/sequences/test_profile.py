@@ -1,6 +1,7 @@
 """Tests of lengths, distinct and repeated symbols: counts against a reference implementation, and drawn sequences."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise, product
 
 import numpy as np
@@ -18,6 +19,8 @@ from voxpop.kernels.sequences import count_variety, fit_ends
 from voxpop.mechanisms.sequences.constants import NEVER
 from voxpop.mechanisms.sequences.profile import Profile, length_classes
 from voxpop.mechanisms.sequences.queries import ContextSampler, lengths
+from voxpop.mechanisms.sequences.releasing import _ease
+from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]
@@ -35,15 +38,21 @@ def exact(keys, counts):
     st.integers(9, 30),
     st.integers(1, 9),
     st.integers(1, 2),
+    st.integers(1, 9),
 )
-def test_counts_are_those_of_the_reference_implementation(users, most, counted, bins):
-    """Each user counts in one class of length; distinct and repeated symbols are summed over all users."""
+def test_counts_are_those_of_the_reference_implementation(users, most, counted, bins, steps):
+    """Each user counts in one class of length; distinct and repeated symbols, and first steps, are summed over all."""
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
     assert walk.released("lengths", exact, first) == other.released("lengths", exact, first)
     given = np.array([counted, bins])
+    for each in (walk, other):
+        each.count_first(steps)
     assert walk.released("variety", exact, given) == other.released("variety", exact, given)
+    counts = walk.released("following", exact)
+    assert counts == other.released("following", exact)
+    assert sum(counts.values()) == sum(min(len(user) + 1, most, steps) for user in users)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
@@ -52,6 +61,14 @@ def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, co
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0
     assert found.sum() <= min(len(user), counted)
+
+
+def test_contexts_are_counted_more_easily_where_noise_is_large():
+    """The factor is 1 up to a tenth of the mean count of a pair, a half from a fifth on, and in proportion between."""
+    limits = Limits(Fraction(1), 9, 10, 3)
+    # The noise of a pair is 10 (9 + 1)^2 / steps.
+    found = [_ease(limits, steps) for steps in (1e9, 10_000.0, 8_000.0, 5_000.0, 10.0)]
+    assert found == pytest.approx([1, 1, 0.8, 0.5, 0.5])
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])
@@ -166,7 +183,7 @@ def test_no_sequence_is_empty_without_a_node_for_beginnings():
     """No drawn sequence is empty, even if only single symbols were counted."""
     rows = pl.DataFrame({"who": range(300), "pages": [["home"], ["home", "news"]] * 150})
     corpus = read_engine(rows, user="who", sequence="pages")
-    model = vp.Sequences(20, 5, alphabet=PAGES).release(corpus, vp.Budget(0.5), seed=1)
+    model = vp.Sequences(20, 5, alphabet=PAGES).release(corpus, vp.Budget(0.2), seed=1)
     assert model.tree.nodes == 1
     assert model.sample(500, seed=1)["sequence"].list.len().min() >= 1
     assert model.probability([]) == 0

@@ -106,17 +106,30 @@ def test_descent_in_several_partitions_loses_little(read_both, talk):
     assert len(one & other) >= 0.8 * len(one) > 5
 
 
-def test_contexts_are_the_same(read_both, talk):
+@pytest.mark.parametrize("other", [None, "all others"])
+def test_contexts_are_the_same(read_both, talk, other):
     """One sequence of each user and its contexts equal those of the local engine for rows ordered by content."""
     _, spread = read_both(talk)
     local = read_engine(talk.sort("who", "what"), user="who", text="what")
     alphabet = ["thank", "you", "very", "much", "see", "soon", "how", "are"]
-    sequences = vp.Sequences(max_length=6, max_gram=4, alphabet=alphabet)
-    one, other = (sequences.release(corpus, vp.Budget(20), seed=3).tree for corpus in (local, spread))
-    assert one.counts.tolist() == other.counts.tolist()
-    assert one.before.tolist() == other.before.tolist()
-    assert one.parents.tolist() == other.parents.tolist()
-    assert one.depths.max() > 1
+    sequences = vp.Sequences(max_length=6, max_gram=4, alphabet=alphabet, other=other)
+    mine, theirs = (sequences.release(corpus, vp.Budget(20), seed=3).tree for corpus in (local, spread))
+    assert mine.counts.tolist() == theirs.counts.tolist()
+    assert mine.before.tolist() == theirs.before.tolist()
+    assert mine.parents.tolist() == theirs.parents.tolist()
+    assert mine.steps == theirs.steps
+    assert mine.depths.max() > 1
+
+
+def test_the_same_steps_are_counted(read_both):
+    """Most sequences are short, so only their first steps are counted."""
+    pages = [["tea"], ["tea", "milk"], ["milk", "tea", "tea", "tea", "milk", "milk", "tea"]] + [["tea"]] * 9
+    table = pl.DataFrame({"who": range(2400), "what": pages * 200})
+    local, spread = read_both(table, sequence="what")
+    sequences = vp.Sequences(max_length=9, max_gram=3, alphabet=["tea", "milk"])
+    mine, theirs = (sequences.release(corpus, vp.Budget(8), seed=3).tree for corpus in (local, spread))
+    assert mine.steps == theirs.steps < 9
+    assert mine.counts.tolist() == theirs.counts.tolist()
 
 
 def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):

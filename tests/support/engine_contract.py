@@ -32,6 +32,7 @@ PHRASES = {
 }
 SEQUENCES = {
     "short contexts": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5]),
+    "other symbols": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:3], other="all others"),
     "long contexts": vp.Sequences(max_length=3, max_gram=4, alphabet=WORDS[2:5]),
 }
 HITTERS = {"characters": vp.HeavyHitters(max_length=9), "tokens": vp.HeavyHitters(max_length=4, alphabet="tokens")}
@@ -76,7 +77,7 @@ def shown(released) -> object:
     if isinstance(released, vp.SequenceModel):
         tree = released.tree
         read = tree.before
-        return [each.tolist() for each in (tree.parents, read, tree.counts)]
+        return tree.steps, [each.tolist() for each in (tree.parents, read, tree.counts)]
     return released.to_arrow(), released.plan.to_dict(), released.guarantee
 
 

@@ -95,10 +95,12 @@ def paths_gate(limits, sequences, secret, tree="contexts"):
     from types import SimpleNamespace
 
     from voxpop.engine.local.tree_walk import MemoryTreeWalk
+    from voxpop.mechanisms.sequences.constants import LEAST_COUNTED, PER_NOISE
     from voxpop.privacy.gate.trees import PathsGate
     from voxpop.privacy.passes import PathsProof
 
-    proof = PathsProof(tree, limits.epsilon, limits.alphabet, limits.max_length, limits.max_gram, None)
+    rule = (LEAST_COUNTED, PER_NOISE) if tree == "contexts" else ()
+    proof = PathsProof(tree, limits.epsilon, limits.alphabet, limits.max_length, limits.max_gram, None, *rule)
     gate = PathsGate(text_of(proof), secret)
     walk = MemoryTreeWalk(np.asarray(sequences, np.int32), limits.alphabet, limits.max_length)
     gate.open(SimpleNamespace(tree_walk=lambda *_: walk), tuple(map(str, range(limits.alphabet))))

@@ -80,7 +80,10 @@ def selection(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
 def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     """Sequences (docs/privacy/sequences.md): shares add up to 1 on every path, so the counts cost their epsilon."""
     require(numbers.epsilon > 0 and numbers.max_length >= 1 and numbers.max_gram >= 1, "the tree is out of range")
-    found = numbers.finding
+    least, found = numbers.least, numbers.finding
+    # Only lengths are a reason to count fewer steps, and only contexts have them.
+    ruled = least is not None and numbers.per_noise is not None and numbers.tree == "contexts" and 0 < least <= 1
+    require(ruled or least is numbers.per_noise is None, "the rule for the number of steps is out of range")
     require(found is not None or numbers.alphabet is not None, "the alphabet is neither given nor found")
     spent = numbers.epsilon + (Fraction(0) if found is None else exact(found.claim.epsilon))
     require(spent <= exact(epsilon), "the parts of epsilon exceed it")

@@ -35,10 +35,9 @@ PROOFS: dict[str, dict[str, Any]] = {
     "picks": {"picks": int, "candidates": int, "rate": arb},
     "votes": {**_all(arb, "rate again further"), **_all(int, "theta rounds"), "words": {"one", "many"}},
     "paths": {
-        "tree": TREES,
-        "epsilon": Fraction,
+        **{"tree": TREES, "finding?": "certificate"},
+        **_all(Fraction, "epsilon least? per_noise?"),
         **_all(int, "alphabet? max_length max_gram"),
-        "finding?": "certificate",
     },
     "nights": {**_all(int, "pool bits cell"), "square": arb, "sigmas": [arb], **_all([int], NIGHTS)},
 }

@@ -1,6 +1,8 @@
 """The transcript of a release: every pass that ran, compared with the certificate that must contain and pay for it."""
 
 from fractions import Fraction
+from itertools import pairwise
+from math import sqrt
 from typing import Any
 
 from flint import arb
@@ -23,9 +25,8 @@ def check(certificate: Any, passes: Any) -> str:
     """
     frame = schema.certificate(certificate)
     numbers, proof = frame.numbers, frame.proof
-    require(
-        isinstance(passes, list) and all(isinstance(each, dict) and "pass" in each for each in passes), "no transcript"
-    )
+    listed = isinstance(passes, list) and all(isinstance(each, dict) and "pass" in each for each in passes)
+    require(listed, "no transcript")
     names = [each["pass"] for each in passes]
     later = getattr(numbers, "later", None)
     if proof == "adaptive rounds":
@@ -43,7 +44,7 @@ def check(certificate: Any, passes: Any) -> str:
     elif proof == "counts":
         head = ["classes"] if numbers.classes_sigma > 0 else []
         require(names[: len(head)] == head, "the choice did not run first")
-        ran = [each for each in passes[len(head) :]]
+        ran = passes[len(head) :]
         require(all(each["pass"] == "count" for each in ran), "a pass ran that the certificate does not contain")
         lengths = [each.get("length") for each in ran]
         require(len(set(lengths)) == len(lengths), "a length was counted twice")
@@ -53,9 +54,7 @@ def check(certificate: Any, passes: Any) -> str:
             fits = any(length in range(1, len(m.limits) + 1) and m.sigma <= arb(sigma) for m in menu)
             require(fits, "a count ran with less noise than was charged")
     elif proof == "votes":
-        require(
-            all(each == "votes" for each in names) and len(names) <= numbers.rounds, "more rounds ran than were charged"
-        )
+        require(names in [["votes"] * n for n in range(numbers.rounds + 1)], "more rounds ran than were charged")
     elif proof == "nights":
         nights = [each.get("night") for each in passes]
         require(set(names) <= {"night"} and len(set(nights)) == len(nights), "a night ran twice")
@@ -102,10 +101,8 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
             cost = each.get("cost")
             require(type(cost) is int and 0 < cost <= PARTS, "a pass ran without a price")
             require(square <= later.square * cost / PARTS, "a pass ran with less noise than its price requires")
-            rates = each.get("rates") or [0]
-            require(
-                all(type(rate) is int and 0 <= rate <= 2**20 for rate in rates), "users would pay more than they have"
-            )
+            fair = all(type(rate) is int and 0 <= rate <= 2**20 for rate in each.get("rates") or [0])
+            require(fair, "users would pay more than they have")
 
 
 def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
@@ -122,8 +119,40 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
         least = 1 if each["pass"] == "lengths" or bins == 2 else min(numbers.alphabet or 1, numbers.max_length)
         require(0 < part <= 1 and type(sensitivity) is int and sensitivity >= least, "a statistic ran with less noise")
         spent += (1 - spent) * part
+    ruled = statistics and numbers.least is not None
+    steps = steps_of(numbers, statistics[0]) if ruled else numbers.max_length
     ends = {spent}
     for each in passes[len(statistics) :]:
+        # Noise has the rate epsilon s / sensitivity, and a user has as many steps as are counted.
+        require(each.get("sensitivity") == steps, "a level ran with noise for another number of steps")
         shares = [(Fraction(before), Fraction(own)) for before, own in each.get("shares", ())]
         require(all(before in ends and own > 0 and before + own <= 1 for before, own in shares), "shares exceed a path")
         ends = {before + own for before, own in shares}
+
+
+def steps_of(numbers: Any, lengths: dict[str, Any]) -> int:
+    """Require that the counted steps follow from released lengths by the rule of the certificate; return their number.
+
+    Of the numbers that count enough steps, it has the least price, in doubles: `per_noise` times the root of the noise,
+    plus the share of the steps left out.
+    """
+    first: Any = lengths.get("first")
+    released: Any = lengths.get("released")
+    longest, symbols = numbers.max_length, lengths.get("symbols") or 0
+    require(isinstance(first, list) and isinstance(released, list), "released lengths are missing")
+    require({type(each) for each in [symbols, *first, *released]} == {int}, "released lengths are no whole numbers")
+    rising = first[:1] == [1] and first == sorted(set(first)) and first[-1] <= longest
+    require(rising and len(first) == len(released), "the classes of length are not in order")
+    require(symbols == (numbers.alphabet or symbols) and symbols > 0, "the alphabet is another one")
+    # Twice the mean number of steps of each class: half of shortest and longest, and the end unless it is cut.
+    means = [*(low + high + 1 for low, high in pairwise(first)), 2 * longest]
+    counted = [sum(n * min(mean, 2 * k) for n, mean in zip(released, means, strict=True)) for k in range(longest + 1)]
+    enough = [k for k in range(1, longest + 1) if counted[k] >= numbers.least * counted[-1] > 0]
+
+    def price(k: int) -> float:
+        noise = 2 * k * (symbols + 1) / (numbers.epsilon * counted[k])
+        return float(numbers.per_noise) * sqrt(noise) + float(1 - Fraction(counted[k], counted[-1]))
+
+    best = min(enough, key=price, default=longest)
+    require(lengths.get("steps") == best, "the number of counted steps does not follow from the released lengths")
+    return best

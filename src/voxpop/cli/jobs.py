@@ -22,6 +22,7 @@ from cyclopts import App, Parameter
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
+from voxpop.cli.sources import columns_of
 from voxpop.errors import ColumnError, InputError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
@@ -400,7 +401,7 @@ def _asked(text: str, default: str | None) -> str:
 
 def _hint(content: dict[str, Any]) -> str:
     """Return the columns of the source, if it has some to show."""
-    found = given.columns_of([content["source"]])
+    found = columns_of([content["source"]])
     return f" ({found})" if found else ""
 
 

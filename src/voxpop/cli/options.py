@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from voxpop.errors import ColumnError, InputError
+from voxpop.cli.sources import check_path, is_event_log, missing
+from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
 REGEX = "regex:"
 DATABASE_VARIABLE = "VOXPOP_DATABASE"
 """The environment variable with the address of the database of `--sql`."""
-QUERY, DATABASE_FILES = re.compile(r"\s*(select|with)\s", re.IGNORECASE), (".db", ".sqlite", ".sqlite3", ".duckdb")
 COUNTED = Number(gte=0)
 
 
@@ -78,7 +78,7 @@ class Table:
         """
         if self.sql is None:
             for path in paths or []:
-                _check_path(path)
+                check_path(path)
             if self.database is not None:
                 raise InputError("--database is the address for a query: add --sql QUERY, or leave it out.")
             if not paths:
@@ -100,8 +100,6 @@ class Table:
             InputError: if the column of users or of contents is missing; the message lists the columns of the source.
         """
         source = self.source(paths)
-        if not self.user:
-            raise _missing("--user is missing: name the column that identifies the user.", source)
         given = {
             "text": self.text,
             "tokens": self.tokens,
@@ -109,9 +107,13 @@ class Table:
             "sequence": self.sequence,
         }
         contents = {kind: name for kind, name in given.items() if name}
+        if not contents and self.order is None and is_event_log(source):
+            return {"user": _names(self.user)} if self.user else {}
+        if not self.user:
+            raise missing("--user is missing: name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
-            raise _missing(f"The column of contents is missing: name it by one of {options}.", source)
+            raise missing(f"The column of contents is missing: name it by one of {options}.", source)
         if len(contents) > 1:
             raise InputError(f"Give only one of {options}; got {' and '.join(f'--{kind}' for kind in contents)}.")
         return {"user": _names(self.user), **contents}
@@ -459,42 +461,3 @@ def _types(given: list[str]) -> dict[str, str] | None:
         if not (name and equals and kind):
             raise InputError("--types must be COLUMN=TYPE, such as --types price=decimal(12,2). Repeat it for more.")
     return {name: kind for name, _, kind in pairs} or None
-
-
-def _check_path(path: str) -> None:
-    """Refuse a query or a database that was given as a file.
-
-    Raises:
-        InputError: with the options for it; the address may contain a password and is not shown.
-    """
-    from voxpop.reading.databases import DATABASE
-
-    if DATABASE.match(path):
-        raise InputError("The source is the address of a database. Give it as --database, and the query as --sql.")
-    if QUERY.match(path):
-        raise InputError("The source is a query. Give it as --sql, and the address of the database as --database.")
-    if path.lower().endswith(DATABASE_FILES):
-        kind = "duckdb" if path.lower().endswith(".duckdb") else "sqlite"
-        raise InputError(
-            f'{path} is a file of a database. Give --database {kind}:///{path} and --sql "select ... from ...".'
-        )
-
-
-def _missing(message: str, source: Any) -> InputError:
-    """Return an error that also lists the columns of the source."""
-    found = columns_of(source)
-    return InputError(f"{message} {found}" if found else message)
-
-
-def columns_of(source: Any) -> str:
-    """Return a sentence that lists the columns of a source, or an empty string if it has none to list."""
-    from voxpop.reading.sources import open_source
-    from voxpop.reading.types import Column
-    from voxpop.reading.wanted import Request
-
-    try:
-        next(iter(open_source(source, Request([Column("")], 1))), None)
-    except ColumnError as error:
-        where, found, names = str(error).partition(' has no column "". Choose one of ')
-        return f"{where} has the columns {names}" if found else ""
-    return ""

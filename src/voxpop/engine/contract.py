@@ -214,6 +214,13 @@ class TreeWalk(Protocol):
     `released` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
+    def count_first(self, steps: int) -> None:
+        """Leave all steps but the first ones of each sequence out of "following", before the first of these counts.
+
+        Args:
+            steps: at most so many of each sequence count; its end is a step as well.
+        """
+
     def released(self, counted: Counted, noise: ContextNoise, *given: Int64s) -> Int64s:
         """Count, and return the noisy counts (nodes, width).
 
@@ -280,13 +287,16 @@ class Engine(Protocol):
     def length_walk(self) -> LengthWalk:
         """Return the walk from words to longer and longer grams."""
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Source) -> TreeWalk:
+    def tree_walk(
+        self, alphabet: tuple[str, ...], max_length: int, secret: Source, other: str | None = None
+    ) -> TreeWalk:
         """Return every user's one sequence, to be counted.
 
         Args:
             alphabet: distinct symbols, public; other tokens are left out before anything is counted or cut.
             max_length: most symbols of one user.
             secret: of the draw ("sequences/sample" by the user's key).
+            other: a symbol of the alphabet that all other tokens become instead.
         """
 
     def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "Engine":

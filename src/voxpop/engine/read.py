@@ -8,10 +8,12 @@ import pyarrow as pa
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.read import read_here
 from voxpop.errors import InputError
+from voxpop.files.progress import tell
 from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
 from voxpop.reading.columns import check_columns, enclosed, withheld
 from voxpop.reading.databases import SQL, columns_of_query
+from voxpop.reading.event_logs import standard_columns
 from voxpop.reading.files import FIRST_ROW, declared_by, is_csv_file
 from voxpop.reading.keys import type_named
 from voxpop.reading.shape import unite
@@ -24,7 +26,7 @@ from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
 def read(
     source: Any,
     *,
-    user: str | list[str],
+    user: str | list[str] | None = None,
     text: str | None = None,
     tokens: str | None = None,
     items: str | list[str] | None = None,
@@ -41,14 +43,16 @@ def read(
     Rows of one user may come in any order and from any number of files.
 
     Args:
-        source: a path, folder or glob of Parquet, Arrow, CSV, TSV, JSON or text files, an address of one (s3://,
+        source: a path, folder or glob of Parquet, Arrow, CSV, TSV, JSON, XES or text files, an address of one (s3://,
             https://), an open file, or a list of paths; a polars, pandas or pyarrow table, or any object with Arrow's
             interfaces; an iterator of tables; rows with field names, such as dictionaries and dataclasses; a dictionary
             of columns; a cursor; `vp.SQL(query, connection)`; or a Spark DataFrame, which stays on its cluster
             (docs/guides/spark.md). docs/guides/reading.md has all sources.
         user: name of the column that identifies the user of a row, or a list of several columns; `user.id` is the
             field `id` of the column `user`. A row without a user
-            is refused, or left out with `vp.ReadOptions(missing_users="drop")`.
+            is refused, or left out with `vp.ReadOptions(missing_users="drop")`. Without contents, the source is an
+            event log (XES, OCEL or a table): columns with the standard names of activities and times are read, and
+            without `user` that of cases, so that each case is protected as one user.
         text: name of a column of texts, which `tokenizer` splits into tokens; null is an empty text.
         tokens: name of a column of lists of tokens, in order.
         items: name of a column of unordered items, one in each row or a list; nulls are left out. A list of columns
@@ -85,6 +89,10 @@ def read(
     """
     cut = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
     how = _checked("options", options, ReadOptions)
+    if text is tokens is items is sequence is order is None:
+        user, sequence, order = event_columns(source, user, csv, types or {}, progress=how.progress)
+    if user is None:
+        raise InputError("user= is missing: name the column that identifies the user.")
     wanted = Wanted.of(
         user=user,
         text=text,
@@ -100,6 +108,32 @@ def read(
         drops=how.missing_users == "drop",
     )
     return read_wanted(source, wanted, how, csv)
+
+
+def event_columns(
+    source: Any, user: Any, csv: CSV | None, types: Mapping[str, Any], *, progress: bool | None = None
+) -> tuple[Any, str, str]:
+    """Return the columns of users, activities and times of an event log, by their standard names.
+
+    Args:
+        source: see `read`.
+        user: the caller's; None for cases.
+        csv: see `read`.
+        types: see `read`.
+        progress: whether messages are shown.
+
+    Raises:
+        InputError: where the source has no schema, or its columns do not have these names.
+    """
+    found = standard_columns(declared_schema(source, _checked("csv", csv, CSV), types))
+    if user is not None:
+        return user, found["sequence"], found["order"]
+    tell(
+        "An event log: each case is protected as one user. If a person may have several cases, name the column of "
+        "persons: user=.",
+        progress,
+    )
+    return found["user"], found["sequence"], found["order"]
 
 
 def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: CSV | None) -> Corpus:

@@ -50,7 +50,14 @@ def _smooth_cells(weights: Floats) -> Floats:
 
 @jit
 def fit_ratios(
-    noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, rounds: int, smoothings: int
+    noisy: Floats,
+    expected: Floats,
+    scale: Floats,
+    edges: Floats,
+    weights: Floats,
+    prior_bins: float,
+    rounds: int,
+    smoothings: int,
 ) -> Floats:
     """Return smooth weights of cells that explain the counts well, by expectation maximisation.
 
@@ -63,6 +70,7 @@ def fit_ratios(
         scale: float64 by bin, of the noise.
         edges: float64 (cells + 1), of ratios.
         weights: float64 by cell, where to begin; they sum to 1.
+        prior_bins: as many bins the first weights count like in each round.
         rounds: number of rounds.
         smoothings: number of smoothing steps in each round.
 
@@ -79,7 +87,7 @@ def fit_ratios(
             table[row, cell] = table[row, cell] / largest if largest > 0.0 else 1.0
     fitted = weights.copy()
     for _ in range(rounds):
-        more = np.full(cells, LEAST_WEIGHT)
+        more = LEAST_WEIGHT + prior_bins * weights
         for row in range(noisy.size):
             total = 0.0
             for cell in range(cells):

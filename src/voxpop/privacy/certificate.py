@@ -421,6 +421,9 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     Proof: "On a path of nodes shares add up to at most 1 - s1 - s2"
     """
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
+    # Only lengths are a reason to count fewer steps, and only contexts have them.
+    _ensure((proof.least is None) is (proof.per_noise is None))
+    _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
     found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
     # Basic composition: epsilons add up, exactly.
     _ensure(proof.epsilon + found <= Fraction(claim.epsilon))

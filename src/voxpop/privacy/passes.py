@@ -405,9 +405,10 @@ class PathsProof(Stated):
         tree: "contexts" with two statistics of users before it, or "grams".
         epsilon: of the counts; shares add up to at most 1 of it on every path.
         alphabet: number of symbols; none before they are found.
-        max_length: most symbols of a user, the sensitivity.
+        max_length: most steps of a user that are counted; released lengths may make it fewer.
         max_gram: most levels.
         finding: the certificate by which the alphabet is found; none where it is given.
+        least, per_noise: of the `StepsRule` of contexts; none for grams.
     """
 
     tree: Literal["contexts", "grams"]
@@ -416,6 +417,8 @@ class PathsProof(Stated):
     max_length: int
     max_gram: int
     finding: "Certificate | None"
+    least: Fraction | None = None
+    per_noise: Fraction | None = None
 
 
 @final

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
+from math import inf, sqrt
 
 import numpy as np
 
@@ -19,7 +21,7 @@ class Limits:
     Attributes:
         epsilon: the whole budget, exact.
         alphabet: number of symbols.
-        max_length: maximum number of counted symbols of one user, which is the sensitivity.
+        max_length: maximum number of counted steps of one user, which is the sensitivity.
         max_gram: length of the longest gram.
     """
 
@@ -83,6 +85,10 @@ class PathBudget:
         """Return the same accounts for a histogram of so many bins, which one user changes by this much in all."""
         return replace(self, limits=replace(self.limits, alphabet=bins - 1, max_length=sensitivity))
 
+    def count_first(self, steps: int) -> None:
+        """From now on, only the first steps of each sequence are counted, so as many are the sensitivity."""
+        self.limits = replace(self.limits, max_length=steps)
+
     def left(self, number: int) -> Fraction:
         """Return the fraction of epsilon that the path down to and including a node has left."""
         return 1 - self.shares[number].after
@@ -95,6 +101,60 @@ class PathBudget:
     def scale(self, number: int) -> float:
         """Return the scale of a node's noise: the inverse of its rate."""
         return float(1 / self.rate(number))
+
+
+@dataclass(frozen=True, slots=True)
+class StepsRule:
+    """How the number of steps that a tree counts follows from released lengths. docs/privacy/sequences.md.
+
+    Attributes:
+        least: the least share of the steps that is counted.
+        per_noise: price of the root of the noise, against the share of the steps that is not counted.
+    """
+
+    least: Fraction
+    per_noise: Fraction
+
+    def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
+        """Return how many first steps of each sequence are counted, from released numbers only.
+
+        More steps leave out less, and their noise is larger, because it is proportional to their number.
+
+        Args:
+            limits: of the tree; `max_length` is the most steps.
+            first: int64, the length with which each class begins.
+            lengths: int64 by class, the noisy number of sequences.
+
+        Returns:
+            From 1 to `limits.max_length`, which it is if the lengths tell nothing.
+        """
+        whole = doubled_steps(first, lengths, limits.max_length, limits.max_length)
+        if whole <= 0:
+            return limits.max_length
+
+        def cost(steps: int) -> float:
+            counted = Fraction(doubled_steps(first, lengths, limits.max_length, steps), whole)
+            if counted < self.least:
+                return inf
+            noise = steps * (limits.alphabet + 1) / (limits.epsilon * counted * whole / 2)
+            return float(self.per_noise) * sqrt(noise) + float(1 - counted)
+
+        return min(range(1, limits.max_length + 1), key=cost)
+
+
+def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -> int:
+    """Return twice the number of first steps that lengths imply: whole, so that everybody gets the same number.
+
+    Args:
+        first: int64, the length with which each class begins; the last class is that of `max_length`.
+        lengths: int64 by class, number of sequences.
+        max_length: most symbols.
+        steps: of each sequence, at most so many count.
+    """
+    starts = first.tolist()
+    # A sequence that is not cut has its end as a further step: the mean of a class is half of (first + last) + 1.
+    means = [low + high + 1 for low, high in pairwise(starts)] + [2 * max_length]
+    return sum(each * min(mean, 2 * steps) for each, mean in zip(lengths.tolist(), means, strict=True))
 
 
 PROFILE_NODES = 1 << 31

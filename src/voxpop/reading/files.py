@@ -1,4 +1,4 @@
-"""One file as Arrow batches: Parquet, Arrow, CSV, TSV, JSON and text, all but the first two also compressed.
+"""One file as Arrow batches: Parquet, Arrow, CSV, TSV, JSON, XES and text, all but the first two also compressed.
 
 Messages of readers quote the row that failed, so none of them is passed on: the messages of voxpop name the file, the
 row or column if known, and the next step.
@@ -23,6 +23,7 @@ from voxpop.files.progress import row_called
 from voxpop.kernels.threads import in_order
 from voxpop.reading.arrow import joined
 from voxpop.reading.columns import check_columns, guarded, quieten
+from voxpop.reading.event_logs import ACTIVITY, CASE, TIME, xes_batches
 from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
@@ -120,6 +121,8 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
         encoding = csv.encoding or marked_encoding(beginning(path))
         header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv, encoding)
         return dict.fromkeys(header.names or (), undeclared)
+    if READERS.get(suffix) is _xes_batches:
+        return dict.fromkeys((CASE, ACTIVITY, TIME), undeclared)  # others are known only behind the last event
     with _explained(path, "is not a complete file"):
         if suffix == ".parquet":
             import pyarrow.parquet as pq
@@ -156,6 +159,10 @@ def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         )
     else:
         yield from json_array(b"".join(_blocks(path, BLOCK)), request.columns, path.name, request.rows)
+
+
+def _xes_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    yield from xes_batches(_blocks(path, _block(request)), request.columns, path.name, request.rows)
 
 
 def _text_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -251,6 +258,7 @@ READERS: Final[dict[str, Callable[[Path, Request], Iterator[pa.RecordBatch]]]] =
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _arrow_batches),
     **dict.fromkeys((".csv", ".tsv"), _csv_batches),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_batches),
+    ".xes": _xes_batches,
     TEXT_FILE: _text_batches,
 }
 """By the ending of a file's name."""

@@ -322,7 +322,7 @@ MODEL = Kind(
     "`model.save` or `voxpop sequences -o`",
     "voxpop.mechanisms.sequences.model:model_of",
     ("synthetic.parquet",),
-    version=4,
+    version=5,
 )
 PROFILE = Kind(
     "profile",

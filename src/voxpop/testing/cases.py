@@ -203,9 +203,10 @@ def sequences(budget: Budget = PURE) -> Case:
     plan = Sequences(length, 1, alphabet=words).plan(budget)
 
     def high(model: Any) -> np.ndarray:
-        return np.flatnonzero(model.tree.counts[0, :symbols] >= others + length)
+        return np.flatnonzero(model.tree.counts[0, :symbols] >= (others + 1) * length)
 
-    users = [(0,)] * others
+    # All other sequences are as long, so that the tree counts all steps.
+    users = [(0,) * length] * others
     corpora = (
         sensitivity.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)

@@ -97,10 +97,13 @@ class LocalCorpus:
             users = in_weighing_order(*users, self.limit, secret, pass_name)
         return Holdings(*users, len(self.vocabulary), limit=self.limit, words=self.vocabulary, order=order)
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Source) -> "MemoryTreeWalk":
+    def tree_walk(
+        self, alphabet: tuple[str, ...], max_length: int, secret: Source, other: str | None = None
+    ) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `MemoryTreeWalk`."""
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
-        return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, secret), len(alphabet), max_length)
+        symbols = one_sequence_each(self, alphabet, max_length, secret, other)
+        return MemoryTreeWalk(symbols, len(alphabet), max_length)
 
     def outside(self, alphabet: tuple[str, ...]) -> int:
         """Return the number of tokens that are no symbols of an alphabet: private."""
@@ -335,17 +338,20 @@ def _damaged(path: Path) -> SourceError:
     return SourceError(f"{path} holds a damaged corpus; read the source again and save it anew.")
 
 
-def one_sequence_each(corpus: LocalCorpus, alphabet: tuple[str, ...], max_length: int, secret: Source | None) -> Int32s:
+def one_sequence_each(
+    corpus: LocalCorpus, alphabet: tuple[str, ...], max_length: int, secret: Source | None, other: str | None = None
+) -> Int32s:
     """Return every user's one sequence, each followed by the end mark: private.
 
     A user's sequence is a function of the user's own documents, the alphabet and the secret. Tokens outside the
-    alphabet are removed before anything is counted or cut.
+    alphabet are removed, or become the symbol for all others, before anything is counted or cut.
 
     Args:
         corpus: the private side.
         alphabet: distinct, public.
         max_length: most symbols of one user.
         secret: source of the draw of one of a user's documents; None joins the documents, for comparisons.
+        other: the symbol of the alphabet for all other tokens; None removes them.
 
     Returns:
         int32, numbers of alphabet symbols and `len(alphabet)` behind each sequence; users without a symbol are absent.
@@ -353,6 +359,8 @@ def one_sequence_each(corpus: LocalCorpus, alphabet: tuple[str, ...], max_length
     # int32 by token: its symbol, -1 outside the alphabet; public alphabet, so nothing is learnt from it.
     # A copy: kernels would be compiled again for an array that cannot be written.
     names = numbers_of(pc.index_in(corpus.vocabulary, value_set=string_array(alphabet)), missing=-1).astype(np.int32)
+    if other is not None:
+        names[names < 0] = alphabet.index(other)
     chosen = np.full(corpus.user_key.size, -1, np.int64)
     if secret is not None:
         documents = np.zeros(corpus.user_key.size, np.int64)

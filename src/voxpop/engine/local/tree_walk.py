@@ -52,6 +52,12 @@ class MemoryTreeWalk:
         counts = count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, most)
         return np.arange(bins), counts[:bins]
 
+    def count_first(self, steps: int) -> None:
+        """Count only the first steps of each sequence; see `TreeWalk.count_first`."""
+        starts = self._starts
+        place = np.arange(self.symbols.size) - np.repeat(starts[:-1], np.diff(starts))
+        self.places[place >= steps] = -1
+
     @property
     def _starts(self) -> Int64s:
         return np.append(0, np.flatnonzero(self.symbols == self._width - 1) + 1)

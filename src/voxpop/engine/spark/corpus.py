@@ -66,9 +66,11 @@ class SparkCorpus:
         """Return the walk from words to longer and longer grams."""
         return SparkLengthWalk(self._state, self._in_groups, ordered=self.kind != "items")
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "Source") -> SparkTreeWalk:
+    def tree_walk(
+        self, alphabet: tuple[str, ...], max_length: int, secret: "Source", other: str | None = None
+    ) -> SparkTreeWalk:
         """Return every user's one sequence, to be counted."""
-        return SparkTreeWalk(self._state, alphabet, max_length, secret)
+        return SparkTreeWalk(self._state, alphabet, max_length, secret, other)
 
     def only(self, keys: "TypedKeys", listed: pa.LargeStringArray | None) -> "SparkCorpus":
         """Return the same users with their single keys, or with the joint keys of listed values."""

@@ -221,10 +221,10 @@ class SparkLengthWalk:
 
 
 @on_state
-def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Source") -> Answer:
+def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Source", other: str | None) -> Answer:
     """Cut one sequence of each user of a partition."""
     alphabet = tuple(texts_of(sent).to_pylist())
-    yield from _rows_of(corpus_of(arrays).tree_walk(alphabet, max_length, secret))
+    yield from _rows_of(corpus_of(arrays).tree_walk(alphabet, max_length, secret, other))
 
 
 @on_state
@@ -235,6 +235,14 @@ def count_steps_of(
     keys, counts = getattr(_counting_of(arrays, alphabet), f"count_{counted}")(*given)
     columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
     yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
+
+
+@on_state
+def first_steps_of(arrays: Arrays, sent: Arrays, *, steps: int, alphabet: int) -> Answer:
+    """Count only the first steps of each sequence."""
+    counting = _counting_of(arrays, alphabet)
+    counting.count_first(steps)
+    yield from _rows_of(counting)
 
 
 @on_state
@@ -283,13 +291,14 @@ class SparkTreeWalk:
         alphabet: tuple[str, ...],
         max_length: int,
         secret: "Source",
+        other: str | None = None,
     ) -> None:
         """Cut every user's one sequence."""
         self._holder = Holder()
         self._alphabet = len(alphabet)
         public = word_arrays(pa.array(alphabet, pa.large_string()))
         mine = secret.restrict("sequences/sample")
-        work = closure(cut_sequences_of, max_length=max_length, secret=mine)
+        work = closure(cut_sequences_of, max_length=max_length, secret=mine, other=other)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
     def released(self, counted: "Counted", noise: "ContextNoise", *given: Int64s) -> Int64s:
@@ -311,6 +320,11 @@ class SparkTreeWalk:
         counts = np.zeros((noise.shares.size, width), np.int64)
         counts[np.asarray(found["row"]), np.asarray(found["symbol"])] = np.asarray(found["count"])
         return counts
+
+    def count_first(self, steps: int) -> None:
+        """Count only the first steps of each sequence; see `TreeWalk.count_first`."""
+        work = closure(first_steps_of, steps=steps, alphabet=self._alphabet)
+        self._state = self._holder.hold(run_with_public(self._state, work, {}))
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `TreeWalk.lengthen`."""

@@ -23,14 +23,22 @@ CLASS_GROWTH = 1.6
 PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
 """The part of its path's remaining epsilon that a context spends if it is split, by the length of the context; longer
 contexts use the last part. The parts are just large enough to decide; a context that is not split spends all."""
-TOO_NOISY = 0.035
-"""Only single symbols are counted if noise of all of epsilon is more than this part of the mean count of a symbol."""
+LEAST_COUNTED, PER_NOISE = Fraction(4, 5), Fraction(15)
+"""The tree counts the first K steps of each sequence: K minimises `PER_NOISE` times the root of the noise of all of
+epsilon, as a part of the mean count of a symbol, plus the share of the steps that are left out, of which at least
+`LEAST_COUNTED` remain. Both follow from the released lengths, so neither costs epsilon."""
+TOO_NOISY, MOST_SYMBOLS = 0.45, 24
+"""Only single symbols are counted if noise of all of epsilon is more than this part of the mean count of a pair of
+symbols. Most symbols of a large alphabet are rare: it counts like one of `MOST_SYMBOLS`."""
 ROOT_PER_NOISE, MOST_FOR_ROOT = 6.0, Fraction(1, 2)
 """The root spends at least this many times that part of the rest of epsilon, but at most half."""
 GROWTH = 4.0
 """A context of length d is counted separately if it occurs GROWTH^(d - 1) times the number of bins times the noise
 scale: longer contexts add less information."""
 
+LEAST_EASE, EASY = 0.5, 0.1
+"""These numbers are smaller where noise is more than `EASY` of the mean count of a pair, in proportion, but by no more
+than `LEAST_EASE`: there even a few contexts tell much that is lost in symbols alone."""
 LARGE = 1_000
 """Above this many bins their number enters the rule above by its square root times the root of `LARGE`: most symbols of
 a large alphabet are rare, and smoothing removes the noise of their bins. At epsilon 4 on reddit_posts, the error on
@@ -44,14 +52,17 @@ FIND_SHARE = 0.25
 """The share of epsilon for finding the alphabet. All of delta is for it."""
 
 # ---- From noisy counts to probabilities: empirical Bayes (context_tree.py) ----
-QUANTILE = 0.6
-"""The quantile of the posterior that estimates a count. Means make rare symbols too frequent. The median is better for
-random queries at small epsilon, and worse for held queries and for a million users."""
+QUANTILE, PER_EMPTY, USUAL_EMPTY, EMPTY = 0.6, 0.9, 0.3, 0.13
+"""The quantile of the posterior that estimates a count, less `PER_EMPTY` times what the fitted weight of ratios below
+`EMPTY` has above `USUAL_EMPTY`. Means make rare symbols too frequent, and so does a fixed quantile where most symbols
+never follow: these weights are about 0.6 on processes, and 0.3 and less on clicks and chats."""
 TRUSTED_MEANS = 4
 """Below this stratum noise hides the mean ratio, which is then taken to be 1."""
-FEWEST, MOST, ROUNDS = 30, 4_000, 30
-"""Minimum and maximum number of bins to which the ratios of a stratum are fitted, and rounds of expectation
-maximization."""
+PRIOR_BINS, SPIKE = 5.0, 0.5
+"""The fit of a stratum begins with the weights of the stratum above it, which count like so many bins. Those of the
+highest are `SPIKE` in the cell from 0, for symbols that never follow, and otherwise the density exp(-r)."""
+MOST, ROUNDS = 4_000, 30
+"""Maximum number of bins to which the ratios of a stratum are fitted, and rounds of expectation maximization."""
 SMOOTHINGS = 3
 """Number of smoothings of the weights in a round, each by a quarter to either side. On the same trees at epsilon 0.1
 the error on random queries of up to 2 symbols is, on ubuntu_irc, 0.286 without, 0.281 with one and 0.278 with three

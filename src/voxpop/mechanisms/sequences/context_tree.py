@@ -18,7 +18,7 @@ from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.sequences import nodes_of
 from voxpop.kernels.shrinking import count_quantiles, fit_ratios
 from voxpop.kernels.threads import require_polars
-from voxpop.mechanisms.sequences.constants import FEWEST, MOST, QUANTILE, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
+from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.reading.arrow import array_of, int64_array, lists_of, string_array
 
 if TYPE_CHECKING:
@@ -38,11 +38,13 @@ class ContextTree:
 
     Attributes:
         width: number of symbols and the end mark, symbol `width - 1`; before a sequence, it denotes the beginning.
-        max_length: most steps of a sequence.
+        max_length: most symbols of a sequence.
         parents: int32 by node, the context without its oldest symbol; -1 for the root.
         before: int32 by node, that oldest symbol; `ROOT` for the root, `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
         counts: int64 (nodes, width), noisy, below 0 too.
+        steps: so many first steps of each sequence are counted; none for all.
+        sequences: the noisy number of sequences, which only counts where steps are left out.
     """
 
     width: int
@@ -51,6 +53,8 @@ class ContextTree:
     before: Int32s
     scales: Floats
     counts: Int64s
+    steps: int | None = None
+    sequences: int = 0
 
     @property
     def nodes(self) -> int:
@@ -116,7 +120,14 @@ class ContextTree:
             np.concatenate([self.before, before]),
             np.concatenate([self.scales, scales]),
             np.concatenate([self.counts, counts]),
+            self.steps,
+            self.sequences,
         )
+
+    @property
+    def counted(self) -> int:
+        """Most steps of a sequence that are counted."""
+        return self.max_length if self.steps is None else self.steps
 
 
 def context_table(alphabet: tuple[str, ...], tree: ContextTree, estimates: Floats) -> "pl.DataFrame":
@@ -253,8 +264,8 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
     totals = np.zeros(tree.nodes)
     root = _estimated_at_root(counts[0], float(scales[0]), bootstrap)
     chances[0], totals[0] = root / root.sum(), root.sum()
-    # A sequence has max_length symbols at most, which is a lower bound.
-    ends = max(float(root[-1]), totals[0] / tree.max_length)
+    # So many steps of a sequence are counted at most, which is a lower bound.
+    ends = max(float(root[-1]) if tree.steps is None else float(tree.sequences), totals[0] / tree.counted)
     for depth in range(1, int(tree.depths.max(initial=0)) + 1):
         level = np.flatnonzero(tree.depths == depth)
         named, rest = level[tree.before[level] != OTHERS], level[tree.before[level] == OTHERS]
@@ -271,7 +282,7 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 # float64 (nodes, width): c(v) P_parent(y).
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
                 each = np.repeat(scales[nodes, None], tree.width, 1)
-                counted = estimated(counts[nodes], expected, each, drawn, EDGES, FEWEST)
+                counted = estimated(counts[nodes], expected, each, drawn, EDGES, tuned.PRIOR_BINS)
                 counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
                 chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
         # Where all steps are "others" these have nothing to tell that the parent's counts do not hold already.
@@ -338,7 +349,7 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
     more = max(int(np.ceil(np.log(symbols / EDGES[-1]) / np.log(EDGES[-1] / EDGES[-2]))), 0)
     edges = np.concatenate([EDGES, EDGES[-1] * (EDGES[-1] / EDGES[-2]) ** np.arange(1, more + 1)])
     # However few symbols there are, a first guess at their ratios would be worse: one may be nearly all.
-    counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 1)
+    counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 0.0)
     if bootstrap is None:
         counted *= total / counted.sum()
     # The end is not a symbol: its count is used as released.
@@ -348,35 +359,52 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
 
 
 def estimated(
-    noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None, edges: Floats, fewest: int
+    noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None, edges: Floats, prior_bins: float
 ) -> Floats:
-    """Return a quantile, or a bootstrap sample, of each true count, given all released counts."""
+    """Return a quantile, or a bootstrap sample, of each true count, given all released counts.
+
+    Args:
+        noisy: float64, released.
+        expected: float64, roughly known.
+        scales: float64, of the noise.
+        drawn: float64, for a bootstrap sample; None for a quantile.
+        edges: of the cells of ratios.
+        prior_bins: as many bins the prior counts like, which expects symbols that never follow; 0 for no prior.
+    """
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
-    weights = _ratios(flat, mean, scale, strata, edges, fewest)
+    weights = _ratios(flat, mean, scale, strata, edges, prior_bins)
     # By stratum: the mean ratio, by which expected counts are off on average.
     centre = weights @ ((edges[1:] + edges[:-1]) / 2)
-    centre[TRUSTED_MEANS:] = 1.0
+    centre[tuned.TRUSTED_MEANS :] = 1.0
     mean = mean / centre[strata]
-    levels = np.full(flat.size, QUANTILE) if drawn is None else drawn[:, 0].copy()
+    levels = np.full(flat.size, tuned.QUANTILE) if drawn is None else drawn[:, 0].copy()
+    if drawn is None and prior_bins:
+        # Where many symbols never follow, 0 is a good estimate: a lower quantile is nearer to it.
+        empty = weights[:, edges[1:] <= tuned.EMPTY].sum(axis=1)
+        levels -= (tuned.PER_EMPTY * np.maximum(empty - tuned.USUAL_EMPTY, 0.0))[strata]
     found = count_quantiles(flat, mean, scale, edges, weights, strata, levels)
     return np.maximum(found, LEAST).reshape(noisy.shape)
 
 
-def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, fewest: int) -> Floats:
-    """Return the weights of ratios in each stratum; with few bins or much noise, those of the one above."""
+def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, prior_bins: float) -> Floats:
+    """Return the weights of ratios in each stratum; with few bins or much noise, near those of the one above."""
     # To begin with, ratios have the density exp(-r) at the geometric middle r of each cell.
     middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
     # (cells,), and 1 together.
     fitted = np.diff(edges) * np.exp(-middle)
     fitted /= fitted.sum()
+    if prior_bins:
+        fitted *= 1.0 - tuned.SPIKE
+        fitted[0] += tuned.SPIKE
     weights = np.empty((STRATA.size + 1, fitted.size))
     for stratum in range(STRATA.size, -1, -1):
         mine = np.flatnonzero(strata == stratum)
         # From high strata, where noise is small, to low ones, which begin with the weights of the one above.
-        if mine.size >= fewest:
-            some = mine[:: 1 + mine.size // MOST]
-            fitted = fit_ratios(noisy[some], mean[some], scale[some], edges, fitted, ROUNDS, SMOOTHINGS)
+        if mine.size:
+            some = mine[:: 1 + mine.size // tuned.MOST]
+            given = noisy[some], mean[some], scale[some], edges, fitted
+            fitted = fit_ratios(*given, prior_bins, tuned.ROUNDS, tuned.SMOOTHINGS)
         weights[stratum] = fitted
     return weights
 

@@ -47,6 +47,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         )
         lines.append(f"counting: epsilon {plan['epsilon_to_count']:.6g}")
     lines.append(f"number of sequences by length: noise scale {plan['scale_of_lengths']:.6g}")
+    lines.append("they decide how many first steps of each sequence are counted: few, if most sequences are short")
     single = f"counts of single symbols: noise scale {plan['scale']:.6g} or less"
     if plan["threshold"] is not None:
         single += f"; a symbol is a context of its own from about {plan['threshold']:.6g} occurrences"
@@ -76,6 +77,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
         proof="docs/privacy/sequences.md",
         values={
             "max_length": plan.get("max_length"),
+            "counted": model.counted_steps,
             "alphabet_size": plan.get("alphabet_size"),
             "scale": plain(plan.get("scale")),
             "end": end,

@@ -31,18 +31,25 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
     that follow each context (the symbols before a place). Contexts become longer where they are frequent, and all
     counts are released with noise.
 
+    Nothing else needs to be chosen. The released lengths decide how many first steps of each sequence are counted
+    behind contexts (noise is proportional to their number), and the noise of these decides whether contexts are counted
+    at all. Sequences are drawn up to `max_length` in any case.
+
     The release is (epsilon, 0)-differentially private for one user, with all their data, added or removed. Counts are
     integers with integer noise, which is cut at 2^62; the probability of more noise is less than e^(-2^13). The proof
     is in docs/privacy/sequences.md.
 
     Attributes:
-        max_length: The number of symbols of each user that count. The noise is proportional to it. Choose it without
+        max_length: The largest number of symbols of each user that count, and the longest sequence that is drawn. Raise
+            it where sequences are longer: noise grows with it only as far as the released lengths do. Choose it without
             looking at the data.
         max_gram: The length of the longest gram that is counted: a context and the symbol after it.
         alphabet: All tokens that may occur: distinct strings, or a release of single items. The alphabet is public;
-            other tokens are removed from every sequence. If it was released from the same data, both releases spend
-            budget; `voxpop.privacy.composition.compose` returns their total. "find" finds the alphabet with a quarter
-            of epsilon and all of delta.
+            other tokens are removed from every sequence, unless `other` is given. If the alphabet was released from the
+            same data, both releases spend budget; `voxpop.privacy.composition.compose` returns their total. "find"
+            finds the alphabet with a quarter of epsilon and all of delta.
+        other: A further symbol that stands for every token outside of the alphabet, such as "other", so that sequences
+            keep their lengths.
 
     Raises:
         InputError: if a field is out of range.
@@ -63,6 +70,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
     max_length: int = 20
     max_gram: int = 5
     alphabet: "Iterable[str] | Release | Literal['find'] | None" = field(default=None, repr=False)
+    other: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check every field, and sort the alphabet."""
@@ -70,6 +78,12 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
         check_whole("max_gram", self.max_gram, LONGEST_GRAM, "the length of the longest gram counted; 5 is usual")
         if self.alphabet is not None and self.alphabet != FIND:
             object.__setattr__(self, "alphabet", public_alphabet(self.alphabet))
+        if self.other is not None and (not isinstance(self.other, str) or not self.other):
+            raise InputError(
+                f"`other` must be a string that is not empty, got a value of type {type(self.other).__name__}."
+            )
+        if self.other is not None and self.alphabet != FIND and self.other in (self.alphabet or ()):
+            raise InputError("`other` is in the alphabet; it must be another symbol, which stands for all others.")
 
     def plan(self, budget: Budget) -> "SequencePlan":
         """Compute the noise for a budget, without data.
@@ -96,7 +110,8 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             "mechanism": "sequences",
             "max_length": self.max_length,
             "max_gram": self.max_gram,
-            "alphabet_size": len(tuple(self.alphabet or ())) if given else None,
+            "alphabet_size": len(tuple(self.alphabet or ())) + (self.other is not None) if given else None,
+            **({} if self.other is None else {"other": self.other}),
         }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, final
@@ -64,6 +64,11 @@ class SequenceModel(Result):
         return self.tree.max_length
 
     @property
+    def counted_steps(self) -> int:
+        """How many first steps of each sequence were counted, from the released lengths; the rest is drawn alike."""
+        return self.tree.counted
+
+    @property
     def sequences(self) -> float:
         """The number of users with a sequence, estimated from the noisy counts."""
         return self._sampler.fit.sequences
@@ -98,6 +103,37 @@ class SequenceModel(Result):
             InputError: if n is out of range, or nothing was released.
         """
         return queries.sample_frame(self.alphabet, self._sampler, n, seed)
+
+    def to_events(self, n: int, seed: int | None = None) -> "pl.DataFrame":
+        """Draw synthetic sequences as a table of events, one event a row.
+
+        Args:
+            n: number of sequences, at least 1.
+            seed: as in `sample`, which draws the same sequences.
+
+        Returns:
+            Columns user (0 to n - 1), place (1 for the first event of a sequence) and symbol, as `voxpop.read` reads
+            them with sequence="symbol" and order="place". Events have no times, because none are released.
+
+        Raises:
+            InputError: if n is out of range, or nothing was released.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> log = pl.DataFrame({"case": range(3000), "steps": [["open", "close"], ["open"], ["open"]] * 1000})
+            >>> corpus = vp.read(log, user="case", sequence="steps")
+            >>> model = vp.Sequences(alphabet=["open", "close"]).release(corpus, vp.Budget(2), seed=1)
+            >>> model.to_events(100).columns
+            ['user', 'place', 'symbol']
+        """
+        import polars as pl
+
+        drawn = self.sample(n, seed)
+        events = drawn.with_columns(place=pl.int_ranges(1, pl.col("sequence").list.len() + 1)).explode(
+            "sequence", "place"
+        )
+        return events.select("user", "place", symbol="sequence")
 
     def probability(self, sequence: SequenceOf[str | int]) -> float:
         """Return the probability that `sample` draws exactly this sequence.
@@ -242,7 +278,7 @@ class SequenceModel(Result):
         if not isinstance(other, SequenceModel):
             return NotImplemented
         mine, theirs = (
-            (each.alphabet, each.max_length, profile_record(each.profile), each.guarantee, each.plan.to_dict())
+            (each.alphabet, each.tree.counted, profile_record(each.profile), each.guarantee, each.plan.to_dict())
             for each in (self, other)
         )
         return mine == theirs and self.to_polars().equals(other.to_polars())
@@ -302,7 +338,8 @@ def save_model(
     """Write the files of a model, and others beside them; see `SequenceModel.save`."""
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
-    content = {**stated(model), "max_length": model.max_length, "profile": profile_record(model.profile)}
+    numbers = {"max_length": model.max_length, "counted_steps": model.counted_steps}
+    content = {**stated(model), **numbers, "profile": profile_record(model.profile)}
     MODEL.save(content, tables, model._page, folder, overwrite=overwrite)
 
 
@@ -312,9 +349,13 @@ def model_of(record: Mapping[str, Any], contents: Mapping[str, bytes]) -> Sequen
     table = read_parquet(contents[COUNTS])
     columns = {name: table[name].combine_chunks() for name in ("parent", "before", "scale", "counts")}
     counts = columns["counts"].cast(pa.list_(pa.int64()))
-    width, max_length = len(words) + 1, int(record["max_length"])
+    width, max_length, steps = len(words) + 1, int(record["max_length"]), int(record["counted_steps"])
+    if not 1 <= steps <= max_length:
+        raise ValueError("not a number of steps")
     if (numbers_of(counts.value_lengths()) != width).any():
         raise ValueError("not one count of each symbol")
     parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
+    profile = profile_of(record["profile"], max_length)
     tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
-    return SequenceModel(tuple(words), tree, profile_of(record["profile"], max_length), **restored(record))
+    tree = replace(tree, steps=steps if steps < max_length else None, sequences=int(profile.lengths.sum()))
+    return SequenceModel(tuple(words), tree, profile, **restored(record))

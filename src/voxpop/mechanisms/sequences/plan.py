@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.files.progress import rounded, tell
-from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
+from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, LEAST_COUNTED, PARTS, PER_NOISE
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
@@ -91,9 +91,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         if self.finding is not None:
             # Basic composition: the epsilons of both steps add up to at most the budget's.
             alphabet, found = None, self._finder().plan(self.finding).certificate
-        size = None if alphabet is None else len(cast("tuple[str, ...]", alphabet))
+        size = None if alphabet is None else len(self.alphabet or ())
         whole = Fraction(self.counting.epsilon)
-        return PathsProof("contexts", whole, size, mechanism.max_length, mechanism.max_gram, found)
+        return PathsProof(
+            "contexts", whole, size, mechanism.max_length, mechanism.max_gram, found, LEAST_COUNTED, PER_NOISE
+        )
 
     @property
     def _claim(self) -> Claim:
@@ -122,7 +124,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     @property
     def alphabet(self) -> tuple[str, ...] | None:
         """The public symbols, in order of their bytes; None if they are still to be found."""
-        return self.found if self.finding is not None else cast("tuple[str, ...]", self.mechanism.alphabet)
+        symbols = self.found if self.finding is not None else cast("tuple[str, ...]", self.mechanism.alphabet)
+        if symbols is None or self.mechanism.other is None:
+            return symbols
+        # A token that was found may be spelled like the symbol for all others.
+        return tuple(sorted({*symbols, self.mechanism.other}))
 
     @property
     def scale(self) -> float:
@@ -157,10 +163,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
         # A cluster would need another pass.
-        outside = getattr(engine, "outside", None) if self.finding is None else None
+        outside, other = getattr(engine, "outside", None) if self.finding is None else None, self.mechanism.other
         if outside is not None and (left := outside(alphabet)):
-            tell(f"{rounded(left)} of the events are outside of the alphabet and were removed. {SPELLING}", None)
-        gate.open(engine, alphabet)
+            done = "were removed" if other is None else "count as the symbol for all others"
+            tell(f"{rounded(left)} of the events are outside of the alphabet and {done}. {SPELLING}", None)
+        gate.open(engine, alphabet, other)
         tree, profile = split_contexts(gate)
         return SequenceModel(alphabet, tree, profile, with_record(plan, gate), guarantee)
 

@@ -22,6 +22,7 @@ from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_variety, draw_contexts, fit_ends
 from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.mechanisms.sequences.context_tree import EDGES, LEAST, ContextTree, Smoothed, estimated, laplace, uniforms
+from voxpop.privacy.path_budget import doubled_steps
 from voxpop.privacy.secret import Secret, Source
 
 
@@ -46,12 +47,15 @@ def symbols_counted(max_length: int, numbers: int) -> int:
     return max_length if numbers == 1 else min(max_length, tuned.FIRST_SYMBOLS)
 
 
-def steps_of(lengths: Int64s, max_length: int) -> float:
-    """Return the number of steps that noisy lengths imply, at least 1."""
-    first = length_classes(max_length)
-    # A sequence that is not cut has its end as a further step.
-    means = np.append((first[:-1] + first[1:] + 1) / 2, max_length)
-    return max(float(lengths @ means), 1.0)
+def steps_of(lengths: Int64s, max_length: int, steps: int) -> float:
+    """Return the number of first steps of all sequences that noisy lengths imply, at least 1.
+
+    Args:
+        lengths: int64 by class.
+        max_length: most symbols of a sequence.
+        steps: of each sequence, at most so many count.
+    """
+    return max(doubled_steps(length_classes(max_length), lengths, max_length, steps) / 2, 1.0)
 
 
 def profile_record(profile: Profile) -> dict[str, Any]:
@@ -125,10 +129,11 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     scales = np.full(first.size, profile.scales[0])
     number = max(float(profile.lengths.sum()), 1.0)
     for _ in range(2):
-        found = estimated(profile.lengths.astype(np.float64), number * model / model.sum(), scales, drawn, EDGES, 1)
+        found = estimated(profile.lengths.astype(np.float64), number * model / model.sum(), scales, drawn, EDGES, 0.0)
         goal = np.append(0.0, shares[1:] * np.repeat(found / model, np.diff(np.append(first, most + 1))))
         goal /= goal.sum()
-        number = _number_of_sequences(tree, profile, smoothed, float(goal @ np.append(np.arange(most) + 1, most)))
+        counted = np.minimum(np.append(np.arange(most) + 1, most), tree.counted)
+        number = _number_of_sequences(tree, profile, smoothed, float(goal @ counted))
     # By length: the share that ends of those who get there.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
     wanted[0] = -1.0

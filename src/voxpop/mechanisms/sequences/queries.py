@@ -224,7 +224,7 @@ def reaching(_: ContextSampler, sessions: Sessions, *, steps: Int32s, within: in
 
 def commonest_runs(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
     """Return the runs of a length that most sessions contain, of an alphabet of this size."""
-    counts = _runs(sessions, length, size).group_by("run").len()
+    counts = runs_of(sessions, length, size).group_by("run").len()
     top = counts.sort("len", "run", descending=[True, False])["run"].head(number).to_numpy()
     columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]
     return [tuple(int(symbol) for symbol in run) for run in zip(*columns, strict=True)]
@@ -238,12 +238,12 @@ def containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> Fl
     if not runs:
         return np.empty(0)
     wanted = [_number(run, size) for run in runs]
-    held = _runs(sessions, len(runs[0]), size).filter(pl.col("run").is_in(wanted)).group_by("run").len()
+    held = runs_of(sessions, len(runs[0]), size).filter(pl.col("run").is_in(wanted)).group_by("run").len()
     counts = dict(held.iter_rows())
     return np.array([counts.get(run, 0) for run in wanted]) / sessions.size
 
 
-def _runs(sessions: Sessions, length: int, size: int) -> "pl.DataFrame":
+def runs_of(sessions: Sessions, length: int, size: int) -> "pl.DataFrame":
     """Return every run of a length as one number, once for each session that contains it."""
     import polars as pl
 

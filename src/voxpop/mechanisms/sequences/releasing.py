@@ -59,29 +59,34 @@ def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, Profile]]:
     """Yield the tree after each level, and the profile."""
     paths, limits = gate.paths, gate.paths.limits
     width = limits.alphabet + 1
-    profile, part = _released_profile(gate)
+    profile, part, ease = _released_profile(gate)
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
     none = np.empty(0, np.int32)
-    tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
+    # Released lengths may have made it fewer steps than symbols.
+    steps = gate.steps if gate.steps < limits.max_length else None
+    counts, users = np.empty((0, width), np.int64), int(profile.lengths.sum())
+    tree = ContextTree(width, limits.max_length, none, none, np.empty(0), counts, steps, users)
     for depth in range(limits.max_gram):
         first = tree.nodes
         counts, scales = gate.level(level.parents, level.before, level.parts)
         tree = tree.with_level(level.parents, level.before, scales, counts)
-        level = _open_longer(paths, tree, gate.numbers, first + np.flatnonzero(level.splits), depth)
+        level = _open_longer(paths, tree, gate.numbers, first + np.flatnonzero(level.splits), depth, ease)
         yield tree, profile
         if not level.parents.size:
             return
 
 
-def _released_profile(gate: "PathsGate") -> tuple[Profile, Fraction]:
-    """Return the noisy statistics of users, and the part of the rest that the root spends."""
+def _released_profile(gate: "PathsGate") -> tuple[Profile, Fraction, float]:
+    """Return the noisy statistics of users, the part of the rest that the root spends, and `_ease`."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
-    part = _part_of_root(limits, steps_of(lengths, limits.max_length))
+    # From the lengths on, the gate counts fewer steps.
+    counting, steps = gate.paths.limits, steps_of(lengths, limits.max_length, gate.steps)
+    part = _part_of_root(counting, steps)
     bins = 2 if part == 1 else 1
     counted = symbols_counted(limits.max_length, bins)
     variety, its = gate.variety(counted, bins, part_of_variety(limits.epsilon, int(lengths.sum())))
-    return Profile(lengths, variety, (float(scale[0]), float(its[0]))), part
+    return Profile(lengths, variety, (float(scale[0]), float(its[0]))), part, _ease(counting, steps)
 
 
 def part_of_lengths(epsilon: Fraction) -> Fraction:
@@ -101,21 +106,37 @@ def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
 
 def _part_of_root(limits: Limits, steps: float) -> Fraction:
     """Return the part of the rest of epsilon that the root spends, from a noisy number of steps; 1 if not split."""
-    # The noise of all of epsilon as a part of the mean count of a symbol.
-    noise = limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
-    if noise > tuned.TOO_NOISY or limits.max_gram == 1:
+    if _noise_of_pairs(limits, steps) > tuned.TOO_NOISY or limits.max_gram == 1:
         return Fraction(1)
+    noise = _noise(limits, steps)
     return max(tuned.PARTS[0], min(Fraction(round(1000 * tuned.ROOT_PER_NOISE * noise), 1000), tuned.MOST_FOR_ROOT))
 
 
-def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int) -> _Level:
+def _noise(limits: Limits, steps: float) -> float:
+    """Return the noise of all of epsilon as a part of the mean count of a symbol."""
+    return limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
+
+
+def _noise_of_pairs(limits: Limits, steps: float) -> float:
+    """Return the same of a pair of symbols."""
+    return _noise(limits, steps) * min(limits.alphabet + 1, tuned.MOST_SYMBOLS)
+
+
+def _ease(limits: Limits, steps: float) -> float:
+    """Return the factor of the number of occurrences from which contexts get nodes: below 1 where noise is large."""
+    return min(1.0, max(tuned.LEAST_EASE, tuned.EASY / _noise_of_pairs(limits, steps)))
+
+
+def _open_longer(
+    paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int, ease: float
+) -> _Level:
     """Return the longer contexts to be counted, computed only from released counts."""
     limits = paths.limits
     smoothed = smooth(tree)
     totals = _longer_totals(tree, smoothed, tree.contexts[split], tree.begun[split])
     # float64 (contexts): the part of epsilon that each path has left, which sets the noise one symbol longer.
     left = np.array([float(paths.left(number)) for number in numbers[split].tolist()])
-    least = least_total(limits, left, depth)
+    least = ease * least_total(limits, left, depth)
     # By longer context: the row of the context that it lengthens, and the symbol before it.
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
@@ -128,7 +149,7 @@ def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: I
         further = _longer_totals(tree, smoothed, longer, begun)
         rest = np.array([float(each * (1 - part)) for each in after.tolist()])
         # A context keeps epsilon for longer ones only if at least one of them is expected to get a node.
-        splits = ~begun & (further > least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
+        splits = ~begun & (further > ease * least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
     parts = [part if more else Fraction(1) for more in splits.tolist()]
     # All other symbols before are counted together, so that every step keeps a node. If each symbol before has a
     # node, nothing is left for "others".

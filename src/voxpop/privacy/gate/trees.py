@@ -9,7 +9,7 @@ import numpy as np
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.passes import PathsProof
-from voxpop.privacy.path_budget import PROFILE_NODES, ContextNoise, Limits, PathBudget
+from voxpop.privacy.path_budget import PROFILE_NODES, ContextNoise, Limits, PathBudget, StepsRule
 from voxpop.privacy.secret import Secret
 
 Released = tuple[Int64s, Floats]
@@ -34,14 +34,14 @@ class PathsGate(Gate[PathsProof]):
         self._counting: Any = None
         self._spent = self._first = self._depth = 0
 
-    def open(self, engine: Any, alphabet: tuple[str, ...]) -> None:
-        """Begin with one sequence of each user, of symbols of a public alphabet."""
+    def open(self, engine: Any, alphabet: tuple[str, ...], other: str | None = None) -> None:
+        """Begin with one sequence of each user, of symbols of a public alphabet; one may stand for all other tokens."""
         self._begin("open")
         if self.proof.alphabet not in (None, len(alphabet)):
             raise refused("symbols would be counted that the certificate does not contain")
         limits = Limits(self.proof.epsilon, len(alphabet), self.proof.max_length, self.proof.max_gram)
         self.paths = PathBudget(limits)
-        walk = engine.tree_walk(alphabet, limits.max_length, self._secret)
+        walk = engine.tree_walk(alphabet, limits.max_length, self._secret, other)
         self._counting = walk if self.proof.tree == "contexts" else walk.grams()
 
     # Statistics of users, before the tree of contexts.
@@ -49,12 +49,29 @@ class PathsGate(Gate[PathsProof]):
     def lengths(self, first: Int64s, part: Fraction) -> Released:
         """Return the noisy numbers of sequences in classes of length: a user is in one of them.
 
+        From then on the tree counts only as many first steps as the rule of the certificate says, by these numbers.
+
         Args:
             first: the length with which each class begins, rising.
             part: of epsilon.
         """
         self._begin("lengths", "open")
-        return self._statistic("lengths", 0, int(first.size), 1, part, first)
+        counts, scale = self._statistic("lengths", 0, int(first.size), 1, part, first)
+        if self.proof.least is not None and self.proof.per_noise is not None:
+            rule, limits = StepsRule(self.proof.least, self.proof.per_noise), self.paths.limits
+            # One number for the counts and for their noise, and a function of what was just released.
+            steps = rule.steps(limits, first, counts)
+            if steps < limits.max_length:
+                self._counting.count_first(steps)
+                self.paths.count_first(steps)
+            public = {"symbols": limits.alphabet, "first": first.tolist(), "released": counts.tolist(), "steps": steps}
+            self._transcript[-1] |= public
+        return counts, scale
+
+    @property
+    def steps(self) -> int:
+        """How many first steps of each sequence the tree counts."""
+        return self.paths.limits.max_length
 
     def variety(self, most: int, bins: int, part: Fraction) -> Released:
         """Return the noisy number of distinct symbols, and with two bins that of repeated ones.
@@ -114,7 +131,8 @@ class PathsGate(Gate[PathsProof]):
         self._first = self.numbers.size
         self.numbers = np.concatenate([self.numbers, shares])
         distinct = [self.paths.shares[share] for share in np.unique(shares).tolist()]
-        self._note("level", {"shares": [[str(each.before), str(each.own)] for each in distinct]})
+        shared = [[str(each.before), str(each.own)] for each in distinct]
+        self._note("level", {"shares": shared, "sensitivity": self.steps})
         noise = ContextNoise(self.paths, shares, self._first, self._secret)
         counts = self._counting.released(kind, noise)
         return counts, np.array([self.paths.scale(share) for share in shares.tolist()])

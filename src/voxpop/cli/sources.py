@@ -1,0 +1,58 @@
+"""What a source given on the command line is, told by its name and its columns."""
+
+import re
+from typing import Any
+
+from voxpop.errors import ColumnError, InputError, VoxpopError
+
+QUERY, DATABASE_FILES = re.compile(r"\s*(select|with)\s", re.IGNORECASE), (".db", ".sqlite", ".sqlite3", ".duckdb")
+
+
+def check_path(path: str) -> None:
+    """Refuse a query or a database that was given as a file.
+
+    Raises:
+        InputError: with the options for it; the address may contain a password and is not shown.
+    """
+    from voxpop.reading.databases import DATABASE
+
+    if DATABASE.match(path):
+        raise InputError("The source is the address of a database. Give it as --database, and the query as --sql.")
+    if QUERY.match(path):
+        raise InputError("The source is a query. Give it as --sql, and the address of the database as --database.")
+    if path.lower().endswith(DATABASE_FILES):
+        kind = "duckdb" if path.lower().endswith(".duckdb") else "sqlite"
+        raise InputError(
+            f'{path} is a file of a database. Give --database {kind}:///{path} and --sql "select ... from ...".'
+        )
+
+
+def is_event_log(source: Any) -> bool:
+    """Return whether all columns of an event log have standard names, so that `voxpop.read` finds them."""
+    from voxpop.engine.read import declared_schema
+    from voxpop.reading.event_logs import standard_columns
+
+    try:
+        return bool(standard_columns(declared_schema(source, None, {})))
+    except VoxpopError:
+        return False
+
+
+def missing(message: str, source: Any) -> InputError:
+    """Return an error that also lists the columns of the source."""
+    found = columns_of(source)
+    return InputError(f"{message} {found}" if found else message)
+
+
+def columns_of(source: Any) -> str:
+    """Return a sentence that lists the columns of a source, or an empty string if it has none to list."""
+    from voxpop.reading.sources import open_source
+    from voxpop.reading.types import Column
+    from voxpop.reading.wanted import Request
+
+    try:
+        next(iter(open_source(source, Request([Column("")], 1))), None)
+    except ColumnError as error:
+        where, found, names = str(error).partition(' has no column "". Choose one of ')
+        return f"{where} has the columns {names}" if found else ""
+    return ""

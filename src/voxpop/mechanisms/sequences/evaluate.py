@@ -1,0 +1,153 @@
+"""How much samples of a model resemble the data: PRIVATE, for whoever may see the data, and never part of a release."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voxpop.engine.contract import check_engine, check_ordered
+from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
+from voxpop.kernels.arrays import Floats, Int64s
+from voxpop.kernels.threads import require_polars
+from voxpop.mechanisms.sequences.drawing import Sessions
+from voxpop.mechanisms.sequences.queries import check_released, followers, last_symbols, lengths, runs_of
+from voxpop.privacy.secret import Secret
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxpop.mechanisms.sequences.model import SequenceModel
+
+LONGEST, TOP, SANITY = 4, 100, 0.001
+"""Runs of up to `LONGEST` symbols are compared; the `TOP` most frequent of them; and errors are relative to at least
+`SANITY` of all sequences."""
+MOST_DRAWN = 1_000_000
+PRIVATE = "PRIVATE: computed from the data without noise. Do not publish it, and do not choose a release by it."
+
+
+@dataclass(frozen=True, repr=False)
+class Resemblance:
+    """How much samples of a model resemble the data. PRIVATE: without noise, so it must not be published.
+
+    Attributes:
+        measures: columns measure, value and best; the value of a perfect model is `best`.
+        private: always true.
+    """
+
+    measures: "pl.DataFrame"
+    private: bool = field(default=True, init=False)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the table of measures."""
+        return self.measures
+
+    def __repr__(self) -> str:
+        lines = [f"{name}: {value:.4g} (best {best:g})" for name, value, best in self.measures.iter_rows()]
+        return "\n".join([PRIVATE, *lines])
+
+
+def evaluate_model(model: "SequenceModel", corpus: Any, seed: int = 0) -> Resemblance:
+    """Compare sequences that a model draws with one sequence of each user.
+
+    Args:
+        model: of the same data.
+        corpus: the data, on this machine. The first `model.max_length` symbols of each user's sequence count.
+        seed: of the drawn sequences, and of the one sequence of users who have several.
+
+    Returns:
+        The measures: PRIVATE.
+
+    Raises:
+        InputError: if the data have no order or are on a cluster, or nothing was released.
+    """
+    import polars as pl
+
+    require_polars()
+    engine = check_engine(corpus)
+    check_ordered(engine)
+    check_released(model.tree)
+    real = _sequences(engine.gathered(), model)
+    drawn = model._sampler.draw(_seeds(seed, min(max(2 * real.size, 10_000), MOST_DRAWN)))
+    rows = [
+        ("relative error of the number of users", abs(model.sequences / max(real.size, 1) - 1), 0),
+        ("distance of lengths", _distance(model, real, drawn, lengths), 0),
+        ("distance of first symbols", _distance(model, real, drawn, _first_symbols), 0),
+        ("distance of last symbols", _distance(model, real, drawn, last_symbols), 0),
+        ("distance of next symbols", _next(model, real, drawn), 0),
+    ]
+    tables = [_shares(model, real, drawn, length) for length in range(1, LONGEST + 1)]
+    rows += [(f"relative error of runs of {length}", _error(each), 0) for length, each in enumerate(tables, 1)]
+    rows.append((f"of the {TOP} most frequent runs, found", _found(tables), 1))
+    names, values, best = zip(*rows, strict=True)
+    return Resemblance(pl.DataFrame({"measure": names, "value": map(float, values), "best": map(float, best)}))
+
+
+def _seeds(seed: int, size: int) -> Any:
+    return Secret.from_seed(seed).draws("synthetic", np.arange(size, dtype=np.uint64), 0)[:, 0]
+
+
+def _sequences(corpus: LocalCorpus, model: "SequenceModel") -> Sessions:
+    """Return one sequence of each user, as the mechanism cuts it: private."""
+    other, secret = model.plan.to_dict().get("other"), Secret.from_seed(0)
+    marked = one_sequence_each(corpus, model.alphabet, model.max_length, secret, other)
+    ends = np.flatnonzero(marked == len(model.alphabet))
+    starts = np.concatenate([[0], ends - np.arange(ends.size)]).astype(np.int64)
+    return Sessions(marked[marked < len(model.alphabet)], starts)
+
+
+def _first_symbols(sampler: Any, sessions: Sessions) -> Floats:
+    return np.bincount(sessions.symbols[sessions.starts[:-1]], minlength=sampler.tree.width - 1) / sessions.size
+
+
+def _distance(model: "SequenceModel", real: Sessions, drawn: Sessions, shares: Any) -> float:
+    """Return the total variation distance of two distributions."""
+    if not real.size:
+        return 1.0
+    one, other = (shares(model._sampler, each) for each in (real, drawn))
+    return float(np.abs(one - other).sum() / 2)
+
+
+def _next(model: "SequenceModel", real: Sessions, drawn: Sessions) -> float:
+    """Return the distance of the followers of a symbol, averaged over the symbols of the data."""
+    size = len(model.alphabet)
+    if not real.size or size * (size + 1) > 1 << 24:
+        return float("nan")
+    number = np.arange(size + 1)
+    one, other = (followers(model._sampler, each, number=number, rows=size) for each in (real, drawn))
+    gaps = np.abs(one - other).reshape(size, size + 1).sum(axis=1) / 2
+    return float(np.average(gaps, weights=np.bincount(real.symbols, minlength=size)))
+
+
+def _shares(model: "SequenceModel", real: Sessions, drawn: Sessions, length: int) -> tuple[Int64s, Floats, Floats]:
+    """Return all runs of a length that sequences contain, and the shares of sequences of both that contain them."""
+    size, counted = len(model.alphabet), []
+    if (size + 1) ** length > 2**62:
+        return np.empty(0, np.int64), np.empty(0), np.empty(0)
+    for each in (real, drawn):
+        runs, counts = np.unique(runs_of(each, length, size)["run"].to_numpy(), return_counts=True)
+        counted.append((runs, counts / max(each.size, 1)))
+    every = np.union1d(counted[0][0], counted[1][0])
+    shares = []
+    for runs, found in counted:
+        share = np.zeros(every.size)
+        share[np.searchsorted(every, runs)] = found
+        shares.append(share)
+    return every, shares[0], shares[1]
+
+
+def _error(table: tuple[Int64s, Floats, Floats]) -> float:
+    """Return the mean relative error of runs, each as often as sequences of the data contain it."""
+    _, real, drawn = table
+    if not real.sum():
+        return float("nan")
+    return float(np.average(np.abs(real - drawn) / np.maximum(real, SANITY), weights=real))
+
+
+def _found(tables: list[tuple[Int64s, Floats, Floats]]) -> float:
+    """Return how many of the most frequent runs of all lengths are among those of the model, as a share."""
+    real, drawn = (np.concatenate([table[place] for table in tables]) for place in (1, 2))
+    most = min(TOP, int((real > 0).sum()))
+    if not most:
+        return float("nan")
+    top, found = (set(np.argsort(-each, kind="stable")[:most].tolist()) for each in (real, drawn))
+    return len(top & found) / most

@@ -1,0 +1,151 @@
+"""Event logs of processes: files of XES, and the standard names of their columns.
+
+XES is XML: a log of traces (cases) of events, each with attributes. It is read as a table of events, block by block:
+attributes of a trace have `case:` before their names, as in all tools for event logs. No parser of XES is used, because
+those at hand print values that they cannot read, and take a file that ends too early for a whole one.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+from xml.parsers import expat
+
+import pyarrow as pa
+
+from voxpop.errors import InputError, SourceError
+from voxpop.reading.columns import check_columns
+from voxpop.reading.types import Column, typed
+
+CASE, ACTIVITY, TIME = "case:concept:name", "concept:name", "time:timestamp"
+STANDARD: Final = (
+    ("user", (CASE, "ocel:oid", "case", "caseid")),
+    ("sequence", (ACTIVITY, "ocel:activity", "activity")),
+    ("order", (TIME, "ocel:timestamp", "timestamp", "time")),
+)
+"""The usual names of cases, activities and times, in lower case and without spaces, `_` and `-`: XES, OCEL, and CSV."""
+
+
+def standard_columns(names: Iterable[str]) -> dict[str, str]:
+    """Return the columns of cases, activities and times by the argument of `voxpop.read` that takes them.
+
+    Args:
+        names: of all columns.
+
+    Raises:
+        InputError: where one of the three is missing, or two columns have the same standard name.
+    """
+    known: dict[str, list[str]] = {}
+    for name in names:
+        known.setdefault("".join(each for each in name.lower() if each not in " _-"), []).append(name)
+    found = {}
+    for role, usual in STANDARD:
+        same = next((known[name] for name in usual if name in known), [])
+        if len(same) != 1:
+            fault = "several columns have" if same else "no column has"
+            raise InputError(
+                f"{fault} a standard name for {role}= of an event log ({', '.join(usual)}). Name the columns: give "
+                "user= and one of text=, tokens=, items= and sequence=."
+            )
+        found[role] = same[0]
+    return found
+
+
+def xes_batches(blocks: Iterable[bytes], columns: list[Column], where: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted attributes of the events of a log, as strings or of declared types.
+
+    Args:
+        blocks: of the file.
+        columns: names of attributes, those of traces with `case:`.
+        where: name of the file, for messages.
+        rows: approximate maximum number of rows in a batch.
+
+    Raises:
+        SourceError: if the file is not one whole log of XES; the message quotes nothing of it.
+        ColumnError: if no event has an attribute.
+    """
+    log, done = _Log({each.name for each in columns}), 0
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = log.start, log.end
+    parser.EntityDeclHandler = log.entity
+    for block in _and_last(blocks):
+        try:
+            parser.Parse(block, block == b"")
+        except expat.ExpatError as error:
+            fault = f"its XML is broken at line {error.lineno:,}"
+            raise SourceError(f"{where} is not one whole log of XES: {fault}. Write the log again.") from None
+        if log.unsafe:
+            raise SourceError(
+                f"{where} declares entities, which may stand for other files and must not occur in an event log. "
+                "Write the log again."
+            )
+        if block == b"" and log.root != "log":
+            raise SourceError(f"{where} is XML, but not a log of XES. Give a file that contains <log> and its traces.")
+        if block == b"" and log.events:
+            check_columns([each.name for each in columns], sorted(log.seen), where, declared=False)
+        while len(log.rows) >= rows or (block == b"" and log.rows):
+            some, log.rows = log.rows[:rows], log.rows[rows:]
+            arrays = [
+                typed(pa.array([row.get(each.name) for row in some], pa.string()), each, where, done)
+                for each in columns
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, [each.name for each in columns])
+            done += len(some)
+
+
+def _and_last(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    yield from (block for block in blocks if block)
+    yield b""
+
+
+class _Log:
+    """The events of a log, as the parser comes by them: private."""
+
+    def __init__(self, wanted: set[str]) -> None:
+        self.rows: list[dict[str, str]] = []
+        self.seen: set[str] = set()
+        self.root, self.unsafe, self.events = "", False, 0
+        self._wanted, self._path = wanted, [""]
+        self._trace: dict[str, str] = {}
+        self._event: dict[str, str] = {}
+        self._events: list[dict[str, str]] = []
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Begin a trace or an event, or note an attribute of the innermost one; those of attributes are left out."""
+        above, own = self._path[-1], name.rpartition(":")[2]
+        self.root = self.root or own
+        self._path.append(own)
+        if own == "trace":
+            self._trace, self._events = {}, []
+        elif own == "event":
+            self._event = {}
+        elif above in ("trace", "event") and "value" in attributes:
+            key = attributes.get("key", "") if above == "event" else f"case:{attributes.get('key', '')}"
+            if key in self._wanted:
+                self.seen.add(key)
+                held = self._event if above == "event" else self._trace
+                held[key] = _moment(attributes["value"]) if own == "date" else attributes["value"]
+
+    def end(self, _: str) -> None:
+        """End a trace or an event."""
+        own = self._path.pop()
+        if own == "event":
+            self.events += 1
+            if self._path[-1] == "trace":
+                self._events.append(self._event)
+            else:
+                self.rows.append(self._event)
+        elif own == "trace":
+            self.rows += [{**event, **self._trace} for event in self._events]
+
+    def entity(self, *_: Any) -> None:
+        """Note a declaration of an entity."""
+        self.unsafe = True
+
+
+def _moment(value: str) -> str:
+    """Return a time in UTC, as all of a column must be of one kind; what is no time is left for the column's reader."""
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat().replace("+00:00", "Z")

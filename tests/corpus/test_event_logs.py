@@ -1,0 +1,134 @@
+"""Event logs: XES is read as a table of events, and columns are found by their standard names."""
+
+import gzip
+import random
+import xml.etree.ElementTree as ET
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from corpus.test_events import sequences_of
+from support.look import read_engine
+from voxpop.errors import ColumnError, InputError, SourceError
+
+EVENTS = [
+    ("c1", "open", "2026-01-01T10:00:00.000+01:00", "ann"),
+    ("c1", "close", "2026-01-01T09:30:00Z", None),
+    ("c1", "check & sign", "2026-01-01T09:10:00.5+00:00", "böb"),
+    ("c2", "open", "2026-01-03T00:00:00", "ann"),
+]
+IN_ORDER = [("open", "check & sign", "close"), ("open",)]
+
+
+def log_of(events, *, namespace=' xmlns="http://www.xes-standard.org/"'):
+    """Return a log with nested attributes, globals and classifiers, written by the standard library."""
+    root = ET.Element("log")
+    ET.SubElement(ET.SubElement(root, "global", scope="event"), "string", key="concept:name", value="secret default")
+    for case in dict.fromkeys(event[0] for event in events):
+        trace = ET.SubElement(root, "trace")
+        name = ET.SubElement(trace, "string", key="concept:name", value=case)
+        ET.SubElement(name, "string", key="concept:name", value="nested")
+        ET.SubElement(trace, "string", key="customer", value=f"person {case[-1]}")
+        for _, activity, time, resource in (event for event in events if event[0] == case):
+            event = ET.SubElement(trace, "event")
+            ET.SubElement(event, "date", key="time:timestamp", value=time)
+            held = ET.SubElement(event, "string", key="concept:name", value=activity)
+            ET.SubElement(held, "date", key="time:timestamp", value="2020-01-01T00:00:00Z")
+            if resource:
+                ET.SubElement(event, "string", key="org:resource", value=resource)
+    return ET.tostring(root, encoding="unicode").replace("<log", f"<log{namespace}", 1)
+
+
+@pytest.mark.parametrize("name", ["log.xes", "log.XES", "log.xes.gz"])
+@pytest.mark.parametrize("namespace", ["", ' xmlns="http://www.xes-standard.org/"'])
+def test_a_log_is_a_table_of_events(tmp_path, name, namespace):
+    """Events are in order of time, whatever their offsets; attributes of attributes are none of the event's."""
+    content = log_of(EVENTS, namespace=namespace).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    for named in ({}, {"user": "case:concept:name", "sequence": "concept:name", "order": "time:timestamp"}):
+        found = sequences_of(read_engine(tmp_path / name, **named))
+        assert sorted(each for sequences in found.values() for each in sequences) == sorted(IN_ORDER)
+    persons = sequences_of(read_engine(tmp_path / name, user="case:customer"))
+    assert sorted(each for sequences in persons.values() for each in sequences) == sorted(IN_ORDER)
+    resources = read_engine(
+        tmp_path / name, user="case:concept:name", items="org:resource", options=vp.ReadOptions(memory="1GiB")
+    )
+    assert sorted(resources.vocabulary.to_pylist()) == ["ann", "böb"]
+
+
+def test_long_logs_are_read_block_by_block(tmp_path):
+    """A log of many blocks gives the sequences of the same events in memory."""
+    rng = random.Random(3)
+    events = [
+        (
+            f"c{case:05}",
+            f"step {rng.randrange(9)}",
+            f"2026-01-01T00:{rng.randrange(60):02}:{rng.randrange(60):02}Z",
+            "r",
+        )
+        for case in range(6_000)
+        for _ in range(rng.randrange(1, 8))
+    ]
+    (tmp_path / "log.xes").write_text(log_of(events))
+    assert (tmp_path / "log.xes").stat().st_size > 1 << 22
+    columns = ["case:concept:name", "concept:name", "time:timestamp", "org:resource"]
+    table = pl.DataFrame(events, schema=columns, orient="row")
+    expected = sequences_of(read_engine(table))
+    assert sequences_of(read_engine(tmp_path / "log.xes")) == expected
+    assert sequences_of(read_engine(tmp_path / "log.xes", options=vp.ReadOptions(memory="1GiB"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "one whole log"),
+        (lambda text: "secret", "one whole log"),
+        (lambda text: text + "<log/>", "one whole log"),
+        (lambda text: "<html><body>secret</body></html>", "not a log"),
+        (lambda text: '<!DOCTYPE x [<!ENTITY e "secret">]>' + text, "entities"),
+        (lambda text: text.replace("2026-01-01T09:30:00Z", "secret"), "nor an ISO"),
+        (lambda text: text.replace("concept:name", "secret"), "no column"),
+    ],
+)
+def test_broken_logs_are_refused_without_quoting_them(tmp_path, change, message, capfd):
+    """A log that ends too early is an error and no smaller log; neither messages nor output quote it."""
+    (tmp_path / "log.xes").write_text(change(log_of(EVENTS)))
+    with pytest.raises((SourceError, ColumnError), match=message) as caught:
+        vp.read(tmp_path / "log.xes")
+    assert "secret" not in str(caught.value) + "".join(capfd.readouterr())
+
+
+NAMES = [
+    ("case:concept:name", "concept:name", "time:timestamp"),
+    ("ocel:oid", "ocel:activity", "ocel:timestamp"),
+    ("Case ID", "Activity", "Timestamp"),
+    ("case_id", "activity", "time"),
+]
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("kind", ["polars", "arrow", "csv", "parquet", "dict"])
+def test_columns_are_found_by_their_standard_names(tmp_path, names, kind, capsys):
+    """In tables as in files; the reader says that cases are protected, and not persons."""
+    table = pl.DataFrame([(*event[:2], event[2][:19]) for event in EVENTS], schema=list(names), orient="row")
+    source = {
+        "polars": lambda: table,
+        "arrow": table.to_arrow,
+        "csv": lambda: [table.write_csv(tmp_path / "log.csv"), tmp_path / "log.csv"][1],
+        "parquet": lambda: [table.write_parquet(tmp_path / "log.parquet"), tmp_path / "log.parquet"][1],
+        "dict": lambda: table.to_dict(as_series=False),
+    }[kind]()
+    given = dict(zip(("user", "sequence", "order"), names, strict=True))
+    assert sequences_of(read_engine(source)) == sequences_of(read_engine(source, **given))
+
+
+def test_columns_without_standard_names_are_not_guessed():
+    """Two columns of one name, a missing one, or contents without a user are errors that say what to name."""
+    table = pl.DataFrame({"case": ["a"], "Case ": ["b"], "activity": ["x"], "time": [1]})
+    with pytest.raises(InputError, match="several columns have a standard name for user="):
+        vp.read(table)
+    with pytest.raises(InputError, match="no column has a standard name for order="):
+        vp.read(pl.DataFrame({"case": ["a"], "activity": ["x"]}))
+    with pytest.raises(InputError, match="user= is missing"):
+        vp.read(table, sequence="activity", order="time")

@@ -1,0 +1,76 @@
+"""The comparison of a model with its data, and samples as tables of events."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from support.look import read_engine
+from voxpop.errors import InputError
+from voxpop.mechanisms.sequences.evaluate import PRIVATE, evaluate_model
+
+STEPS = ["open", "check", "approve", "pay"]
+
+
+def cases(users=6_000, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(users):
+        steps = ["open"]
+        while rng.random() < 0.7 and len(steps) < 8:
+            steps.append(STEPS[(STEPS.index(steps[-1]) + 1 + (rng.random() < 0.1)) % 4])
+        rows.append(steps)
+    return read_engine(pl.DataFrame({"who": range(users), "steps": rows}), user="who", sequence="steps")
+
+
+@pytest.mark.jit
+def test_better_models_resemble_the_data_more():
+    """At a large epsilon nearly nothing differs; at a small one more does; another process differs most."""
+    corpus, mechanism = cases(), vp.Sequences(alphabet=STEPS)
+    found = [
+        dict(
+            evaluate_model(mechanism.release(corpus, vp.Budget(epsilon), seed=1), corpus).measures.rows_by_key(
+                "measure"
+            )
+        )
+        for epsilon in (0.02, 50)
+    ]
+    poor, good = ({name: rows[0][0] for name, rows in each.items()} for each in found)
+    assert (
+        set(poor)
+        == set(good)
+        == {
+            "relative error of the number of users",
+            *(f"distance of {what}" for what in ("lengths", "first symbols", "last symbols", "next symbols")),
+            *(f"relative error of runs of {length}" for length in (1, 2, 3, 4)),
+            "of the 100 most frequent runs, found",
+        }
+    )
+    assert all(good[name] < 0.06 for name in good if name.startswith("distance"))
+    assert all(good[f"relative error of runs of {length}"] < 0.1 for length in (1, 2, 3, 4))
+    assert good["of the 100 most frequent runs, found"] > 0.8
+    for name in ("distance of next symbols", "relative error of runs of 2", "relative error of runs of 3"):
+        assert poor[name] > 2 * good[name]
+    assert poor["of the 100 most frequent runs, found"] < good["of the 100 most frequent runs, found"]
+
+
+def test_the_comparison_is_marked_private():
+    """Its text says so first; items have no order to compare."""
+    corpus = cases(300)
+    model = vp.Sequences(alphabet=STEPS, other="(other)").release(corpus, vp.Budget(8), seed=1)
+    found = evaluate_model(model, corpus)
+    assert str(found).startswith(PRIVATE)
+    assert found.private
+    assert found.to_polars().columns == ["measure", "value", "best"]
+    items = read_engine(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
+    with pytest.raises(InputError, match="order"):
+        evaluate_model(model, items)
+
+
+def test_events_are_the_drawn_sequences():
+    """A table of events holds the sequences of `sample`, and is read again."""
+    model = vp.Sequences(alphabet=STEPS).release(cases(600), vp.Budget(8), seed=1)
+    events = model.to_events(200, seed=3)
+    joined = events.group_by("user", maintain_order=True).agg(pl.col("symbol").sort_by("place"))
+    assert joined["symbol"].to_list() == model.sample(200, seed=3)["sequence"].to_list()
+    vp.read(events, user="user", sequence="symbol", order="place")
