@@ -74,7 +74,7 @@ class Table:
             "sequence": self.sequence,
         }
         contents = {kind: name for kind, name in given.items() if name}
-        if not contents and self.order is None and _is_event_log(source):
+        if not contents and self.order is None and _is_event_log(source, cases=not self.user):
             return {"user": _names(self.user)} if self.user else {}
         if not self.user:
             raise _missing("--user is missing: name the column that identifies the user.", source)
@@ -427,13 +427,13 @@ def _types(given: list[str]) -> dict[str, str] | None:
     return {name: kind for name, _, kind in pairs} or None
 
 
-def _is_event_log(source: list[str]) -> bool:
-    """Return whether all columns of an event log have standard names, so that `voxpop.read` finds them."""
+def _is_event_log(source: list[str], *, cases: bool) -> bool:
+    """Return whether the columns of an event log have standard names, so that `voxpop.read` finds them."""
     from voxpop.engine.read import declared_schema
     from voxpop.reading.event_logs import standard_columns
 
     try:
-        return bool(standard_columns(declared_schema(source, None, {})))
+        return bool(standard_columns(declared_schema(source, None, {}), cases=cases))
     except VoxpopError:
         return False
 
