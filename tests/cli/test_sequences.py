@@ -139,3 +139,25 @@ def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("sequences", "nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS, "-o", "full").complaint
     assert "not replaced" in complaint
+
+
+def test_an_event_log_needs_no_names(voxpop, tmp_path):
+    """Columns with standard names are found in XES and in tables, with and without a column of persons."""
+    events = "".join(
+        f'<trace><string key="concept:name" value="c{case}"/><string key="who" value="p{case}"/>'
+        f'<event><string key="concept:name" value="a"/><date key="time:timestamp" value="2026-01-0{case % 9 + 1}"/>'
+        "</event></trace>"
+        for case in range(300)
+    )
+    (tmp_path / "log.xes").write_text(f"<log>{events}</log>")
+    for options in ([], ["--user", "case:who"], ["--other", "rest"]):
+        call = voxpop(
+            "sequences", "log.xes", *options, "--epsilon", 4, "--alphabet", "a,b", "-o", "model", "--overwrite"
+        )
+        assert call.code == 0, call.err
+        assert ("each case is protected as one user" in call.err) is ("--user" not in options)
+    assert vp.load(tmp_path / "model").alphabet == ("a", "b", "rest")
+    pl.DataFrame({"person": ["p"], "activity": ["a"], "time": [1]}).write_csv(tmp_path / "log.csv")
+    plain = ["--epsilon", 4, "--alphabet", "a,b", "-o", "other"]
+    assert voxpop("sequences", "log.csv", *plain).code == 2
+    assert voxpop("sequences", "log.csv", "--user", "person", *plain).code == 0

@@ -130,5 +130,11 @@ def test_columns_without_standard_names_are_not_guessed():
         vp.read(table)
     with pytest.raises(InputError, match="no column has a standard name for order="):
         vp.read(pl.DataFrame({"case": ["a"], "activity": ["x"]}))
+    persons = pl.DataFrame({"person": ["p"], "activity": ["x"], "time": [1]})
+    assert sequences_of(read_engine(persons, user="person"))
+    with pytest.raises(InputError, match=r"exactly one of .* source with a schema"):
+        vp.read(iter([{"case": "a"}]), user="case")
+    with pytest.raises(SourceError, match="missing"):
+        vp.read("missing.xes")
     with pytest.raises(InputError, match="user= is missing"):
         vp.read(table, sequence="activity", order="time")

@@ -7,7 +7,6 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.errors import InputError
-from voxpop.mechanisms.sequences.evaluate import PRIVATE, evaluate_model
 
 STEPS = ["open", "check", "approve", "pay"]
 
@@ -27,15 +26,8 @@ def cases(users=6_000, seed=0):
 def test_better_models_resemble_the_data_more():
     """At a large epsilon nearly nothing differs; at a small one more does; another process differs most."""
     corpus, mechanism = cases(), vp.Sequences(alphabet=STEPS)
-    found = [
-        dict(
-            evaluate_model(mechanism.release(corpus, vp.Budget(epsilon), seed=1), corpus).measures.rows_by_key(
-                "measure"
-            )
-        )
-        for epsilon in (0.02, 50)
-    ]
-    poor, good = ({name: rows[0][0] for name, rows in each.items()} for each in found)
+    found = [vp.evaluate(mechanism.release(corpus, vp.Budget(epsilon), seed=1), corpus).facts for epsilon in (0.02, 50)]
+    poor, good = found
     assert (
         set(poor)
         == set(good)
@@ -58,13 +50,12 @@ def test_the_comparison_is_marked_private():
     """Its text says so first; items have no order to compare."""
     corpus = cases(300)
     model = vp.Sequences(alphabet=STEPS, other="(other)").release(corpus, vp.Budget(8), seed=1)
-    found = evaluate_model(model, corpus)
-    assert str(found).startswith(PRIVATE)
-    assert found.private
-    assert found.to_polars().columns == ["measure", "value", "best"]
+    found = vp.evaluate(model, corpus)
+    assert str(found).startswith("PRIVATE")
+    assert found.to_dict()["private"].startswith("PRIVATE")
     items = read_engine(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
     with pytest.raises(InputError, match="order"):
-        evaluate_model(model, items)
+        vp.evaluate(model, items)
 
 
 def test_events_are_the_drawn_sequences():

@@ -107,7 +107,7 @@ class Table:
             "sequence": self.sequence,
         }
         contents = {kind: name for kind, name in given.items() if name}
-        if not contents and self.order is None and is_event_log(source):
+        if not contents and self.order is None and is_event_log(source, cases=not self.user):
             return {"user": _names(self.user)} if self.user else {}
         if not self.user:
             raise missing("--user is missing: name the column that identifies the user.", source)

@@ -27,13 +27,13 @@ def check_path(path: str) -> None:
         )
 
 
-def is_event_log(source: Any) -> bool:
-    """Return whether all columns of an event log have standard names, so that `voxpop.read` finds them."""
+def is_event_log(source: Any, *, cases: bool) -> bool:
+    """Return whether the columns of an event log have standard names, so that `voxpop.read` finds them."""
     from voxpop.engine.read import declared_schema
     from voxpop.reading.event_logs import standard_columns
 
     try:
-        return bool(standard_columns(declared_schema(source, None, {})))
+        return bool(standard_columns(declared_schema(source, None, {}), cases=cases))
     except VoxpopError:
         return False
 

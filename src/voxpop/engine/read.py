@@ -125,7 +125,16 @@ def event_columns(
     Raises:
         InputError: where the source has no schema, or its columns do not have these names.
     """
-    found = standard_columns(declared_schema(source, _checked("csv", csv, CSV), types))
+    try:
+        schema = declared_schema(source, _checked("csv", csv, CSV), types)
+    except InputError as error:
+        if type(error) is not InputError:  # the source itself is missing or broken
+            raise
+        raise InputError(
+            "give user= and exactly one of text=, tokens=, items= and sequence=. Columns of an event log are found "
+            "only in a source with a schema, such as a file or a table."
+        ) from None
+    found = standard_columns(schema, cases=user is None)
     if user is not None:
         return user, found["sequence"], found["order"]
     tell(

@@ -25,26 +25,27 @@ STANDARD: Final = (
 """The usual names of cases, activities and times, in lower case and without spaces, `_` and `-`: XES, OCEL, and CSV."""
 
 
-def standard_columns(names: Iterable[str]) -> dict[str, str]:
+def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, str]:
     """Return the columns of cases, activities and times by the argument of `voxpop.read` that takes them.
 
     Args:
         names: of all columns.
+        cases: whether the column of cases is wanted too.
 
     Raises:
-        InputError: where one of the three is missing, or two columns have the same standard name.
+        InputError: where one of them is missing, or two columns have the same standard name.
     """
     known: dict[str, list[str]] = {}
     for name in names:
         known.setdefault("".join(each for each in name.lower() if each not in " _-"), []).append(name)
     found = {}
-    for role, usual in STANDARD:
+    for role, usual in STANDARD if cases else STANDARD[1:]:
         same = next((known[name] for name in usual if name in known), [])
         if len(same) != 1:
             fault = "several columns have" if same else "no column has"
             raise InputError(
-                f"{fault} a standard name for {role}= of an event log ({', '.join(usual)}). Name the columns: give "
-                "user= and one of text=, tokens=, items= and sequence=."
+                "give user= and exactly one of text=, tokens=, items= and sequence=; without them the source must be "
+                f"an event log, and {fault} a standard name for {role}= ({', '.join(usual)})."
             )
         found[role] = same[0]
     return found

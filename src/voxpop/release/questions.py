@@ -286,7 +286,7 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
     Do not publish the figures, and do not repeat a release until they please: each release spends its budget.
 
     Args:
-        result: A release, its counts or its ranking.
+        result: A release, its counts or its ranking, or a model of sequences.
         corpus: The data, read as for the release.
         users: Numbers of users: for each, the evaluation has the share of items with at least so many users that were
             released.
@@ -294,7 +294,8 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
     Returns:
         For a release, the share of frequent items that were released, the released items that no user has, and the
         share of all occurrences of items or phrases that it covers. For counts, the errors of the numbers of users. For
-        a ranking, the share of the true first places.
+        a ranking, the share of the true first places. For a model, how much drawn sequences resemble those of users:
+        distances and errors, which are 0 at best, and the share of the most frequent runs that they have.
 
     Raises:
         InputError: If the result has no evaluation, or the corpus was read in another way.
@@ -327,6 +328,7 @@ EVALUATIONS = {
     "Release": "voxpop.release.questions:evaluate_release",
     "Tally": "voxpop.release.questions:evaluate_tally",
     "Ranking": "voxpop.release.questions:evaluate_ranking",
+    "SequenceModel": "voxpop.mechanisms.sequences.evaluate:evaluate_model",
 }
 """The function of each class of results: of the result, the corpus and numbers of users."""
 

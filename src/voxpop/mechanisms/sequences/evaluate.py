@@ -1,6 +1,6 @@
 """How much samples of a model resemble the data: PRIVATE, for whoever may see the data, and never part of a release."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,46 +8,22 @@ import numpy as np
 from voxpop.engine.contract import check_engine, check_ordered
 from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
 from voxpop.kernels.arrays import Floats, Int64s
-from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.drawing import Sessions
 from voxpop.mechanisms.sequences.queries import check_released, followers, last_symbols, lengths, runs_of
 from voxpop.privacy.secret import Secret
+from voxpop.release.questions import Evaluation
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from voxpop.mechanisms.sequences.model import SequenceModel
 
 LONGEST, TOP, SANITY = 4, 100, 0.001
 """Runs of up to `LONGEST` symbols are compared; the `TOP` most frequent of them; and errors are relative to at least
 `SANITY` of all sequences."""
 MOST_DRAWN = 1_000_000
-PRIVATE = "PRIVATE: computed from the data without noise. Do not publish it, and do not choose a release by it."
 
 
-@dataclass(frozen=True, repr=False)
-class Resemblance:
-    """How much samples of a model resemble the data. PRIVATE: without noise, so it must not be published.
-
-    Attributes:
-        measures: columns measure, value and best; the value of a perfect model is `best`.
-        private: always true.
-    """
-
-    measures: "pl.DataFrame"
-    private: bool = field(default=True, init=False)
-
-    def to_polars(self) -> "pl.DataFrame":
-        """Return the table of measures."""
-        return self.measures
-
-    def __repr__(self) -> str:
-        lines = [f"{name}: {value:.4g} (best {best:g})" for name, value, best in self.measures.iter_rows()]
-        return "\n".join([PRIVATE, *lines])
-
-
-def evaluate_model(model: "SequenceModel", corpus: Any, seed: int = 0) -> Resemblance:
-    """Compare sequences that a model draws with one sequence of each user.
+def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = (), *, seed: int = 0) -> Evaluation:
+    """Compare sequences that a model draws with one sequence of each user; see `voxpop.evaluate`.
 
     Args:
         model: of the same data.
@@ -60,26 +36,22 @@ def evaluate_model(model: "SequenceModel", corpus: Any, seed: int = 0) -> Resemb
     Raises:
         InputError: if the data have no order or are on a cluster, or nothing was released.
     """
-    import polars as pl
-
-    require_polars()
     engine = check_engine(corpus)
     check_ordered(engine)
     check_released(model.tree)
     real = _sequences(engine.gathered(), model)
     drawn = model._sampler.draw(_seeds(seed, min(max(2 * real.size, 10_000), MOST_DRAWN)))
     rows = [
-        ("relative error of the number of users", abs(model.sequences / max(real.size, 1) - 1), 0),
-        ("distance of lengths", _distance(model, real, drawn, lengths), 0),
-        ("distance of first symbols", _distance(model, real, drawn, _first_symbols), 0),
-        ("distance of last symbols", _distance(model, real, drawn, last_symbols), 0),
-        ("distance of next symbols", _next(model, real, drawn), 0),
+        ("relative error of the number of users", abs(model.sequences / max(real.size, 1) - 1)),
+        ("distance of lengths", _distance(model, real, drawn, lengths)),
+        ("distance of first symbols", _distance(model, real, drawn, _first_symbols)),
+        ("distance of last symbols", _distance(model, real, drawn, last_symbols)),
+        ("distance of next symbols", _next(model, real, drawn)),
     ]
     tables = [_shares(model, real, drawn, length) for length in range(1, LONGEST + 1)]
-    rows += [(f"relative error of runs of {length}", _error(each), 0) for length, each in enumerate(tables, 1)]
-    rows.append((f"of the {TOP} most frequent runs, found", _found(tables), 1))
-    names, values, best = zip(*rows, strict=True)
-    return Resemblance(pl.DataFrame({"measure": names, "value": map(float, values), "best": map(float, best)}))
+    rows += [(f"relative error of runs of {length}", _error(each)) for length, each in enumerate(tables, 1)]
+    rows.append((f"of the {TOP} most frequent runs, found", _found(tables)))
+    return Evaluation({name: float(value) for name, value in rows})
 
 
 def _seeds(seed: int, size: int) -> Any:
