@@ -36,7 +36,9 @@ def run(code):
     """Run a recipe with the first interpreter that can: the current one, or one that VOXPOP_RECIPES lists."""
     reasons = []
     for each in (sys.executable, *filter(None, os.environ.get("VOXPOP_RECIPES", "").split(os.pathsep))):
-        ran = subprocess.run([each, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+        environment = {**os.environ, "PYSPARK_PYTHON": each}
+        call = [each, "-W", "ignore", "-c", code]
+        ran = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
         if ran.returncode == 0:
             return ast.literal_eval(ran.stdout.strip().splitlines()[-1])
         reasons.append(ran.stderr.strip().splitlines()[-1])
