@@ -21,7 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from voxpop.errors import ReleaseError
+from voxpop.errors import ReleaseError, SourceError
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -295,3 +295,18 @@ def exchange(first: Path, second: Path) -> bool:
     if failure in UNSUPPORTED:
         return False
     raise OSError(failure, os.strerror(failure), str(first), None, str(second))
+
+
+def lines_of(path: str | PathLike[str]) -> list[str]:
+    """Return the words of a text file with one per line, without spaces at their ends; empty lines are skipped.
+
+    Raises:
+        SourceError: The file cannot be read.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError):
+        raise SourceError(
+            f"{path} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
+        ) from None
+    return [line.strip() for line in lines if line.strip()]

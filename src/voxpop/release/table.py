@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from os import PathLike
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -16,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from voxpop.errors import InputError, InternalError, SourceError
+from voxpop.errors import InputError, InternalError
+from voxpop.files.folder import lines_of
 from voxpop.kernels.arrays import Int32s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
@@ -181,12 +181,7 @@ def public_words(given: Any) -> list[str]:
         SourceError: If the file cannot be read.
     """
     if isinstance(given, str | PathLike):
-        try:
-            given = Path(given).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, ValueError):
-            raise SourceError(
-                f"{given} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
-            ) from None
+        given = lines_of(given)
     words: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
     if not all(isinstance(word, str) for word in words):
         raise InputError(

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.errors import InputError, SourceError
+from voxpop.errors import InputError
+from voxpop.files.folder import lines_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,13 +34,7 @@ def public_words(given: object) -> tuple[PublicWord, ...]:
         SourceError: The file cannot be read.
     """
     if isinstance(given, str | PathLike):
-        try:
-            given = Path(given).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, ValueError):
-            raise SourceError(
-                f"{given} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
-            ) from None
-        given = [line.strip() for line in given if line.strip()]
+        given = lines_of(given)
     entries: list[PublicWord] = []
     for each in given if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]:
         entry = tuple(each) if isinstance(each, list | tuple) else each
