@@ -33,9 +33,10 @@ HOLDERS = [
     each
     for module in MODULES
     for each in vars(module).values()
-    if isinstance(each, type) and each.__module__ == module.__name__ and each.__name__ != "_Scratch"
+    if isinstance(each, type) and each.__module__ == module.__name__ and each.__name__ not in ("_Scratch", "Summary")
 ]
-"""All classes of the local engine, except `_Scratch`: a dataclass that still prints the marks of one thread."""
+"""All classes of the local engine, except `_Scratch`, a dataclass that still prints the marks of one thread, and
+`Summary`, the private text that the owner of the data asked for."""
 
 
 def read(kind, memory=None, **columns):

@@ -246,7 +246,7 @@ def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
         except KeyError as error:
             raise ValueError(f"{WORD} is not in {NUMBER}") from error
 
-    monkeypatch.setattr("voxpop.mechanisms.set_union.releasing.release_adaptive", fail)
+    monkeypatch.setattr("voxpop.mechanisms.set_union.releasing.release_items", fail)
     monkeypatch.setattr("voxpop.engine.local.read.merge_words", fail)
     rows().write_parquet(tmp_path / "a.parquet")
     options = ["--user", "who", "--text", "text", "--epsilon", 1, "--delta", 1e-7]

@@ -19,7 +19,7 @@ KILLED = """
 import os, signal, voxpop
 from voxpop.mechanisms.set_union import releasing
 def kill(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
-releasing.release_adaptive = kill
+releasing.release_items = kill
 """
 """Code that kills a release in the middle, like a failure of the machine."""
 AIRFLOW = """

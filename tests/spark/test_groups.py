@@ -10,8 +10,8 @@ from test_tasks import BITS, shares_of
 import voxpop as vp
 from support.corpora import corpus_of
 from support.strategies import written_users
-from voxpop.engine.spark.corpus import GROUPS, gather, joined
 from voxpop.engine.spark.frames import laid_together
+from voxpop.engine.spark.tasks import GROUPS, gather, joined
 from voxpop.engine.spark.tasks import corpus_of as corpus_at
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import PolicyGaussian

@@ -5,7 +5,7 @@ No mechanism imports this file. Its callers mark the figures as PRIVATE.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 import pyarrow as pa
@@ -138,7 +138,9 @@ def numbers_in(held: Held, tokens: pa.Array) -> Int64s:
     return numbers_of(pc.index_in(tokens, value_set=held.vocabulary), missing=-1).astype(np.int64)
 
 
-class Counted(NamedTuple):
+@final
+@dataclass(frozen=True, repr=False)
+class Counted:
     """The grams of one length, counted exactly: private.
 
     Attributes:
