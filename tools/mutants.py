@@ -98,6 +98,8 @@ MUTANTS = (
     _gate("any-entry", "rounds", "or not admits(self.proof.choice, self.proof.slack, rounds)", "", GATE),
     _gate("same-draws", "walks", "or step.name in self._names", "", GATE),
     _gate("paths-forget", "trees", "above = self.numbers[parents].tolist()", "above = [0] * len(parts)"),
+    _gate("noise-for-fewer-steps", "trees", "self.paths.count_first(steps)", "self.paths.count_first(max(1, steps - 1))"),
+    _gate("all-steps-counted", "trees", "self._counting.count_first(steps)", "None"),
     _gate("bound-forgotten", "walks", 'bounding.bound == MOST_BOUND, "weighted"', 'True, "weighted"', GATE),
     Mutant("limit-plus-one", "kernels/weigh.py", "limit - 1)\n            kept = 0\n            for offset in range(held):\n                # Two items of equal priority at the border: the first ones are kept, so it is never more than `limit`.\n                if mine[offset] <= last and kept < limit:", "limit)\n            kept = 0\n            for offset in range(held):\n                if mine[offset] <= last and kept <= limit:", (BOUND,)),
     Mutant("overspend", "privacy/individual.py", "np.where(holds, np.minimum(wish, left), 0)", "np.where(holds, wish, 0)", (OWN,)),

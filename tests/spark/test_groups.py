@@ -68,7 +68,7 @@ def test_the_number_of_partitions_changes_nothing_from_as_many_as_there_are_grou
 
 def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
     """With one group of seven partitions, order-dependent weightings give the same release as the local engine."""
-    monkeypatch.setattr("voxpop.engine.spark.corpus.GROUPS", 1)
+    monkeypatch.setattr("voxpop.engine.spark.tasks.GROUPS", 1)
     local, spread_out = read_both(talk, 7)
     ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in (local, spread_out))
