@@ -93,12 +93,12 @@ def no_end(budget: Budget) -> Case:
     return _smallest(budget, "sequences, contexts, no end", _tree_high, exact, [])
 
 
-def profile(budget: Budget) -> Case:
-    """Return the case of a user who moves all released counts."""
+def profile(budget: Budget, users: int = LIKE_THE_CANARY) -> Case:
+    """Return the case of a user who moves all released counts, among others who do the same."""
     least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
-    exact = profile_chance(budget, (0, 0, 0, 0), FIRST_SYMBOLS), profile_chance(budget, least, FIRST_SYMBOLS)
-    others = [[0] * FIRST_SYMBOLS] * LIKE_THE_CANARY
-    return _smallest(budget, "sequences, profile", _profile_high, exact, others, FIRST_SYMBOLS)
+    exact = [profile_chance(budget, each, FIRST_SYMBOLS, users) for each in ((0, 0, 0, 0), least)]
+    others = [[0] * FIRST_SYMBOLS] * users
+    return _smallest(budget, "sequences, profile", _profile_high, (exact[0], exact[1]), others, FIRST_SYMBOLS)
 
 
 def _smallest(
@@ -123,15 +123,16 @@ def smallest_chance(budget: Budget, places: tuple[int, ...], least: tuple[int, .
     return prod(users_bound(most, 1 / found[place]) for place, most in zip(places, least, strict=True))
 
 
-def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int) -> float:
+def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int, users: int = LIKE_THE_CANARY) -> float:
     """Return the probability that the noise on each of the four numbers of `profile` is at least `least`.
 
     Args:
         budget: the claim.
         least: for the numbers of sequences, of distinct symbols, of repeated symbols, and of the symbol.
         sensitivity: sensitivity to which the noise of distinct and repeated symbols is calibrated.
+        users: others, whose number determines the share of these symbols.
     """
-    lengths, variety, root = rates(budget, LIKE_THE_CANARY)
+    lengths, variety, root = rates(budget, users)
     scales = 1 / lengths, sensitivity / variety, sensitivity / variety, FIRST_SYMBOLS / root
     return prod(map(users_bound, least, scales))
 

@@ -287,14 +287,17 @@ def test_an_end_behind_whole_sequences(monkeypatch):
 
 @pytest.mark.slow  # one release is one trial
 def test_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
-    """A user has one distinct symbol, from an alphabet of one, but repeats it ten times."""
-    case, real = profile(vp.Budget(1.0)), PathBudget.of_users
+    """A user has one distinct symbol, from an alphabet of one, but repeats it ten times.
+
+    With 150 other users these symbols have six fortieths of the rest, and the effect is large; with thousands, one.
+    """
+    case, real = profile(vp.Budget(1.0), 150), PathBudget.of_users
 
     def of_users(self, bins, sensitivity):
         return real(self, bins, min(sensitivity, self.limits.alphabet))
 
     monkeypatch.setattr(PathBudget, "of_users", of_users)
-    chances = (profile_chance(vp.Budget(1.0), least, 1) for least in ((0, 0, 0, 0), (1, 1, 9, 10)))
+    chances = (profile_chance(vp.Budget(1.0), least, 1, 150) for least in ((0, 0, 0, 0), (1, 1, 9, 10)))
     assert_refuted(case, *chances, trials=200_000)
 
 

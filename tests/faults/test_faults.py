@@ -151,5 +151,5 @@ def test_too_little_memory_is_an_error_that_helps(tmp_path, more):
     done = run(STARVED, more, *call, "-o", tmp_path / "out")
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
-    assert "--memory" in done.stderr if done.returncode == 2 else "memory" in done.stderr.lower(), done.stderr
+    assert "--memory" in done.stderr if done.returncode == 6 else "memory" in done.stderr.lower(), done.stderr
     assert not (tmp_path / "out").exists()

@@ -46,8 +46,10 @@ def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN)
     except (VoxpopError, MemoryError, *STOPS):
         raise
     except BaseException as error:
-        kind = type(error).__name__
+        kind, threads = type(error).__name__, isinstance(error, RuntimeError) and "start new thread" in str(error)
         quieten(error)
+        if threads:
+            raise MemoryError(NO_MEMORY) from None
         raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
 
 

@@ -154,7 +154,7 @@ def _one_item(users: int, copies: int) -> LocalCorpus:
 def items(budget: Budget = BUDGET) -> Case:
     """Return the case of the default set union: all users of a copy hold the same item."""
     plan: Any = SetUnion(limit=LIMIT).plan(budget)
-    return near("set union", plan, _chances(plan), _one_item, first_numbers)
+    return near("set union", plan, _chances(plan.last), _one_item, first_numbers)
 
 
 def profile(budget: Budget = BUDGET) -> Case:
