@@ -98,7 +98,9 @@ def profile(budget: Budget, users: int = LIKE_THE_CANARY) -> Case:
     least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
     exact = [profile_chance(budget, each, FIRST_SYMBOLS, users) for each in ((0, 0, 0, 0), least)]
     others = [[0] * FIRST_SYMBOLS] * users
-    return _smallest(budget, "sequences, profile", _profile_high, (exact[0], exact[1]), others, FIRST_SYMBOLS)
+    return _smallest(
+        budget, "sequences, profile", partial(_profile_high, users), (exact[0], exact[1]), others, FIRST_SYMBOLS
+    )
 
 
 def _smallest(
@@ -167,12 +169,12 @@ def _tree_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
     return int(high), high
 
 
-def _profile_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
+def _profile_high(users: int, plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
     """Return whether the four numbers of `profile` are all high, as the event and its digest."""
     model = plan.release(corpus)
     found = np.array([model.profile.lengths[-1], *model.profile.variety, model.tree.counts[0, 0]])
     each = np.array([1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS])
-    high = bool((found >= (LIKE_THE_CANARY + 1) * each).all())
+    high = bool((found >= (users + 1) * each).all())
     return int(high), high
 
 
