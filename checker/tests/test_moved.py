@@ -385,3 +385,22 @@ def test_half_a_rule_for_steps_is_refused(field, value):
     certificate, _ = saved("grams")
     certificate[NUMBERS] |= {"least": "4/5", "per_noise": "15"}
     assert verdict(certificate) == "refused"
+
+
+@pytest.mark.parametrize("name", ["sequences", "find"])
+@pytest.mark.parametrize("change", [{"sensitivity": 1}, {"sensitivity": 1, "bins": 2}, {"bins": 99}, {"bins": None}])
+def test_distinct_symbols_have_the_noise_of_all_of_a_user(name, change):
+    certificate, passes = saved(name)
+    assert passes[1]["pass"] == "variety"
+    passes[1] |= change
+    with pytest.raises(CertificateError):
+        check(certificate, passes)
+
+
+@pytest.mark.parametrize("name", ["sequences", "find", "grams"])
+def test_a_level_that_pays_nothing_is_refused(name):
+    certificate, passes = saved(name)
+    level = {**passes[-1], "shares": []}
+    for ran in ([*passes[:-1], level], [*passes, level], [*passes, *[passes[-1]] * certificate[NUMBERS]["max_gram"]]):
+        with pytest.raises(CertificateError):
+            check(certificate, ran)

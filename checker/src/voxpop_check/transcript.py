@@ -15,6 +15,8 @@ from .public import counts_square
 PARTS = 2**40
 ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
 ALWAYS_MEASURED = "measurement"
+FIRST_SYMBOLS = 10
+"""Distinct and repeated symbols are counted among so many first symbols of a sequence."""
 
 
 def check(certificate: Any, passes: Any) -> str:
@@ -110,13 +112,18 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
     statistics = [each for each in passes if "part" in each]
     names = [each["pass"] for each in passes]
     known = ["lengths", "variety"][: len(statistics)]
+    require(len(passes) - len(known) <= numbers.max_gram, "more levels ran than the certificate contains")
     require(names == known + ["level"] * (len(passes) - len(known)), "a pass ran that the certificate does not contain")
     require(not statistics or numbers.tree == "contexts", "statistics ran before a tree of grams")
     spent = Fraction(0)
     for each in statistics:
         part, sensitivity, bins = Fraction(each["part"]), each.get("sensitivity"), each.get("bins")
-        # One class of length; of distinct symbols as many as there are, or as many as a sequence has.
-        least = 1 if each["pass"] == "lengths" or bins == 2 else min(numbers.alphabet or 1, numbers.max_length)
+        # One class of length; of distinct symbols as many as there are, or as many as a sequence has; two numbers of
+        # symbols are among the first ones.
+        symbols = numbers.alphabet or statistics[0].get("symbols") or numbers.max_length
+        most = FIRST_SYMBOLS if bins == 2 else symbols
+        least = 1 if each["pass"] == "lengths" else min(most, numbers.max_length)
+        require(each["pass"] == "lengths" or bins in (1, 2), "another statistic ran")
         require(0 < part <= 1 and type(sensitivity) is int and sensitivity >= least, "a statistic ran with less noise")
         spent += (1 - spent) * part
     ruled = statistics and numbers.least is not None
@@ -126,6 +133,7 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
         # Noise has the rate epsilon s / sensitivity, and a user has as many steps as are counted.
         require(each.get("sensitivity") == steps, "a level ran with noise for another number of steps")
         shares = [(Fraction(before), Fraction(own)) for before, own in each.get("shares", ())]
+        require(bool(shares), "a level ran that pays nothing")
         require(all(before in ends and own > 0 and before + own <= 1 for before, own in shares), "shares exceed a path")
         ends = {before + own for before, own in shares}
 
