@@ -324,6 +324,6 @@ def test_a_gram_is_that_of_its_row(row, symbol):
     gate.children(none, none, [tenth])
     gate.children(np.array([0, 0]), np.array([1, 0]), [whole, tenth])
     passes = gate.record
-    with pytest.raises(InternalError, match="another gram|follow the end"):
+    with pytest.raises(InternalError, match=r"another gram|follow the end"):
         gate.children(np.array([row]), np.array([symbol]), [whole])
     assert gate.record == passes
