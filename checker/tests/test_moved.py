@@ -404,3 +404,10 @@ def test_a_level_that_pays_nothing_is_refused(name):
     for ran in ([*passes[:-1], level], [*passes, level], [*passes, *[passes[-1]] * certificate[NUMBERS]["max_gram"]]):
         with pytest.raises(CertificateError):
             check(certificate, ran)
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, -0.0])
+def test_votes_without_delta_are_refused_at_once(delta):
+    certificate = read("triehh")
+    certificate["claim"]["delta"] = delta
+    assert verdict(certificate) == "refused"

@@ -291,3 +291,26 @@ def test_a_reserve_pays_as_often_as_it_was_charged():
     assert totals.replay((3.0, 1e-6), listed[:3]) == {"reserve": 1, "drawn": 2}
     assert totals.replay((3.0, 1e-6), listed) == {"reserve": 1, "drawn": 2, "": 1}
     assert totals.written(0.1) == Fraction(1, 10)
+
+
+def test_a_name_that_occurs_twice_is_refused(folder, capsys):
+    """Which of two claims counts would depend on the reader."""
+    file = next(iter(sorted(folder.glob("*.json"))))
+    text = file.read_text("utf-8")
+    assert main([str(file)]) == 0
+    file.write_text(text.replace('"claim"', '"claim": {"epsilon": 0.1, "delta": 0.0}, "claim"', 1))
+    assert main([str(file)]) == 2
+    assert "twice" in capsys.readouterr().out
+
+
+def test_a_release_with_a_seed_or_other_neighbours_is_not_private(folder, capsys):
+    file = next(iter(sorted(folder.glob("*.json"))))
+    guarantee = json.loads(file.read_text("utf-8"))["guarantee"]
+    assert main([str(file)]) == 0
+    assert "NOT PRIVATE" not in capsys.readouterr().out
+    for private in (False, None, "true"):
+        changed(file, guarantee=guarantee | {"private": private})
+        main([str(file)])
+        assert "NOT PRIVATE: made with a seed" in capsys.readouterr().out
+    changed(file, guarantee=guarantee | {"neighbours": "one event added or removed"})
+    assert main([str(file)]) == 2

@@ -56,7 +56,7 @@ def of_path(path: Path) -> int:
 
 
 def _of_files(files: list[Path]) -> str:
-    records = [json.loads(file.read_text("utf-8"), parse_constant=_no_number) for file in files]
+    records = [json.loads(file.read_text("utf-8"), parse_constant=_no_number, object_pairs_hook=_distinct) for file in files]
     found = [each for record in records for each in certificates(record)]
     require(bool(found), "there is no certificate")
     results, releases = [], []
@@ -72,6 +72,9 @@ def _of_files(files: list[Path]) -> str:
                 certificate["claim"]["delta"],
             )
             require(same, "the guarantee is not the claim of the certificate")
+            require(stated["neighbours"] == certificate["claim"]["neighbours"], "the guarantee has other neighbours")
+            if stated["private"] is not True:
+                print("    NOT PRIVATE: made with a seed. The certificate is that of a release without one.")
             require(releases[-1].covered_by(stated.get("spend")), "the spend is less than that of the certificate")
         if "transcript" in holder:
             print(f"    transcript: {check(certificate, holder['transcript'])}")
@@ -143,6 +146,12 @@ def _of_ledger(path: Path) -> str:
         print(f"{json.dumps(name)}, budget epsilon {epsilon:g}, delta {delta:g}")
         print(f"    admitted: {admitted}: {verdicts[-1]}")
     return NOT_PROVED if NOT_PROVED in verdicts else PROVED
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; readers differ in which of two equal names counts."""
+    require(len({name for name, _ in pairs}) == len(pairs), "a name occurs twice in an object")
+    return dict(pairs)
 
 
 def _no_number(name: str) -> float:
