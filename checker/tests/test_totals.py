@@ -1,6 +1,7 @@
 """Totals of a folder and charges of a ledger are proved; moved numbers are not."""
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -314,3 +315,27 @@ def test_a_release_with_a_seed_or_other_neighbours_is_not_private(folder, capsys
         assert "NOT PRIVATE: made with a seed" in capsys.readouterr().out
     changed(file, guarantee=guarantee | {"neighbours": "one event added or removed"})
     assert main([str(file)]) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"statement": "(0.01, 0)-DP, one user added or removed"},
+        {"statement": "(1, 1e-07)-DP, one event changed"},
+        {"certificate": None},
+        {"certificate": {"format": "another certificate"}},
+        {"certificate": None, "other": {"guarantee": {"epsilon": 1.0}}},
+    ],
+)
+def test_a_statement_or_guarantee_that_no_certificate_proves_is_refused(folder, change):
+    """What people read says what the certificate proves; a file whose certificate is unknown does not count as none."""
+    changed(folder / "counts.json", **change)
+    assert main([str(folder)]) == 2
+
+
+@pytest.mark.parametrize(("old", "new"), [(r"$", ". Truly (0.01, 0)-DP."), ("^", "(0.01, 0)-DP. "), ("user", "event")])
+def test_a_total_says_nothing_else(folder, old, new):
+    file = folder / "top.json"
+    total = json.loads(file.read_text("utf-8"))["total"]
+    changed(file, total=re.sub(old, new, total, count=1))
+    assert main([str(folder)]) != 0

@@ -28,7 +28,11 @@ UNREADABLE = (
 LEDGER = b"SQLite format 3\0"
 RULE = (int.from_bytes(b"vxpl", "big"), 3)
 """What the head of a ledger states: its program, and the version of the rule of docs/privacy/composition.md."""
-STATED = re.compile(r"\(([^(),]+), ([^(),]+)\)-DP.*; if all budgets were fixed in advance: \(([^(),]+), ([^(),]+)\)")
+SEED = "NOT PRIVATE: made with a seed; otherwise "
+STATED = re.compile(
+    f"(?:{SEED})?" + r"\(([^(),]+), ([^(),]+)\)-DP, one user added or removed"
+    r"; if all budgets were fixed in advance: \(([^(),]+), ([^(),]+)\)"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,9 +60,13 @@ def of_path(path: Path) -> int:
 
 
 def _of_files(files: list[Path]) -> str:
-    records = [json.loads(file.read_text("utf-8"), parse_constant=_no_number, object_pairs_hook=_distinct) for file in files]
+    records = [
+        json.loads(file.read_text("utf-8"), parse_constant=_no_number, object_pairs_hook=_distinct) for file in files
+    ]
     found = [each for record in records for each in certificates(record)]
     require(bool(found), "there is no certificate")
+    proved = [id(holder) for _, holder in found]
+    require(all(id(each) in proved for record in records for each in stating(record)), "a guarantee has no certificate")
     results, releases = [], []
     for certificate, holder in found:
         results.append(prove(certificate))
@@ -73,6 +81,8 @@ def _of_files(files: list[Path]) -> str:
             )
             require(same, "the guarantee is not the claim of the certificate")
             require(stated["neighbours"] == certificate["claim"]["neighbours"], "the guarantee has other neighbours")
+            said = f"({stated['epsilon']:g}, {stated['delta']:g})-DP, {stated['neighbours']}"
+            require(holder.get("statement", said) in (said, SEED + said), "the statement is not the guarantee")
             if stated["private"] is not True:
                 print("    NOT PRIVATE: made with a seed. The certificate is that of a release without one.")
             require(releases[-1].covered_by(stated.get("spend")), "the spend is less than that of the certificate")
@@ -113,7 +123,7 @@ def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> It
     first = [holder for holder in holders if "total" not in holder]
     for each, holder in zip(releases, holders, strict=True):
         if "total" in holder:
-            said = STATED.search(holder["total"])
+            said = STATED.fullmatch(holder["total"])
             require(len(alone) == 1 and said is not None, "a total is not one of a release and an addition")
             pair, (epsilon, delta, fixed, same) = [*alone, each], said.groups() if said else ("",) * 4
             # A ledger's budget, which `voxpop-check LEDGER` proves, stands for all that was charged to it.
@@ -171,6 +181,11 @@ def certificates(record: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]
     elif isinstance(record, list):
         for value in record:
             yield from certificates(value)
+
+
+def stating(record: Any) -> list[dict[str, Any]]:
+    """Return the record itself if it states a guarantee of its own."""
+    return [record] if isinstance(record, dict) and not {"guarantee", "certificate", "total"}.isdisjoint(record) else []
 
 
 def show(result: Result) -> None:
