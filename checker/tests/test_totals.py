@@ -248,6 +248,9 @@ def test_a_ledger_with_a_moved_number_is_not_proved(ledger, statement, capsys):
         "UPDATE entries SET guarantee = json_set(guarantee, '$.delta', -1) WHERE dataset = 'small' AND number = 4",
         "UPDATE entries SET guarantee = json_set(guarantee, '$.private', json('false')) WHERE number = 1",
         "UPDATE entries SET guarantee = json_set(guarantee, '$.spend.apart', 1) WHERE reserve = 1 OR times > 1",
+        """UPDATE entries SET guarantee = rtrim(guarantee, '}') || '}, "epsilon": 1e-9}' WHERE guarantee LIKE '%}}'""",
+        "UPDATE datasets SET delta = 1 WHERE name = 'small'",
+        "UPDATE datasets SET epsilon = 0 WHERE name = 'small'",
     ],
 )
 def test_what_is_no_ledger_of_this_rule_is_refused(ledger, statement, capsys):

@@ -152,3 +152,12 @@ def test_columns_without_standard_names_are_not_guessed():
         vp.read("missing.xes")
     with pytest.raises(InputError, match="user= is missing"):
         vp.read(table, sequence="activity", order="time")
+
+
+def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
+    """The next step is one for logs: attributes of traces have `case:` before their names."""
+    path = tmp_path / "log.xes"
+    path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
+    with pytest.raises(ColumnError, match="Attributes of traces have `case:` before their names") as caught:
+        vp.read(path, user="customer", sequence="concept:name")
+    assert "list of rows" not in str(caught.value)

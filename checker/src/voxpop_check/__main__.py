@@ -149,7 +149,12 @@ def _of_ledger(path: Path) -> str:
     require({each["dataset"] for each in entries} <= {name for name, _, _ in budgets}, "an entry has no data set")
     verdicts = []
     for name, epsilon, delta in budgets:
-        own = [each | {"guarantee": json.loads(each["guarantee"])} for each in entries if each["dataset"] == name]
+        own = [
+            each | {"guarantee": json.loads(each["guarantee"], object_pairs_hook=_distinct)}
+            for each in entries
+            if each["dataset"] == name
+        ]
+        require(epsilon > 0 and 0 <= delta < 1, "a budget is out of range")
         parts = totals.replay((epsilon, delta), own)
         verdicts.append(NOT_PROVED if "" in parts else PROVED)
         admitted = ", ".join(f"{count} {part or 'by nothing'}" for part, count in parts.items()) or "no entries"
