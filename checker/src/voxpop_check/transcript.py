@@ -57,6 +57,7 @@ def check(certificate: Any, passes: Any) -> str:
             require(fits, "a count ran with less noise than was charged")
     elif proof == "votes":
         require(names in [["votes"] * n for n in range(numbers.rounds + 1)], "more rounds ran than were charged")
+        require([each.get("round") for each in passes] == [*range(1, len(passes) + 1)], "a round ran twice, or late")
     elif proof == "nights":
         nights = [each.get("night") for each in passes]
         require(set(names) <= {"night"} and len(set(nights)) == len(nights), "a night ran twice")
@@ -97,9 +98,13 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
         # In doubles the program rounds S; its last bits are no difference.
         square = (bounded(form).sensitivity / arb(each["sigma"])) ** 2 * (1 - arb(2) ** -48)
         if later.charged == "everybody":
+            require(form.name != "capped" and form.bound == 1, "a pass has another bounding than its proof")
             left = left - square
             require(left >= 0, "the passes exceed the cap on later releases")
         else:
+            # Individual sensitivities have a proof for these, with the rounding of users of any bound.
+            known = form.name == "weighted" or (form.name == "policy-gaussian" and form.bound == 4)
+            require(known and form.norm == 2, "a pass has another bounding than its proof")
             cost = each.get("cost")
             require(type(cost) is int and 0 < cost <= PARTS, "a pass ran without a price")
             require(square <= later.square * cost / PARTS, "a pass ran with less noise than its price requires")
