@@ -15,24 +15,14 @@ from .transcript import check
 
 USAGE = "usage: voxpop-check FOLDER | certificate.json | LEDGER ...   (exit code 0: proved, 1: not proved, 2: refused)"
 FORMAT = "voxpop certificate"
-UNREADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    sqlite3.Error,
-)
+UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, sqlite3.Error)
 LEDGER = b"SQLite format 3\0"
 RULE = (int.from_bytes(b"vxpl", "big"), 3)
 """What the head of a ledger states: its program, and the version of the rule of docs/privacy/composition.md."""
 SEED = "NOT PRIVATE: made with a seed; otherwise "
-STATED = re.compile(
-    f"(?:{SEED})?" + r"\(([^(),]+), ([^(),]+)\)-DP, one user added or removed"
-    r"; if all budgets were fixed in advance: \(([^(),]+), ([^(),]+)\)"
-)
+SAID = r"\(([^(),]+), ([^(),]+)\)"
+STATED = re.compile(f"(?:{SEED})?{SAID}-DP, one user added or removed; if all budgets were fixed in advance: {SAID}")
+STATING = {"guarantee", "certificate", "total"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -60,13 +50,12 @@ def of_path(path: Path) -> int:
 
 
 def _of_files(files: list[Path]) -> str:
-    records = [
-        json.loads(file.read_text("utf-8"), parse_constant=_no_number, object_pairs_hook=_distinct) for file in files
-    ]
+    records = [_parsed(file.read_text("utf-8")) for file in files]
     found = [each for record in records for each in certificates(record)]
     require(bool(found), "there is no certificate")
     proved = [id(holder) for _, holder in found]
-    require(all(id(each) in proved for record in records for each in stating(record)), "a guarantee has no certificate")
+    stating = [each for each in records if isinstance(each, dict) and not STATING.isdisjoint(each)]
+    require(all(id(each) in proved for each in stating), "a guarantee has no certificate")
     results, releases = [], []
     for certificate, holder in found:
         results.append(prove(certificate))
@@ -75,12 +64,8 @@ def _of_files(files: list[Path]) -> str:
         releases.append(totals.release_of(frame, results[-1].terms, certificate["claim"]))
         stated = holder.get("guarantee") if holder is not certificate else None
         if stated is not None:
-            same = (stated["epsilon"], stated["delta"]) == (
-                certificate["claim"]["epsilon"],
-                certificate["claim"]["delta"],
-            )
+            same = all(stated[name] == each for name, each in certificate["claim"].items())
             require(same, "the guarantee is not the claim of the certificate")
-            require(stated["neighbours"] == certificate["claim"]["neighbours"], "the guarantee has other neighbours")
             said = f"({stated['epsilon']:g}, {stated['delta']:g})-DP, {stated['neighbours']}"
             require(holder.get("statement", said) in (said, SEED + said), "the statement is not the guarantee")
             if stated["private"] is not True:
@@ -149,11 +134,7 @@ def _of_ledger(path: Path) -> str:
     require({each["dataset"] for each in entries} <= {name for name, _, _ in budgets}, "an entry has no data set")
     verdicts = []
     for name, epsilon, delta in budgets:
-        own = [
-            each | {"guarantee": json.loads(each["guarantee"], object_pairs_hook=_distinct)}
-            for each in entries
-            if each["dataset"] == name
-        ]
+        own = [each | {"guarantee": _parsed(each["guarantee"])} for each in entries if each["dataset"] == name]
         require(epsilon > 0 and 0 <= delta < 1, "a budget is out of range")
         parts = totals.replay((epsilon, delta), own)
         verdicts.append(NOT_PROVED if "" in parts else PROVED)
@@ -161,6 +142,10 @@ def _of_ledger(path: Path) -> str:
         print(f"{json.dumps(name)}, budget epsilon {epsilon:g}, delta {delta:g}")
         print(f"    admitted: {admitted}: {verdicts[-1]}")
     return NOT_PROVED if NOT_PROVED in verdicts else PROVED
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, parse_constant=_no_number, object_pairs_hook=_distinct)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -186,11 +171,6 @@ def certificates(record: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]
     elif isinstance(record, list):
         for value in record:
             yield from certificates(value)
-
-
-def stating(record: Any) -> list[dict[str, Any]]:
-    """Return the record itself if it states a guarantee of its own."""
-    return [record] if isinstance(record, dict) and not {"guarantee", "certificate", "total"}.isdisjoint(record) else []
 
 
 def show(result: Result) -> None:

@@ -14,7 +14,6 @@ from .public import counts_square
 
 PARTS = 2**40
 ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
-ALWAYS_MEASURED = "measurement"
 FIRST_SYMBOLS = 10
 """Distinct and repeated symbols are counted among so many first symbols of a sequence."""
 
