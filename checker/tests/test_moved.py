@@ -385,3 +385,70 @@ def test_half_a_rule_for_steps_is_refused(field, value):
     certificate, _ = saved("grams")
     certificate[NUMBERS] |= {"least": "4/5", "per_noise": "15"}
     assert verdict(certificate) == "refused"
+
+
+@pytest.mark.parametrize("name", ["sequences", "find"])
+@pytest.mark.parametrize("change", [{"sensitivity": 1}, {"sensitivity": 1, "bins": 2}, {"bins": 99}, {"bins": None}])
+def test_distinct_symbols_have_the_noise_of_all_of_a_user(name, change):
+    certificate, passes = saved(name)
+    assert passes[1]["pass"] == "variety"
+    passes[1] |= change
+    with pytest.raises(CertificateError):
+        check(certificate, passes)
+
+
+@pytest.mark.parametrize("name", ["sequences", "find", "grams"])
+def test_a_level_that_pays_nothing_is_refused(name):
+    certificate, passes = saved(name)
+    level = {**passes[-1], "shares": []}
+    for ran in ([*passes[:-1], level], [*passes, level], [*passes, *[passes[-1]] * certificate[NUMBERS]["max_gram"]]):
+        with pytest.raises(CertificateError):
+            check(certificate, ran)
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, -0.0])
+def test_votes_without_delta_are_refused_at_once(delta):
+    certificate = read("triehh")
+    certificate["claim"]["delta"] = delta
+    assert verdict(certificate) == "refused"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "count", "cutoff": 0, "bound": 1},
+        {"name": "custom", "error": 0.0, "least": 1.0},
+        {"name": "weighted", "cutoff": 0, "norm": 1},
+        {"name": "capped"},
+        {"bound": 1},
+    ],
+)
+@pytest.mark.parametrize("kind", ["vote", "second chance"])
+def test_individual_budgets_have_a_proof_for_some_weightings_only(kind, change):
+    """Noise is raised, so that only the weighting is wrong."""
+    certificate, passes = saved("ngrams")
+    each = next(each for each in passes if each["pass"] == kind)
+    assert each["bounding"]["name"] == "policy-gaussian"
+    each["sigma"] *= 100
+    check(certificate, passes)
+    each["bounding"] |= change
+    with pytest.raises(CertificateError, match="another bounding"):
+        check(certificate, passes)
+
+
+def test_passes_of_everybody_have_no_caps_and_no_bounds():
+    for change in ({"name": "capped"}, {"bound": 4}):
+        certificate, passes = saved("dpne")
+        passes[1]["sigma"] *= 100
+        passes[1]["bounding"] |= {"name": "policy-gaussian", "cutoff": 2**40} | change
+        with pytest.raises(CertificateError, match="another bounding"):
+            check(certificate, passes)
+
+
+def test_no_round_of_votes_runs_twice():
+    certificate, passes = saved("heavy")
+    many = [{**passes[0], "round": number} for number in range(1, certificate[NUMBERS]["rounds"] + 1)]
+    check(certificate, many)
+    for last in (1, len(many) + 1, None):
+        with pytest.raises(CertificateError):
+            check(certificate, [*many[:-1], {**many[-1], "round": last}])

@@ -1,6 +1,7 @@
 """Totals of a folder and charges of a ledger are proved; moved numbers are not."""
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -247,6 +248,9 @@ def test_a_ledger_with_a_moved_number_is_not_proved(ledger, statement, capsys):
         "UPDATE entries SET guarantee = json_set(guarantee, '$.delta', -1) WHERE dataset = 'small' AND number = 4",
         "UPDATE entries SET guarantee = json_set(guarantee, '$.private', json('false')) WHERE number = 1",
         "UPDATE entries SET guarantee = json_set(guarantee, '$.spend.apart', 1) WHERE reserve = 1 OR times > 1",
+        """UPDATE entries SET guarantee = rtrim(guarantee, '}') || '}, "epsilon": 1e-9}' WHERE guarantee LIKE '%}}'""",
+        "UPDATE datasets SET delta = 1 WHERE name = 'small'",
+        "UPDATE datasets SET epsilon = 0 WHERE name = 'small'",
     ],
 )
 def test_what_is_no_ledger_of_this_rule_is_refused(ledger, statement, capsys):
@@ -291,3 +295,50 @@ def test_a_reserve_pays_as_often_as_it_was_charged():
     assert totals.replay((3.0, 1e-6), listed[:3]) == {"reserve": 1, "drawn": 2}
     assert totals.replay((3.0, 1e-6), listed) == {"reserve": 1, "drawn": 2, "": 1}
     assert totals.written(0.1) == Fraction(1, 10)
+
+
+def test_a_name_that_occurs_twice_is_refused(folder, capsys):
+    """Which of two claims counts would depend on the reader."""
+    file = next(iter(sorted(folder.glob("*.json"))))
+    text = file.read_text("utf-8")
+    assert main([str(file)]) == 0
+    file.write_text(text.replace('"claim"', '"claim": {"epsilon": 0.1, "delta": 0.0}, "claim"', 1))
+    assert main([str(file)]) == 2
+    assert "twice" in capsys.readouterr().out
+
+
+def test_a_release_with_a_seed_or_other_neighbours_is_not_private(folder, capsys):
+    file = next(iter(sorted(folder.glob("*.json"))))
+    guarantee = json.loads(file.read_text("utf-8"))["guarantee"]
+    assert main([str(file)]) == 0
+    assert "NOT PRIVATE" not in capsys.readouterr().out
+    for private in (False, None, "true"):
+        changed(file, guarantee=guarantee | {"private": private})
+        main([str(file)])
+        assert "NOT PRIVATE: made with a seed" in capsys.readouterr().out
+    changed(file, guarantee=guarantee | {"neighbours": "one event added or removed"})
+    assert main([str(file)]) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"statement": "(0.01, 0)-DP, one user added or removed"},
+        {"statement": "(1, 1e-07)-DP, one event changed"},
+        {"certificate": None},
+        {"certificate": {"format": "another certificate"}},
+        {"certificate": None, "other": {"guarantee": {"epsilon": 1.0}}},
+    ],
+)
+def test_a_statement_or_guarantee_that_no_certificate_proves_is_refused(folder, change):
+    """What people read says what the certificate proves; a file whose certificate is unknown does not count as none."""
+    changed(folder / "counts.json", **change)
+    assert main([str(folder)]) == 2
+
+
+@pytest.mark.parametrize(("old", "new"), [(r"$", ". Truly (0.01, 0)-DP."), ("^", "(0.01, 0)-DP. "), ("user", "event")])
+def test_a_total_says_nothing_else(folder, old, new):
+    file = folder / "top.json"
+    total = json.loads(file.read_text("utf-8"))["total"]
+    changed(file, total=re.sub(old, new, total, count=1))
+    assert main([str(folder)]) != 0

@@ -120,7 +120,21 @@ def test_columns_are_found_by_their_standard_names(tmp_path, names, kind, capsys
         "dict": lambda: table.to_dict(as_series=False),
     }[kind]()
     given = dict(zip(("user", "sequence", "order"), names, strict=True))
-    assert sequences_of(read_engine(source)) == sequences_of(read_engine(source, **given))
+    with_names = sequences_of(read_engine(source, **given))
+    assert "event log" not in capsys.readouterr().err
+    assert sequences_of(read_engine(source)) == with_names
+    said = capsys.readouterr().err
+    assert "each case is protected as one user" in said
+    assert f'sequence="{names[1]}", order="{names[2]}"' in said
+
+
+def test_a_table_with_persons_and_texts_is_not_taken_for_an_event_log_silently(capsys):
+    """Whoever forgot text= learns which columns were read instead."""
+    table = {"person": ["p"], "notes": ["a b"], "activity": ["x"], "time": [1]}
+    vp.read(table, user="person")
+    said = capsys.readouterr().err
+    assert 'Read as an event log: sequence="activity", order="time".' in said
+    assert "each case" not in said
 
 
 def test_columns_without_standard_names_are_not_guessed():
@@ -138,3 +152,12 @@ def test_columns_without_standard_names_are_not_guessed():
         vp.read("missing.xes")
     with pytest.raises(InputError, match="user= is missing"):
         vp.read(table, sequence="activity", order="time")
+
+
+def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
+    """The next step is one for logs: attributes of traces have `case:` before their names."""
+    path = tmp_path / "log.xes"
+    path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
+    with pytest.raises(ColumnError, match="Attributes of traces have `case:` before their names") as caught:
+        vp.read(path, user="customer", sequence="concept:name")
+    assert "list of rows" not in str(caught.value)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from support.exact import text_of, votes_gate
+from support.exact import paths_gate, text_of, votes_gate
 from support.look import read_engine
 from voxpop.engine.local import nights, pools, tree_walk, weigh
 from voxpop.errors import InternalError
@@ -28,7 +28,7 @@ from voxpop.privacy.decisions import (
 )
 from voxpop.privacy.gate.trees import PathsGate
 from voxpop.privacy.passes import Certificate, Claim, PathsProof
-from voxpop.privacy.path_budget import ContextNoise
+from voxpop.privacy.path_budget import ContextNoise, Limits
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.upcrossing import NightReading
@@ -301,3 +301,29 @@ def test_paths_are_those_of_parents():
         gate.level(np.array([2], np.int32), np.array([1], np.int32), [half])
     with pytest.raises(InternalError, match="twice"):
         gate.variety(3, 1, Fraction(1, 9))
+
+
+@pytest.mark.parametrize("before", [3, 4])
+def test_a_context_is_that_of_its_parent(before):
+    """A symbol beyond the last one would name a context of the next node, whose path may be spent: it is refused."""
+    gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1))
+    tenth, whole = Fraction(1, 10), Fraction(1)
+    gate.level(np.array([-1], np.int32), np.array([-1], np.int32), [tenth])
+    gate.level(np.array([0, 0], np.int32), np.array([0, -2], np.int32), [tenth, whole])
+    passes = gate.record
+    with pytest.raises(InternalError, match="no symbol"):
+        gate.level(np.array([1], np.int32), np.array([before], np.int32), [whole])
+    assert gate.record == passes
+
+
+@pytest.mark.parametrize(("row", "symbol"), [(1, -2), (-1, 0), (-1, 1), (2, -2), (0, 2)])
+def test_a_gram_is_that_of_its_row(row, symbol):
+    """A symbol below the first one, or a row out of range, would name a gram whose path may be spent: it is refused."""
+    gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1), "grams")
+    none, tenth, whole = np.empty(0, np.int64), Fraction(1, 10), Fraction(1)
+    gate.children(none, none, [tenth])
+    gate.children(np.array([0, 0]), np.array([1, 0]), [whole, tenth])
+    passes = gate.record
+    with pytest.raises(InternalError, match=r"another gram|follow the end"):
+        gate.children(np.array([row]), np.array([symbol]), [whole])
+    assert gate.record == passes

@@ -15,20 +15,14 @@ from .transcript import check
 
 USAGE = "usage: voxpop-check FOLDER | certificate.json | LEDGER ...   (exit code 0: proved, 1: not proved, 2: refused)"
 FORMAT = "voxpop certificate"
-UNREADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    sqlite3.Error,
-)
+UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, sqlite3.Error)
 LEDGER = b"SQLite format 3\0"
 RULE = (int.from_bytes(b"vxpl", "big"), 3)
 """What the head of a ledger states: its program, and the version of the rule of docs/privacy/composition.md."""
-STATED = re.compile(r"\(([^(),]+), ([^(),]+)\)-DP.*; if all budgets were fixed in advance: \(([^(),]+), ([^(),]+)\)")
+SEED = "NOT PRIVATE: made with a seed; otherwise "
+SAID = r"\(([^(),]+), ([^(),]+)\)"
+STATED = re.compile(f"(?:{SEED})?{SAID}-DP, one user added or removed; if all budgets were fixed in advance: {SAID}")
+STATING = {"guarantee", "certificate", "total"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,9 +50,12 @@ def of_path(path: Path) -> int:
 
 
 def _of_files(files: list[Path]) -> str:
-    records = [json.loads(file.read_text("utf-8"), parse_constant=_no_number) for file in files]
+    records = [_parsed(file.read_text("utf-8")) for file in files]
     found = [each for record in records for each in certificates(record)]
     require(bool(found), "there is no certificate")
+    proved = [id(holder) for _, holder in found]
+    stating = [each for each in records if isinstance(each, dict) and not STATING.isdisjoint(each)]
+    require(all(id(each) in proved for each in stating), "a guarantee has no certificate")
     results, releases = [], []
     for certificate, holder in found:
         results.append(prove(certificate))
@@ -67,11 +64,12 @@ def _of_files(files: list[Path]) -> str:
         releases.append(totals.release_of(frame, results[-1].terms, certificate["claim"]))
         stated = holder.get("guarantee") if holder is not certificate else None
         if stated is not None:
-            same = (stated["epsilon"], stated["delta"]) == (
-                certificate["claim"]["epsilon"],
-                certificate["claim"]["delta"],
-            )
+            same = all(stated[name] == each for name, each in certificate["claim"].items())
             require(same, "the guarantee is not the claim of the certificate")
+            said = f"({stated['epsilon']:g}, {stated['delta']:g})-DP, {stated['neighbours']}"
+            require(holder.get("statement", said) in (said, SEED + said), "the statement is not the guarantee")
+            if stated["private"] is not True:
+                print("    NOT PRIVATE: made with a seed. The certificate is that of a release without one.")
             require(releases[-1].covered_by(stated.get("spend")), "the spend is less than that of the certificate")
         if "transcript" in holder:
             print(f"    transcript: {check(certificate, holder['transcript'])}")
@@ -110,7 +108,7 @@ def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> It
     first = [holder for holder in holders if "total" not in holder]
     for each, holder in zip(releases, holders, strict=True):
         if "total" in holder:
-            said = STATED.search(holder["total"])
+            said = STATED.fullmatch(holder["total"])
             require(len(alone) == 1 and said is not None, "a total is not one of a release and an addition")
             pair, (epsilon, delta, fixed, same) = [*alone, each], said.groups() if said else ("",) * 4
             # A ledger's budget, which `voxpop-check LEDGER` proves, stands for all that was charged to it.
@@ -136,13 +134,24 @@ def _of_ledger(path: Path) -> str:
     require({each["dataset"] for each in entries} <= {name for name, _, _ in budgets}, "an entry has no data set")
     verdicts = []
     for name, epsilon, delta in budgets:
-        own = [each | {"guarantee": json.loads(each["guarantee"])} for each in entries if each["dataset"] == name]
+        own = [each | {"guarantee": _parsed(each["guarantee"])} for each in entries if each["dataset"] == name]
+        require(epsilon > 0 and 0 <= delta < 1, "a budget is out of range")
         parts = totals.replay((epsilon, delta), own)
         verdicts.append(NOT_PROVED if "" in parts else PROVED)
         admitted = ", ".join(f"{count} {part or 'by nothing'}" for part, count in parts.items()) or "no entries"
         print(f"{json.dumps(name)}, budget epsilon {epsilon:g}, delta {delta:g}")
         print(f"    admitted: {admitted}: {verdicts[-1]}")
     return NOT_PROVED if NOT_PROVED in verdicts else PROVED
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, parse_constant=_no_number, object_pairs_hook=_distinct)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; readers differ in which of two equal names counts."""
+    require(len({name for name, _ in pairs}) == len(pairs), "a name occurs twice in an object")
+    return dict(pairs)
 
 
 def _no_number(name: str) -> float:

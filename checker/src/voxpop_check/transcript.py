@@ -14,7 +14,8 @@ from .public import counts_square
 
 PARTS = 2**40
 ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
-ALWAYS_MEASURED = "measurement"
+FIRST_SYMBOLS = 10
+"""Distinct and repeated symbols are counted among so many first symbols of a sequence."""
 
 
 def check(certificate: Any, passes: Any) -> str:
@@ -55,6 +56,7 @@ def check(certificate: Any, passes: Any) -> str:
             require(fits, "a count ran with less noise than was charged")
     elif proof == "votes":
         require(names in [["votes"] * n for n in range(numbers.rounds + 1)], "more rounds ran than were charged")
+        require([each.get("round") for each in passes] == [*range(1, len(passes) + 1)], "a round ran twice, or late")
     elif proof == "nights":
         nights = [each.get("night") for each in passes]
         require(set(names) <= {"night"} and len(set(nights)) == len(nights), "a night ran twice")
@@ -95,9 +97,13 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
         # In doubles the program rounds S; its last bits are no difference.
         square = (bounded(form).sensitivity / arb(each["sigma"])) ** 2 * (1 - arb(2) ** -48)
         if later.charged == "everybody":
+            require(form.name != "capped" and form.bound == 1, "a pass has another bounding than its proof")
             left = left - square
             require(left >= 0, "the passes exceed the cap on later releases")
         else:
+            # Individual sensitivities have a proof for these, with the rounding of users of any bound.
+            known = form.name == "weighted" or (form.name == "policy-gaussian" and form.bound == 4)
+            require(known and form.norm == 2, "a pass has another bounding than its proof")
             cost = each.get("cost")
             require(type(cost) is int and 0 < cost <= PARTS, "a pass ran without a price")
             require(square <= later.square * cost / PARTS, "a pass ran with less noise than its price requires")
@@ -110,13 +116,18 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
     statistics = [each for each in passes if "part" in each]
     names = [each["pass"] for each in passes]
     known = ["lengths", "variety"][: len(statistics)]
+    require(len(passes) - len(known) <= numbers.max_gram, "more levels ran than the certificate contains")
     require(names == known + ["level"] * (len(passes) - len(known)), "a pass ran that the certificate does not contain")
     require(not statistics or numbers.tree == "contexts", "statistics ran before a tree of grams")
     spent = Fraction(0)
     for each in statistics:
         part, sensitivity, bins = Fraction(each["part"]), each.get("sensitivity"), each.get("bins")
-        # One class of length; of distinct symbols as many as there are, or as many as a sequence has.
-        least = 1 if each["pass"] == "lengths" or bins == 2 else min(numbers.alphabet or 1, numbers.max_length)
+        # One class of length; of distinct symbols as many as there are, or as many as a sequence has; two numbers of
+        # symbols are among the first ones.
+        symbols = numbers.alphabet or statistics[0].get("symbols") or numbers.max_length
+        most = FIRST_SYMBOLS if bins == 2 else symbols
+        least = 1 if each["pass"] == "lengths" else min(most, numbers.max_length)
+        require(each["pass"] == "lengths" or bins in (1, 2), "another statistic ran")
         require(0 < part <= 1 and type(sensitivity) is int and sensitivity >= least, "a statistic ran with less noise")
         spent += (1 - spent) * part
     ruled = statistics and numbers.least is not None
@@ -126,6 +137,7 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
         # Noise has the rate epsilon s / sensitivity, and a user has as many steps as are counted.
         require(each.get("sensitivity") == steps, "a level ran with noise for another number of steps")
         shares = [(Fraction(before), Fraction(own)) for before, own in each.get("shares", ())]
+        require(bool(shares), "a level ran that pays nothing")
         require(all(before in ends and own > 0 and before + own <= 1 for before, own in shares), "shares exceed a path")
         ends = {before + own for before, own in shares}
 

@@ -23,6 +23,8 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
     n = numbers
     require(0 < n.rate < 1 and 0 <= n.again <= 1 and 0 <= n.further <= 1, "a chance is out of range")
     require(n.theta >= 1 and n.rounds >= 1, "the numbers of votes or rounds are out of range")
+    # Without any delta no number of users can be ignored, and the numbers of users have no end.
+    require(bool(delta > 0), "votes have a delta above 0")
     # Numbers of users at which a prefix hardly ever grows, or hardly ever does not, cost 2 of that in each round.
     ignored = delta / 10**6 / n.rounds
     precision, ctx.prec = ctx.prec, 64

@@ -135,11 +135,14 @@ def event_columns(
             "only in a source with a schema, such as a file or a table."
         ) from None
     found = standard_columns(schema, cases=user is None)
+    # Standard names, so no data. Whoever forgot to name a column of texts sees what is read instead.
+    said = f'Read as an event log: sequence="{found["sequence"]}", order="{found["order"]}".'
     if user is not None:
+        tell(said, progress)
         return user, found["sequence"], found["order"]
     tell(
-        "An event log: each case is protected as one user. If a person may have several cases, name the column of "
-        "persons: user=.",
+        f'{said} Its cases are in the column "{found["user"]}": each case is protected as one user. If a person may '
+        "have several cases, name the column of persons: user=.",
         progress,
     )
     return found["user"], found["sequence"], found["order"]

@@ -23,6 +23,7 @@ STANDARD: Final = (
     ("order", (TIME, "ocel:timestamp", "timestamp", "time")),
 )
 """The usual names of cases, activities and times, in lower case and without spaces, `_` and `-`: XES, OCEL, and CSV."""
+ATTRIBUTES = "Attributes of traces have `case:` before their names, as in case:concept:name."
 
 
 def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, str]:
@@ -82,7 +83,7 @@ def xes_batches(blocks: Iterable[bytes], columns: list[Column], where: str, rows
         if block == b"" and log.root != "log":
             raise SourceError(f"{where} is XML, but not a log of XES. Give a file that contains <log> and its traces.")
         if block == b"" and log.events:
-            check_columns([each.name for each in columns], sorted(log.seen), where, declared=False)
+            check_columns([each.name for each in columns], sorted(log.seen), where, declared=False, hint=ATTRIBUTES)
         while len(log.rows) >= rows or (block == b"" and log.rows):
             some, log.rows = log.rows[:rows], log.rows[rows:]
             arrays = [

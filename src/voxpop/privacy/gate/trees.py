@@ -121,6 +121,9 @@ class PathsGate(Gate[PathsProof]):
             last = self.numbers.size - self._first
             if not ((parents >= self._first) & (parents < self.numbers.size)).all():
                 raise refused("a context would be counted below another than the last level")
+            if not (before < width).all():
+                # It would have the key of a context below the next node, whose path may have spent more.
+                raise refused("no symbol would precede a context")
             above = self.numbers[parents].tolist()
             self._counting.lengthen(self._depth, *_moves(parents - self._first, before, last, width))
             self._depth += 1
@@ -152,6 +155,8 @@ class PathsGate(Gate[PathsProof]):
         if not root:
             if not (symbols < width - 1).all():
                 raise refused("something would follow the end")
+            if not ((symbols >= 0) & (rows >= 0) & (rows < last.size)).all():
+                raise refused("a gram would be counted below another gram than the one whose path pays")
             self._counting.enter(rows * width + symbols, last.size * width)
         counts, scales = self._released([0] if root else last[rows].tolist(), parts, "children")
         # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
