@@ -65,8 +65,9 @@ def test_the_code_is_short():
             number for number, line in enumerate(file.read_text("utf-8").splitlines(), 1) if line.split("#")[0].strip()
         ]
         lines += len(set(code) - skipped)
-    # Without imports, docstrings and comments; 800 for certificates and transcripts, 200 for totals and ledgers.
-    assert lines <= 1000, lines
+    # Without imports, docstrings and comments: 800 for certificates and transcripts, and 230 for what came later, such as
+    # totals, ledgers, and the counted steps of sequences.
+    assert lines <= 1030, lines
 
 
 def test_several_certificates_add_up(tmp_path, capsys):
