@@ -65,7 +65,7 @@ def test_the_code_is_short():
             number for number, line in enumerate(file.read_text("utf-8").splitlines(), 1) if line.split("#")[0].strip()
         ]
         lines += len(set(code) - skipped)
-    # Without imports, docstrings and comments: 800 for certificates and transcripts, and 230 for what came later, such as
+    # Without imports, docstrings and comments: 800 for certificates and transcripts, 230 for what came later, such as
     # totals, ledgers, and the counted steps of sequences.
     assert lines <= 1030, lines
 
