@@ -266,6 +266,12 @@ def test_half_a_rule_for_steps_is_no_proof(rule):
         check(Certificate(claim, PathsProof("grams", Fraction(1), 2, 9, 4, None, Fraction(1, 2), Fraction(1))))
 
 
+def test_an_alphabet_from_nowhere_is_no_proof():
+    """It is given, or found by a release that the certificate contains."""
+    with pytest.raises(InternalError, match="does not apply"):
+        check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), None, 9, 4, None)))
+
+
 def test_paths_are_those_of_parents():
     """A share is a part of the path to the parent; nodes of other levels, and several roots, are refused."""
     gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))

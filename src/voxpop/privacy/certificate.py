@@ -421,6 +421,8 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     Proof: "On a path of nodes shares add up to at most 1 - s1 - s2"
     """
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
+    # The alphabet is public, or a release whose cost is part of the certificate.
+    _ensure(proof.alphabet is not None or proof.finding is not None)
     # Only lengths are a reason to count fewer steps, and only contexts have them.
     _ensure((proof.least is None) is (proof.per_noise is None))
     _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
