@@ -48,5 +48,5 @@ def test_a_file_that_is_not_there_is_told_in_one_line(java, tmp_path):
     """The exit code is that of a wrong call, not of an internal error."""
     call = ["items", "nowhere.parquet", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-6"]
     done = run(tmp_path, *call, "--engine", "spark", "--master", "local[1]", "-o", "out")
-    assert done.returncode == 2
+    assert done.returncode == 5
     assert "voxpop: Spark cannot read nowhere.parquet" in done.stderr.splitlines()[-1]
