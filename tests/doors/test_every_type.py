@@ -558,3 +558,11 @@ def test_a_profile_quotes_nothing_of_a_query_that_fails():
     with pytest.raises(SourceError) as caught:
         vp.profile(frame, user="who", budget=vp.Budget(1, 1e-6))
     assert MARK not in str(caught.value)
+
+
+def test_decimals_that_no_plain_type_holds_are_refused():
+    """From a scale below 0 pyarrow multiplies without a check: this number was returned as another one."""
+    stored = np.array([99_999_999_998_103_988_508_917_264 % 2**64, 99_999_999_998_103_988_508_917_264 >> 64], np.uint64)
+    array = pa.Array.from_buffers(pa.decimal128(26, -22), 1, [None, pa.py_buffer(stored.tobytes())])
+    with pytest.raises(ColumnError, match="more than 38 digits"):
+        read_engine(pa.table({"who": [0], "what": array}), user="who", items="what")

@@ -6,6 +6,7 @@ spellings with bars; a backslash precedes each bar and backslash that they conta
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -260,10 +261,13 @@ def _without_zeros(texts: pa.Array) -> pa.Array:
 
 def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
     """Return decimals of the type that they are released with."""
-    try:
-        return values.cast(plain_type(values.type))
-    except pa.ArrowInvalid:
-        pass
+    # From a scale below 0 pyarrow multiplies without a check, so that too large a number would become another one.
+    large = values.type.scale < 0 and any(
+        value is not None and abs(value) >= 10**MOST_DIGITS for value in values.to_pylist()
+    )
+    with suppress(pa.ArrowInvalid):
+        if not large:
+            return values.cast(plain_type(values.type))
     raise ColumnError(
         f'the column "{column}" holds decimals of more than {MOST_DIGITS} digits. Cast it to fewer or to strings.'
     )
