@@ -23,7 +23,7 @@ from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
 from voxpop.cli.sources import columns_of
-from voxpop.errors import ColumnError, InputError, on_one_line
+from voxpop.errors import InputError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
 COMMANDS = tuple(each.command for each in MECHANISMS)
@@ -303,20 +303,13 @@ def show_dry(job: Job, *, as_json: bool) -> None:
 
 def _columns(source: list[str] | None, call: given.Call, command: str) -> list[str]:
     """Return the columns of a source, once the columns of the job are found among them; none if only rows show them."""
-    from voxpop.engine.read import declared_schema
+    from voxpop.engine.read import schema_before_reading
 
     found = releasing.opened(call.table.source(source), call.run)
     reading = {} if command == "profile" else call.table.columns(source)
     named = [name for each in reading.values() for name in ([each] if isinstance(each, str) else each)]
     how = call.table.reading
-    try:
-        return list(declared_schema(found, how.get("csv"), how.get("types", {}), named))
-    except ColumnError:
-        raise
-    except InputError as error:
-        if "has no schema before it is read" not in str(error):
-            raise
-        return []
+    return list(schema_before_reading(found, how.get("csv"), how.get("types", {}), named) or ())
 
 
 def _planned(job: Job) -> tuple[Any, str]:

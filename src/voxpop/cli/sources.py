@@ -29,11 +29,11 @@ def check_path(path: str) -> None:
 
 def is_event_log(source: Any, *, cases: bool) -> bool:
     """Return whether the columns of an event log have standard names, so that `voxpop.read` finds them."""
-    from voxpop.engine.read import declared_schema
+    from voxpop.engine.read import schema_before_reading
     from voxpop.reading.event_logs import standard_columns
 
     try:
-        return bool(standard_columns(declared_schema(source, None, {}), cases=cases))
+        return bool(standard_columns(schema_before_reading(source, None, {}) or (), cases=cases))
     except VoxpopError:
         return False
 

@@ -125,27 +125,23 @@ def event_columns(
     Raises:
         InputError: where the source has no schema, or its columns do not have these names.
     """
-    try:
-        schema = declared_schema(source, _checked("csv", csv, CSV), types)
-    except InputError as error:
-        if type(error) is not InputError:  # the source itself is missing or broken
-            raise
+    schema = schema_before_reading(source, _checked("csv", csv, CSV), types)
+    if schema is None:
         raise InputError(
             "give user= and exactly one of text=, tokens=, items= and sequence=. Columns of an event log are found "
             "only in a source with a schema, such as a file or a table."
-        ) from None
+        )
     found = standard_columns(schema, cases=user is None)
-    # Standard names, so no data. Whoever forgot to name a column of texts sees what is read instead.
-    said = f'Read as an event log: sequence="{found["sequence"]}", order="{found["order"]}".'
-    if user is not None:
-        tell(said, progress)
-        return user, found["sequence"], found["order"]
-    tell(
-        f'{said} Its cases are in the column "{found["user"]}": each case is protected as one user. If a person may '
-        "have several cases, name the column of persons: user=.",
-        progress,
-    )
-    return found["user"], found["sequence"], found["order"]
+    # These names are standard, so they are no data. The message also shows that no column of texts was named.
+    message = f'Read as an event log: sequence="{found["sequence"]}", order="{found["order"]}".'
+    if user is None:
+        user = found["user"]
+        message += (
+            f' Its cases are in the column "{user}", and each case is protected as one user. If a person may have '
+            "several cases, name the column of persons: user=."
+        )
+    tell(message, progress)
+    return user, found["sequence"], found["order"]
 
 
 def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: CSV | None) -> Corpus:
@@ -181,7 +177,25 @@ def _checked(name: str, given: Any, kind: Any) -> Any:
 def declared_schema(
     source: Any, csv: CSV | None, types: Mapping[str, Any], named: Sequence[str] = ()
 ) -> dict[str, pa.DataType]:
-    """Return the type of each column, in order.
+    """Return the type of each column, in order; see `schema_before_reading`.
+
+    Raises:
+        InputError: if the source has no schema before it is read.
+        ColumnError: if one of the names is no column, or files have different columns.
+    """
+    found = schema_before_reading(source, csv, types, named)
+    if found is None:
+        raise InputError(
+            "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, a table of polars, "
+            "pandas, pyarrow or Spark, or vp.SQL(query, connection)."
+        )
+    return found
+
+
+def schema_before_reading(
+    source: Any, csv: CSV | None, types: Mapping[str, Any], named: Sequence[str] = ()
+) -> dict[str, pa.DataType] | None:
+    """Return the type of each column, in order; None if only the rows of the source show its columns.
 
     Args:
         source: files of Parquet, Arrow or CSV, a table in memory, or a Spark DataFrame.
@@ -190,17 +204,13 @@ def declared_schema(
         named: names that must be columns. The first row of CSV may be data if it does not contain them.
 
     Raises:
-        InputError: if the source has no schema before it is read.
         ColumnError: if one of the names is no column, or files have different columns.
     """
     dialect = csv or CSV()
     with withheld():
         found = _schema(source, dialect, types)
     if found is None:
-        raise InputError(
-            "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, a table of polars, "
-            "pandas, pyarrow or Spark, or vp.SQL(query, connection)."
-        )
+        return None
     is_csv = any(dialect.given or is_csv_file(file) for file in local_files(source, other=dialect.given))
     # A field of a struct, such as user.id, is found when it is read.
     whole = [name for name in named if name in found or name.partition(".")[0] not in found]
