@@ -18,6 +18,7 @@ from voxpop.errors import BudgetError, InputError, shown
 from voxpop.files.progress import note, noted, rounded, tell
 from voxpop.privacy.budget import Budget, all_printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions, meaning
+from voxpop.privacy.planned import USUAL_ITEMS
 from voxpop.reading.hidden import SKIPPED, is_hidden
 from voxpop.release.saving import Kind
 
@@ -343,7 +344,7 @@ def nothing_released(plan: Any) -> str:
     return (
         f"{nothing} At this delta, an item is released with\n"
         f"probability 0.9 if it is held by\n{indented(needed)}\n"
-        "(for users who hold ten items each, all equally rare). More users or a larger epsilon release more.\n"
+        f"(for users with {USUAL_ITEMS} items each, all equally rare). More users or a larger epsilon release more.\n"
         "If you expect items with so many users, check the column and the tokenizer. Round prices and timestamps first."
     )
 
@@ -353,8 +354,7 @@ def _needed_at(plan: Any, times: int) -> str:
     epsilon = plan.budget.epsilon * times
     try:
         other = plan if times == 1 else plan.mechanism.plan(Budget(epsilon, plan.budget.delta))
-        items = {"per_user": 10} if other.counts_items else {}
-        users = other.users_needed(0.9, **items)
+        users = other.users_needed(0.9, **({"per_user": USUAL_ITEMS} if other.counts_items else {}))
     except BudgetError:
         return ""
     return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"

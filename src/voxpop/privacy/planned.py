@@ -9,7 +9,7 @@ from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.budget import LARGEST_LIMIT, Budget, Printed, check_probability, check_whole
+from voxpop.privacy.budget import Budget, Printed, check_probability, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate, Claim, Proof
 
@@ -21,6 +21,8 @@ Configuration = TypeVar("Configuration")
 Data = TypeVar("Data")
 Result = TypeVar("Result")
 MOST = 10**12
+USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
+"""Items per user that plans assume by default, and those for which tables have rows."""
 AnyPlan = TypeVar("AnyPlan", bound="Planned[Any, Any, Any]")
 
 
@@ -212,8 +214,8 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
     """A plan whose release names items that enough users hold."""
 
     __slots__ = ()
-    _usual: ClassVar[int | None] = None
-    """Items of each user where `per_user` is left out; None where the number does not depend on them."""
+    counts_items: ClassVar[bool] = False
+    """Whether the number of users depends on the number of items per user."""
 
     def users_needed(self, probability: float, *, length: int | None = None, per_user: int | None = None) -> int | None:
         """Return the number of users who must hold an item for its release with this probability.
@@ -236,25 +238,20 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
         """
         check_probability(probability)
         for name, value, most, meaning in (
-            ("length", length, self._longest(), "the number of tokens of the phrase"),
-            ("per_user", per_user, self._usual and MOST, "the number of items of each user"),
+            ("length", length, self.longest, "the number of tokens of the phrase"),
+            ("per_user", per_user, MOST if self.counts_items else None, "the number of items of each user"),
         ):
             if value is None:
                 continue
             if most is None:
                 raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
             check_whole(name, value, most, meaning)
-        limit = getattr(self.mechanism, "limit", None)
-        usual = min(self._usual or 1, limit if isinstance(limit, int) else LARGEST_LIMIT)
+        usual = min(USUAL_ITEMS, getattr(self.mechanism, "limit", None) or USUAL_ITEMS)
         return self._users_needed(probability, length or 1, per_user or usual)
 
     @property
-    def counts_items(self) -> bool:
-        """Whether the number of users depends on the number of items of each."""
-        return self._usual is not None
-
-    def _longest(self) -> int | None:
-        """Return the largest `length`, or None where items have no length."""
+    def longest(self) -> int | None:
+        """The largest `length`; None if items have no length."""
         return None
 
     @abstractmethod

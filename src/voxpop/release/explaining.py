@@ -8,13 +8,12 @@ from typing import Any, final
 import pyarrow as pa
 
 from voxpop.engine.local.exact import PRIVATE
-from voxpop.errors import InputError, on_one_line
+from voxpop.errors import on_one_line
 from voxpop.privacy.budget import Printed, printable, table
+from voxpop.privacy.planned import ITEMS_EACH, DiscoveryPlan
 from voxpop.reading.keys import Keys, unspelled
 from voxpop.release.table import Gram
 
-ITEMS_EACH = (1, 10, 100)
-"""Items per user for which an explanation contains the number of users needed."""
 PROBABILITIES = (0.5, 0.95)
 
 
@@ -121,18 +120,13 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
     return found
 
 
-def users_needed_of(plan: Any, length: int) -> tuple[dict[str, int | None], ...]:
+def users_needed_of(plan: DiscoveryPlan[Any, Any, Any], length: int) -> tuple[dict[str, int | None], ...]:
     """Return the users that a gram of a length needs, by the number of items of each user."""
-    rows: list[dict[str, int | None]] = []
-    for per_user in (*ITEMS_EACH, None):
-        given = {} if length == 1 else {"length": length}
-        given |= {} if per_user is None else {"per_user": per_user}
-        try:
-            half, most = (plan.users_needed(each, **given) for each in PROBABILITIES)
-        except InputError:  # the mechanism has no such parameter, or not this length
-            continue
-        if per_user is None and rows:
-            break
+    if length > (plan.longest or 1):
+        return ()
+    size, rows = (length if plan.longest else None), []
+    for per_user in ITEMS_EACH if plan.counts_items else (None,):
+        half, most = (plan.users_needed(each, length=size, per_user=per_user) for each in PROBABILITIES)
         rows.append({"per_user": per_user, "users_50": half, "users_95": most})
     return tuple(rows)
 

@@ -15,6 +15,7 @@ from voxpop.errors import InputError, on_one_line
 from voxpop.files.progress import rounded
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import Budget, Printed, check_budget, check_whole, printable, table
+from voxpop.privacy.planned import DiscoveryPlan
 from voxpop.reading.arrow import joined
 from voxpop.reading.one_text import cut_prompt
 from voxpop.release.explaining import (
@@ -114,7 +115,7 @@ def _of_parts(release: Release, gram: Gram) -> list[str]:
 
 def _plan_of(release: Release) -> Any:
     """Return a plan that computes users needed, or None if this version cannot make it."""
-    if hasattr(release.plan, "users_needed") and callable(release.plan.users_needed):
+    if isinstance(release.plan, DiscoveryPlan):
         return release.plan
     numbers = release.plan.to_dict()
     if mechanism_called(str(numbers.get("mechanism"))) is None:
@@ -123,7 +124,7 @@ def _plan_of(release: Release) -> Any:
         plan = plan_again(numbers, release)
     except Exception:  # the numbers of a folder may be anything
         return None
-    return plan if hasattr(plan, "users_needed") else None
+    return plan if isinstance(plan, DiscoveryPlan) else None
 
 
 def _similar(release: Release, gram: Gram) -> tuple[Gram, ...]:
@@ -193,15 +194,10 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
     rows = [
         {"name": name, "guarantee": str(plan.guarantee), "length": length, **row}
         for name, plan in plans
-        for length in range(1, _longest(plan.to_dict()) + 1)
+        for length in range(1, (plan.longest or 1) + 1)
         for row in users_needed_of(plan, length)
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _longest(numbers: Mapping[str, Any]) -> int:
-    """Return the greatest length of a plan's phrases; 1 for plans of single items."""
-    return int(numbers["max_length"]) if numbers["mechanism"] == "n-grams" else 1
 
 
 def _name(compared: Any) -> str:
@@ -212,7 +208,7 @@ def _name(compared: Any) -> str:
 
 
 def _planned(name: str, given: Any, budgets: Budget | Sequence[Budget] | None) -> list[tuple[str, Any]]:
-    if hasattr(given, "users_needed"):
+    if isinstance(given, DiscoveryPlan):
         return [(name, given)]
     if not callable(getattr(given, "plan", None)):
         raise InputError(
@@ -225,7 +221,7 @@ def _planned(name: str, given: Any, budgets: Budget | Sequence[Budget] | None) -
     for each in some:
         check_budget(each)
     plans = [given.plan(each) for each in some]
-    if not all(hasattr(each, "users_needed") for each in plans):
+    if not all(isinstance(each, DiscoveryPlan) for each in plans):
         raise InputError(f"a {type(given).__name__} does not release items by their users. Leave it out.")
     return [(name, plan) for plan in plans]
 

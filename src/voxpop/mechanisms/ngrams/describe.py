@@ -11,6 +11,7 @@ from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
+from voxpop.privacy.planned import USUAL_ITEMS
 from voxpop.privacy.weightings.builtin import share_of
 from voxpop.release.report.numbers import Chance, curve, percent, plain, threshold_chance, users_for, whole
 from voxpop.release.report.page import Grid, Story
@@ -213,7 +214,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         "",
         "threshold: the lower number holds for few candidates, the higher one for many",
         "users for 50 % and 90 %: how many users must hold a phrase for that probability of release, if its parts are",
-        "released, each user holds 10 phrases of that length, and 10 candidates compete for each place",
+        f"released, each user holds {USUAL_ITEMS} phrases of that length, and 10 candidates compete for each place",
     ]
     if rounds := _rounds(plan):
         lines.append(f"length 1 comes in {len(rounds)} adaptive rounds; its numbers are those of the last")

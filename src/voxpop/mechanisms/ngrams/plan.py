@@ -95,7 +95,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     """
 
     _recorded: ClassVar = frozenset({"words", "ran", "second_chance"})
-    _usual: ClassVar = 10
+    counts_items: ClassVar = True
 
     first: RoundPlan | AdaptiveRounds | Menu
     later: float
@@ -125,7 +125,9 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         """Noise scale of each length."""
         return tuple(each.sigma for each in self.lengths)
 
-    def _longest(self) -> int:
+    @property
+    def longest(self) -> int:
+        """The largest number of tokens of a phrase."""
         return self.mechanism.max_length
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:

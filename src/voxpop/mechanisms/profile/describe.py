@@ -6,6 +6,7 @@ from typing import Any
 from voxpop.errors import on_one_line
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.privacy.budget import table
+from voxpop.privacy.planned import ITEMS_EACH
 from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story
 
@@ -62,6 +63,6 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "For a release with probability 0.9. Each row is for users who each hold this number of values, none of "
             "them held by more users.",
         ),
-        about=(rows[1][1], "for 90 %, if each holds 10 values"),
+        about=(rows[1][1], f"for 90 %, if each holds {ITEMS_EACH[1]} values"),
         completes=False,
     )

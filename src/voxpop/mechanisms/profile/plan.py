@@ -63,7 +63,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
     """
 
     _recorded: ClassVar = frozenset({"passes"})
-    _usual: ClassVar = 10
+    counts_items: ClassVar = True
 
     passes: tuple[Menu | AdaptiveRounds, ...]
     joining: float

@@ -24,6 +24,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
 from voxpop.privacy.numerics import least_whole
+from voxpop.privacy.planned import ITEMS_EACH
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
@@ -34,7 +35,6 @@ MOST_USERS = 10**12
 COMMON = 10
 """A common item has this multiple of the users at which the probability of release is 1/2."""
 PROBABILITIES = (0.5, 0.9, 0.99)
-SIZES = (1, 10, 100)
 SPREAD = 9.0
 """Standard deviations of a binomial beyond which its terms are left out: below 1e-17 of it."""
 
@@ -43,7 +43,7 @@ def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]
     """Return the numbers of users needed, for usual numbers of items and probabilities, ready for JSON."""
     return [
         {"items": items, "probability": probability, "users": needed(probability, per_user=items)}
-        for items in SIZES
+        for items in ITEMS_EACH
         for probability in PROBABILITIES
     ]
 

@@ -28,7 +28,7 @@ from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
-from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, certified
+from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, Result, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
@@ -71,7 +71,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     """
 
     _recorded: ClassVar = frozenset({"passes"})
-    _usual: ClassVar = 10
+    counts_items: ClassVar = True
 
     passes: tuple[Step, ...]
     promise: MinUsersBound | None = None
@@ -119,8 +119,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
         """
         last = self.last
         if isinstance(last, RoundPlan):
-            return max(needed.missing(last, self.budget, items) for items in needed.SIZES)
-        return max(needed.adaptive_missing(last, items) for items in needed.SIZES)
+            return max(needed.missing(last, self.budget, items) for items in ITEMS_EACH)
+        return max(needed.adaptive_missing(last, items) for items in ITEMS_EACH)
 
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
