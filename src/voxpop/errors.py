@@ -2,16 +2,16 @@
 
 ```
 VoxpopError
-├── InputError (also ValueError)      the call or the data cannot be used as given: exit code 2
+├── InputError (also ValueError)      the call or the data cannot be used as given
 │   ├── BudgetError                   epsilon, delta or another parameter of the guarantee is out of range
-│   │   └── ExhaustedError            a ledger has too little budget left: exit code 3
-│   ├── SourceError                   a file, folder or table cannot be read: exit code 5
-│   │   └── ColumnError               a column is missing or has the wrong type: exit code 2
-│   ├── MemoryLimitError              the work needs more memory than it was allowed: exit code 6
+│   │   └── ExhaustedError            a ledger has too little budget left
+│   ├── SourceError                   a file, folder or table cannot be read
+│   │   └── ColumnError               a column is missing or has the wrong type
+│   ├── MemoryLimitError              the work needs more memory than it was allowed
 │   ├── ReleaseError                  a folder cannot be saved to, or is not a release
 │   ├── LedgerError                   a ledger cannot be read, written or trusted
 │   └── UnsoundError                  a mechanism that has no proof, refused by name with the reason
-└── InternalError (also RuntimeError) our own bug: exit code 1
+└── InternalError (also RuntimeError) our own bug
 ```
 
 Messages contain what was wanted, what was given and the next step. They show parameters, column names, file names and

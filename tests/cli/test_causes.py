@@ -1,6 +1,7 @@
 """Exit codes by cause, errors as JSON, the log, and repeated runs."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,8 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from voxpop import errors
+from voxpop.cli import entry
 from voxpop.errors import MemoryLimitError
 from voxpop.ledger import runs
 
@@ -199,3 +202,20 @@ def test_bash_completes_a_command(voxpop, tmp_path):
     code += '_voxpop voxpop hit voxpop; echo "${COMPREPLY[@]}"'
     ran = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stdout.split() == ["hitters"], ran.stderr
+
+
+def test_the_pages_list_the_exit_codes_of_the_command():
+    """The guide of jobs lists every code, and the reference gives the code of each error."""
+    docs = Path(__file__).resolve().parent.parent.parent / "docs"
+    section = (docs / "guides" / "jobs.md").read_text("utf-8").partition("## Exit codes")[2]
+    listed = {int(code) for row in re.findall(r"^\| ([\d, ]+) \|", section, re.MULTILINE) for code in row.split(",")}
+    assert listed == {entry.DONE, entry.CLOSED, *entry.CAUSES}
+    rows = re.findall(
+        r"^\| .*?`(\w+)`.* \| (\d+) \|$", (docs / "reference" / "errors.md").read_text("utf-8"), re.MULTILINE
+    )
+    kinds = {name: int(code) for name, code in rows}
+    assert kinds.pop("InternalError") == entry.FAULT
+    assert len(kinds) == 4
+    for name, code in kinds.items():
+        assert entry._code_of(getattr(errors, name)("a problem. Do this.")) == code
+    assert entry._code_of(errors.ColumnError("a problem. Do this.")) == entry.WRONG_CALL

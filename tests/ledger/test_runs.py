@@ -364,7 +364,7 @@ def test_a_mechanism_that_is_no_text_is_refused(account, mechanism):
     assert account.entries == []
     with pytest.raises(InputError, match="must be text"):
         vp.Ledger(account.path).open("a\ud800", vp.Budget(1, 0), create=True)
-    with pytest.raises(InputError, match="must be a plan"):
+    with pytest.raises(InputError, match="must be the plan of a release"):
         account.reserve(vp.Budget(1, 0), 2)
 
 

@@ -222,3 +222,7 @@ class SMALL:
     @staticmethod
     def to_dict():
         return {"mechanism": "sums"}
+
+    @staticmethod
+    def release():
+        raise NotImplementedError

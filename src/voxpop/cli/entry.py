@@ -1,16 +1,6 @@
 """Exit codes, and one-line messages instead of tracebacks; `--errors json` prints them as JSON.
 
-| code | cause |
-|---|---|
-| 0 | done |
-| 1 | a fault of voxpop, with its traceback |
-| 2 | a wrong call, or data that cannot be used |
-| 3 | not enough budget left in the ledger |
-| 4 | charged or released, and not saved |
-| 5 | a source that cannot be read now |
-| 6 | not enough memory |
-| 130 | stopped by Ctrl-C |
-| 141 | the reader of the output closed it |
+docs/guides/jobs.md lists the codes with their causes and next steps.
 """
 
 import json
@@ -34,6 +24,7 @@ from voxpop.errors import (
 )
 from voxpop.files.progress import EVENTS, Events, note, noted
 
+# 141: the reader of the output closed it.
 DONE, FAULT, WRONG_CALL, EXHAUSTED, UNSAVED, UNREADABLE, NO_MEMORY, STOPPED, CLOSED = 0, 1, 2, 3, 4, 5, 6, 130, 141
 CAUSES = {
     FAULT: "fault",

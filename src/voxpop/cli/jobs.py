@@ -6,7 +6,6 @@ The keys of a job file are the options of the commands: this file has no list of
 import json
 import os
 import re
-import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
@@ -124,9 +123,10 @@ class Job:
     def _texts(self, section: str, key: str, value: Any, argument: Any) -> list[str]:
         name = argument.name
         if isinstance(value, bool):
-            negative = next((each for each in argument.names if each == f"--no-{name[2:]}"), None)
-            no_flag = [negative] if negative and argument.field_info.default is True else []
-            return [name] if value else no_flag
+            negative = f"--no-{name[2:]}"
+            if value:
+                return [name]
+            return [negative] if negative in argument.names and argument.field_info.default is True else []
         if isinstance(value, dict):
             value = [f"{each}={kind}" for each, kind in value.items()]
         texts = [self._filled(section, key, each) for each in (value if isinstance(value, list) else [value])]
@@ -253,14 +253,14 @@ def sign(
 
 def show_dry(job: Job, *, as_json: bool) -> None:
     """Show what a job would do, by checking everything that needs no rows."""
-    from voxpop.ledger.runs import check_output
+    from voxpop.ledger.runs import check_output, free_space
 
     _, bound, _ = job.app.parse_args([job.command, *job.arguments()], exit_on_error=False, print_error=False)
     bound.apply_defaults()
     names = bound.arguments
     call, source, is_new = names["call"], names["source"], "output" in names
     overwrite = names["result"].overwrite if is_new else names["overwrite"]
-    output = names["output"] if is_new else names["folder"]
+    output = (names["output"] if is_new else names["folder"]).resolve()
     call.run.check()
     columns = _columns(source, call, job.command)
     plan, text = _planned(job)
@@ -272,14 +272,13 @@ def show_dry(job: Job, *, as_json: bool) -> None:
         account.check(plan.guarantee, mechanism, label)
     if state != "finished":
         check_output(output, mechanism, overwrite=overwrite)
-    nearest = next(each for each in (output.resolve(), *output.resolve().parents) if each.exists())
     found = {
         "job": str(job.path),
         "command": job.command,
         "digest": job.digest,
         "columns": columns,
-        "output": str(output.resolve()),
-        "free_bytes": shutil.disk_usage(nearest).free,
+        "output": str(output),
+        "free_bytes": free_space(output),
         "ledger": None if account is None else {"dataset": account.name, "run": state, "used": _used(account)},
         **releasing.stated(plan.guarantee),
     }
@@ -290,7 +289,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
     lines = [
         f"Job {job.path}: voxpop {job.command}",
         f"  columns of the source: {shown}",
-        f"  output: {output.resolve()}, {found['free_bytes'] >> 20:,} MiB free",
+        f"  output: {output}, {found['free_bytes'] >> 20:,} MiB free",
         f"  ledger: {'none is charged' if account is None else _room(account, state)}",
         f"  digest of the job: {job.digest}",
         "",

@@ -10,7 +10,6 @@ from voxpop.cli.options import Json, Spend, SpendOptions
 from voxpop.cli.releasing import print_json, say
 from voxpop.errors import InputError, on_one_line
 from voxpop.privacy.budget import table
-from voxpop.privacy.guarantee import WHY_SMALLER
 from voxpop.release.registry import MECHANISMS, load
 
 if TYPE_CHECKING:
@@ -70,7 +69,8 @@ def show(
     if json:
         print_json({"datasets": described})
         return
-    say("\n\n".join(map(_text, described)) or "The ledger contains no data set.")
+    reasons = ["" if (total := each.spent) is None else total.reason for each in accounts]
+    say("\n\n".join(map(_text, described, reasons)) or "The ledger contains no data set.")
 
 
 @app.command
@@ -132,7 +132,7 @@ def _fitting(account: "LedgerAccount", command: str, delta: float) -> dict[str, 
     return {"mechanism": command, "delta": delta, "epsilon": account.largest_epsilon(_usual(command), delta)}
 
 
-def _text(account: dict[str, Any]) -> str:
+def _text(account: dict[str, Any], reason: str) -> str:
     budget, entries = account["budget"], account["entries"]
     title = f'"{on_one_line(account["dataset"])}": budget ({budget["epsilon"]:g}, {budget["delta"]:g})'
     rows = [["entry", "charged", "label", "mechanism", "epsilon", "delta", "release", "state"]]
@@ -159,7 +159,7 @@ def _text(account: dict[str, Any]) -> str:
         adaptive, fixed = (f"({total[name]['epsilon']:g}, {total[name]['delta']:g})" for name in ("adaptive", "fixed"))
         lines.append(f"  total: {adaptive}, the budget, even if each release was chosen after earlier results")
         lines.append(f"  if all budgets were fixed in advance: {fixed}")
-        lines += [f"    {WHY_SMALLER}"] if len(entries) > 1 else []
+        lines += [f"    {reason}"] if reason else []
         parts = (
             (name, max(inf if part is None else part for part in used.values()))
             for name, used in account["used"].items()

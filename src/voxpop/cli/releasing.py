@@ -73,26 +73,26 @@ def released(
     def stamped(made: Any, new: Path) -> None:
         save(made if charge.job is None else made.with_job(charge.job), new)
 
-    run = None if account is None else Noted(LedgerRun(account, label, folder, overwrite, stamped))
-    if run is not None and run.run.finished:
-        run.run.save_finished()
+    run = None if account is None else LedgerRun(account, label, folder, overwrite, stamped)
+    if run is not None and run.finished:
+        run.save_finished()
         if folder is not None and kind.is_in(folder):
             found = kind.load(folder)
-            entry = run.run.account.entry(label)
+            entry = run.account.entry(label)
             if entry is not None and found.about.ledger == entry.admission:
                 note("repeated", run=label)
                 return found
     plan = planned()
     mechanism = str(plan.to_dict()["mechanism"])
     note("planned", mechanism=mechanism, guarantee=str(plan.guarantee))
-    if folder is not None and not (run is not None and run.run.finished):
+    if folder is not None and not (run is not None and run.finished):
         check_output(folder, mechanism, overwrite=overwrite)
     if account is not None:
         account.check(plan.guarantee, mechanism, label)
     data = read()
     note("read")
     with stage("Releasing"):
-        result = plan.release(data, ledger=run, seed=charge.seed)
+        result = plan.release(data, ledger=None if run is None else Noted(run), seed=charge.seed)
     if run is None and folder is not None:
         note("released")
         kept = keep(lambda new: stamped(result, new), folder, uuid4().hex)

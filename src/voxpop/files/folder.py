@@ -14,7 +14,7 @@ import shutil
 import stat
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import isfinite
 from os import PathLike
@@ -297,16 +297,22 @@ def exchange(first: Path, second: Path) -> bool:
     raise OSError(failure, os.strerror(failure), str(first), None, str(second))
 
 
-def lines_of(path: str | PathLike[str]) -> list[str]:
-    """Return the words of a text file with one per line, without spaces at their ends; empty lines are skipped.
+def entries_of(given: object) -> list[Any]:
+    """Return the entries of a public list; the caller checks their types.
+
+    Args:
+        given: An iterable, or the path of a text file with one entry per line. Spaces at the ends of lines and empty
+            lines are skipped. Any other value is the only entry.
 
     Raises:
         SourceError: The file cannot be read.
     """
+    if not isinstance(given, str | PathLike):
+        return list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [given]
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        lines = Path(given).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError):
         raise SourceError(
-            f"{path} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
+            f"{given} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
         ) from None
     return [line.strip() for line in lines if line.strip()]

@@ -143,10 +143,11 @@ class LedgerAccount:
             ...     drinks.remaining(reserve)
             40
         """
-        if not isinstance(getattr(plan, "guarantee", None), Guarantee):
-            raise InputError("`plan` must be a plan, such as `vp.SetUnion().plan(budget)`.")
-        if "nights" in plan.to_dict():
-            raise InputError("a series is charged once for all its nights. Give `ledger=` where it begins, no reserve.")
+        if not isinstance(getattr(plan, "guarantee", None), Guarantee) or not callable(getattr(plan, "release", None)):
+            raise InputError(
+                "`plan` must be the plan of a release, such as `vp.SetUnion().plan(budget)`. A series is charged once "
+                "for all its nights: give `ledger=` where it begins."
+            )
         if type(times) is not int or times < 2:
             raise InputError("`times` must be a whole number of at least 2: the number of equal releases.")
         guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
@@ -278,7 +279,7 @@ class LedgerAccount:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) is False else (middle, high)
         charged = round(low * STEP, 2) if low and fits(low) else 0.0
-        return max([charged, *(each for each in self._reserved(entries, mechanism, delta) if each > charged)])
+        return max([charged, *self._reserved(entries, mechanism, delta)])
 
     @staticmethod
     def _reserved(entries: Sequence[Entry], mechanism: Any, delta: float) -> Iterator[float]:

@@ -52,12 +52,17 @@ def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> No
             "was charged. Give another folder."
         )
     target = KINDS.get(mechanism, RELEASE).check_target(folder, overwrite=overwrite)
-    nearest = next(each for each in (target, *target.parents) if each.exists())
-    if shutil.disk_usage(nearest).free < SPACE:
+    if free_space(target) < SPACE:
         raise ReleaseError(
             f"{folder} cannot be saved: its disk has less than {SPACE >> 20} MiB of free space. Nothing ran and "
             "nothing was charged. Free some space, or give a folder on another disk."
         )
+
+
+def free_space(folder: Path) -> int:
+    """Return the number of free bytes on the disk of a folder, which need not exist."""
+    whole = folder.absolute()
+    return shutil.disk_usage(next(each for each in (whole, *whole.parents) if each.exists())).free
 
 
 def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -> None:

@@ -68,14 +68,10 @@ class About:
     job: str = ""
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name == "ledger" and (value is None or isinstance(value, Admission)):
-                continue
+        for each in self.texts():
+            value = getattr(self, each)
             if not isinstance(value, str) or len(value) > LONGEST_LINE or not (value.isprintable() or not value):
-                raise InputError(
-                    f"`{each.name}` must be one line of at most {LONGEST_LINE} characters, for the report."
-                )
+                raise InputError(f"`{each}` must be one line of at most {LONGEST_LINE} characters, for the report.")
         if self.date:
             try:
                 datetime.date.fromisoformat(self.date)
@@ -88,6 +84,11 @@ class About:
         about = replace(self, **known)
         return replace(about, date=datetime.date.today().isoformat()) if known and not about.date else about
 
+    @staticmethod
+    def texts() -> list[str]:
+        """Return the names of the fields that are texts: all but the entry of the ledger."""
+        return [each.name for each in fields(About) if each.name != "ledger"]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, ready for JSON."""
         return {name: value for name, value in asdict(self).items() if value}
@@ -95,7 +96,7 @@ class About:
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "About":
         """Return the fields that `to_dict` returned."""
-        texts = {each.name: values.get(each.name, "") for each in fields(About) if each.name != "ledger"}
+        texts = {name: values.get(name, "") for name in About.texts()}
         ledger = values.get("ledger")
         return About(**texts, ledger=None if ledger is None else Admission.from_dict(ledger))
 
@@ -361,7 +362,7 @@ def _saved_in(folder: str | PathLike[str]) -> Saved:
 
 def charged_of(record: Mapping[str, Any]) -> Charged:
     """Return the guarantee that a record states, and the entry that admitted its result."""
-    return Guarantee.from_dict(record["guarantee"]), About.from_dict(record.get("about", {})).ledger
+    return Guarantee.from_dict(record["guarantee"]), About.from_dict(record.get(ABOUT, {})).ledger
 
 
 @final

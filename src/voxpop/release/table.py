@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from os import PathLike
 from typing import Any, final
 
 import numpy as np
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from voxpop.errors import InputError, InternalError
-from voxpop.files.folder import lines_of
+from voxpop.files.folder import entries_of
 from voxpop.kernels.arrays import Int32s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
@@ -180,9 +179,7 @@ def public_words(given: Any) -> list[str]:
         InputError: If they are not strings.
         SourceError: If the file cannot be read.
     """
-    if isinstance(given, str | PathLike):
-        given = lines_of(given)
-    words: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
+    words = entries_of(given)
     if not all(isinstance(word, str) for word in words):
         raise InputError(
             "the words must be strings. Give a list of them, or the path of a file with one word per line."

@@ -166,7 +166,11 @@ class Tally(Addition):
     def _completer(self) -> "Completer":
         from voxpop.release.table import Completer
 
-        return Completer(self.grams.each_gram(), self.grams.reading, dict(self.each_gram()))
+        return Completer(self.grams.each_gram(), self.grams.reading, self._by_gram)
+
+    @cached_property
+    def _by_gram(self) -> dict[tuple[str, ...], int]:
+        return dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
 
     def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield each gram as a tuple of tokens with its noisy number of users, the largest first."""
@@ -199,17 +203,19 @@ class Tally(Addition):
         """
         keys = self.grams.keys
         if keys is not None and keys.columns:
-            return self.of_gram((keys.item(gram),))
+            item = keys.item(gram)
+            if item is None:  # the columns cannot have this value
+                raise KeyError(gram)
+            return self.of_gram((item,))
         return self.of_gram((gram,) if isinstance(gram, str) else tuple(gram))
 
-    def of_gram(self, gram: tuple[str | None, ...]) -> int:
+    def of_gram(self, gram: tuple[str, ...]) -> int:
         """Return the noisy number of users who have a gram, given by its tokens.
 
         Raises:
             KeyError: If it was not released.
         """
-        places: dict[Any, int] = dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
-        return places[gram]
+        return self._by_gram[gram]
 
     def __repr__(self) -> str:
         return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"

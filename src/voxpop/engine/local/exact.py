@@ -1,11 +1,12 @@
 """Figures of a corpus for its owner: exact and without noise, so private, and never part of a release.
 
-No mechanism imports this file. Its callers mark the figures as PRIVATE.
+No mechanism imports this file. Its callers mark the figures as PRIVATE. `held` is a `LocalCorpus`, which this file
+cannot import, because corpora return summaries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -18,22 +19,6 @@ from voxpop.privacy.budget import Printed
 from voxpop.reading.arrow import int64_array, numbers_of, string_array
 
 PRIVATE = "PRIVATE: computed from the data without noise. Do not publish it."
-
-
-class Held(Protocol):
-    """The arrays of a corpus on this machine; see `LocalCorpus`."""
-
-    tokens: Any
-    user_start: Any
-    vocabulary: Any
-    kind: str
-    reading: str
-    keys: Any
-    families: tuple[str, ...]
-
-    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
-        """Refuse work beyond the memory limit."""
-        ...
 
 
 @final
@@ -74,7 +59,7 @@ class Summary(Printed):
         return "\n".join([PRIVATE, *(f"  {name.ljust(width)}  {value}" for name, value in rows)])
 
 
-def summary_of(held: Held, *, exact: bool = False, frequent: int = 0) -> Summary:
+def summary_of(held: Any, *, exact: bool = False, frequent: int = 0) -> Summary:
     """Return the figures of a corpus; see `Corpus.summary`."""
     held.require("the figures of all users", per_token=9, per_user=24, per_word=16)
     present = np.asarray(held.tokens) >= 0
@@ -82,39 +67,35 @@ def summary_of(held: Held, *, exact: bool = False, frequent: int = 0) -> Summary
     sizes = np.diff(before[np.asarray(held.user_start)])
     documents = int(present.size - present.sum())
     figures = {
-        "users": _shown(sizes.size, exact),
-        **({"texts or sequences": _shown(documents, exact)} if held.kind != "items" else {}),
-        "tokens" if held.kind != "items" else "items of all users": _shown(int(present.sum()), exact),
-        "different ones": _shown(len(held.vocabulary), exact),
-        "users without any": _shown(int((sizes == 0).sum()), exact),
+        "users": rounded(sizes.size, exact=exact),
+        **({"texts or sequences": rounded(documents, exact=exact)} if held.kind != "items" else {}),
+        "tokens" if held.kind != "items" else "items of all users": rounded(int(present.sum()), exact=exact),
+        "different ones": rounded(len(held.vocabulary), exact=exact),
+        "users without any": rounded(int((sizes == 0).sum()), exact=exact),
     }
     if sizes.size:
         middle, high, most = (int(each) for each in np.quantile(sizes, (0.5, 0.95, 1.0), method="higher"))
         figures |= {
-            "median per user": _shown(middle, exact),
-            "95 % of users have at most": _shown(high, exact),
-            "maximum per user": _shown(most, exact),
+            "median per user": rounded(middle, exact=exact),
+            "95 % of users have at most": rounded(high, exact=exact),
+            "maximum per user": rounded(most, exact=exact),
         }
     figures |= {"ids of users": ", ".join(each or "undeclared type" for each in held.families)} if held.families else {}
     columns = tuple(f"{each.name} ({each.kind})" for each in held.keys.columns)
     return Summary(held.kind, held.reading, columns, figures, _frequent(held, frequent, exact=exact))
 
 
-def _shown(count: int, exact: bool) -> str:
-    return rounded(count, exact=exact)
-
-
-def _frequent(held: Held, number: int, *, exact: bool) -> tuple[tuple[str, str], ...]:
+def _frequent(held: Any, number: int, *, exact: bool) -> tuple[tuple[str, str], ...]:
     if not number:
         return ()
     users = next(counted(held, {})).users
     order = np.argsort(-users, kind="stable")[:number]
     texts = held.vocabulary.take(int64_array(order)).to_pylist()
-    shown = [f"{_shown(int(users[place]), exact)} users" for place in order]
+    shown = [f"{rounded(int(users[place]), exact=exact)} users" for place in order]
     return tuple(zip(map(on_one_line, texts), shown, strict=True))
 
 
-def users_of(held: Held, gram: Sequence[str]) -> int:
+def users_of(held: Any, gram: Sequence[str]) -> int:
     """Return the number of users who have a gram: exact, so private.
 
     Args:
@@ -133,7 +114,7 @@ def users_of(held: Held, gram: Sequence[str]) -> int:
     return int(np.unique(np.searchsorted(starts, places, side="right")).size)
 
 
-def numbers_in(held: Held, tokens: pa.Array) -> Int64s:
+def numbers_in(held: Any, tokens: pa.Array) -> Int64s:
     """Return the number of each token in the corpus, or -1 if no user has it."""
     return numbers_of(pc.index_in(tokens, value_set=held.vocabulary), missing=-1).astype(np.int64)
 
@@ -158,7 +139,7 @@ class Counted:
     covered: int
 
 
-def counted(held: Held, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
+def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
     """Count the users of all grams, length by length.
 
     From length 2 on, a gram is counted if at least two users have its beginning or a listed gram has it, because only

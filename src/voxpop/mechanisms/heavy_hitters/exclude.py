@@ -1,14 +1,13 @@
 """The public list of words that users do not vote for."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from os import PathLike
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
-from voxpop.files.folder import lines_of
+from voxpop.files.folder import entries_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,10 +32,8 @@ def public_words(given: object) -> tuple[PublicWord, ...]:
         InputError: The list is of another type.
         SourceError: The file cannot be read.
     """
-    if isinstance(given, str | PathLike):
-        given = lines_of(given)
     entries: list[PublicWord] = []
-    for each in given if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]:
+    for each in entries_of(given):
         entry = tuple(each) if isinstance(each, list | tuple) else each
         if not isinstance(entry, str | tuple) or not all(isinstance(token, str) for token in entry):
             raise InputError(

@@ -19,16 +19,14 @@ if TYPE_CHECKING:
 LONGEST, TOP, SANITY = 4, 100, 0.001
 """Runs of up to `LONGEST` symbols are compared; the `TOP` most frequent of them; and errors are relative to at least
 `SANITY` of all sequences."""
-MOST_DRAWN = 1_000_000
 
 
-def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = (), *, seed: int = 0) -> Evaluation:
+def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -> Evaluation:
     """Compare sequences that a model draws with one sequence of each user; see `voxpop.evaluate`.
 
     Args:
         model: of the same data.
         corpus: the data, on this machine. The first `model.max_length` symbols of each user's sequence count.
-        seed: of the drawn sequences, and of the one sequence of users who have several.
 
     Returns:
         The measures: PRIVATE.
@@ -40,7 +38,7 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = (), *
     check_ordered(engine)
     check_released(model.tree)
     real = _sequences(engine.gathered(), model)
-    drawn = model._sampler.draw(_seeds(seed, min(max(2 * real.size, 10_000), MOST_DRAWN)))
+    drawn = model._queries.sessions
     rows = [
         ("relative error of the number of users", abs(model.sequences / max(real.size, 1) - 1)),
         ("distance of lengths", _distance(model, real, drawn, lengths)),
@@ -52,10 +50,6 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = (), *
     rows += [(f"relative error of runs of {length}", _error(each)) for length, each in enumerate(tables, 1)]
     rows.append((f"of the {TOP} most frequent runs, found", _found(tables)))
     return Evaluation({name: float(value) for name, value in rows})
-
-
-def _seeds(seed: int, size: int) -> Any:
-    return Secret.from_seed(seed).draws("synthetic", np.arange(size, dtype=np.uint64), 0)[:, 0]
 
 
 def _sequences(corpus: LocalCorpus, model: "SequenceModel") -> Sessions:
