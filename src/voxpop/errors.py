@@ -14,7 +14,7 @@ VoxpopError
 └── InternalError (also RuntimeError) our own bug
 ```
 
-Messages contain what was wanted, what was given and the next step. They show parameters, column names, file names and
+Messages contain the problem, the requirement and the next step. They show parameters, column names, file names and
 rounded row numbers (exact ones with `exact=True`), and never an item, a count of users or a user's name.
 """
 

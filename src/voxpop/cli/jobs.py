@@ -56,7 +56,7 @@ class Job:
 
     Attributes:
         path: The file.
-        content: What it says, before environment variables are filled in.
+        content: Its keys and values, before environment variables are filled in.
         command: The command that it runs.
         schema: See `schema_of`.
     """
@@ -252,7 +252,7 @@ def sign(
 
 
 def show_dry(job: Job, *, as_json: bool) -> None:
-    """Show what a job would do, by checking everything that needs no rows."""
+    """Check everything about a job that needs no rows, and print the results."""
     from voxpop.ledger.runs import check_output, free_space
 
     _, bound, _ = job.app.parse_args([job.command, *job.arguments()], exit_on_error=False, print_error=False)

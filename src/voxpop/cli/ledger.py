@@ -1,4 +1,4 @@
-"""`voxpop ledger`: create data sets with a budget, and show what was spent."""
+"""`voxpop ledger`: create data sets with a budget, and show the spent budget."""
 
 from math import inf, isfinite
 from pathlib import Path

@@ -343,7 +343,7 @@ class Choice:
 
 
 def shown_default(value: Any) -> str | None:
-    """Return how help shows a default, or None if showing it tells nothing."""
+    """Return how help shows a default, or None if it is not shown."""
     return None if value is None or value is False or value in ("", 0, ()) else str(value)
 
 
@@ -394,7 +394,7 @@ ENTRY = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(,|$)', re.DOTALL)
 def listed(text: str, option: str) -> list[str]:
     r"""Return the entries of a list that is separated by commas.
 
-    Spaces around an entry and empty entries do not count. An entry in double quotes is taken as it is: it may contain
+    Spaces around an entry and empty entries do not count. An entry in double quotes is not changed: it may contain
     commas, spaces at its ends, and doubled quotes.
 
     Args:

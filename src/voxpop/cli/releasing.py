@@ -242,7 +242,7 @@ WIDTH = 96
 
 
 def say(*texts: Any) -> None:
-    """Print texts on lines of their own, with escapes for everything that a terminal might obey."""
+    """Print each text on a separate line, with escapes for everything that a terminal might obey."""
     print(*(shown(str(text)) for text in texts), sep="\n")
 
 

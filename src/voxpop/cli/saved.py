@@ -27,7 +27,7 @@ Symbols = Annotated[
     str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel. Quote one with a comma.")
 ]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
-Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result beside the release.")]
+Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result in the folder of the release.")]
 Limit = Annotated[int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")]
 Places = Annotated[int, Parameter(help="Number of grams.")]
 File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
@@ -306,7 +306,7 @@ def export(
 ) -> None:
     """Write a saved release as one file for other software.
 
-    The formats frequencies, bpe, wordpiece and unigram are made from counts that were saved beside the release.
+    The formats frequencies, bpe, wordpiece and unigram are made from counts in the folder of the release.
 
     Example: `voxpop export words -o words.txt`
     """

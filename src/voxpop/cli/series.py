@@ -153,7 +153,7 @@ def delete(
 ) -> None:
     """Delete the rows of a user from the state. Names and noisy scores of items stay until the series ends.
 
-    The id may be a whole number or a string. Dates and other types are given as they are printed, such as 2026-11-22;
+    The id may be a whole number or a string. Dates and other types have their printed form, such as 2026-11-22;
     several columns of users are joined by bars. Write -- before an id that begins with a hyphen.
 
     Example: `voxpop series delete state 4711`

@@ -1,4 +1,4 @@
-"""What a source given on the command line is, told by its name and its columns."""
+"""Kinds of sources on the command line, which follow from their names and columns."""
 
 import re
 from typing import Any

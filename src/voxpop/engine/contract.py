@@ -14,8 +14,8 @@ release.
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
 | `Weights` | a private histogram, read only with added noise |
 
-Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`. What users
-pay, what adds noise and what draws are the classes of `voxpop.privacy` themselves.
+Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`. Payments of
+users, noise and draws are the classes of `voxpop.privacy` themselves.
 
 Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
 `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
@@ -99,7 +99,7 @@ class Weights(Protocol):
         Args:
             levels: number of cutpoints that each item with weight reaches.
             spurious_names: names that have a level where they have no weight, rising: simulated, so public.
-            theirs: int64 (spurious), the level of each.
+            theirs: int64 (spurious), the level of each spurious candidate.
         """
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
@@ -218,7 +218,7 @@ class TreeWalk(Protocol):
         """Leave all steps but the first ones of each sequence out of "following", before the first of these counts.
 
         Args:
-            steps: at most so many of each sequence count; its end is a step as well.
+            steps: the number of first steps of each sequence that count; its end is a step as well.
         """
 
     def released(self, counted: Counted, noise: ContextNoise, *given: Int64s) -> Int64s:
@@ -230,7 +230,7 @@ class TreeWalk(Protocol):
                 `given[1]` is 2, that equal the one before; "following" for the steps under each node of the last level
                 by their symbol, of which the last is the end. The first two before contexts are lengthened.
             noise: of these counts.
-            given: what is counted by, for "lengths" and "variety".
+            given: the classes that are counted, for "lengths" and "variety".
         """
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from voxpop.release.tally import Tally
 
 SIGNS = r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
-"""What a formula begins with: ASCII, full-width and small forms."""
+"""The first characters of formulas: ASCII, full-width and small forms."""
 SKIPPED = r"[\s\"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
-"""What a spreadsheet may remove or not show before it: spaces, quotes and characters without a width."""
+"""Characters that a spreadsheet may remove or not show before it: spaces, quotes and characters without a width."""
 FORMULA = re.compile(rf"(?:'|{SKIPPED})*{SIGNS}|'*[\t\r\n]")
 INNER = re.compile(rf"([;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029])({SKIPPED})('*{SIGNS})")
 CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029]")
-"""Line breaks, and what a terminal obeys."""
+"""Line breaks, and the control characters of terminals."""
 
 
 def as_text(release: "Release", _: Any = None) -> bytes:

@@ -1,6 +1,6 @@
 """Documents for the person who signs a release: a record for a public registry, and a checklist.
 
-Both are texts beside this file, filled in from a result and from the operator's statements.
+Both are texts in the same folder, filled in from a result and from the operator's statements.
 """
 
 import datetime
@@ -63,7 +63,7 @@ def checklist(result: "Result") -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, in one line: no markup, link or HTML begins in it.
+    r"""Return a text that Markdown shows unchanged, in one line: no markup, link or HTML begins in it.
 
     Example:
         >>> print(markdown("a_b <c> [d](e)"))

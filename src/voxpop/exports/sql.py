@@ -105,13 +105,13 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
 
 
 TEMPLATE = re.compile(r"\{[{%#]|\r")
-"""What Jinja changes in a statement: the beginnings of its expressions, and line breaks other than line feeds."""
+"""The parts of a statement that Jinja changes: the beginnings of its expressions, and carriage returns."""
 RETURN = "13"
 """The code of a carriage return."""
 
 
 def _parts(text: str) -> list[str]:
-    """Return the parts of a string that Jinja leaves as they are, and carriage returns as parts of their own."""
+    """Return the parts of a string that Jinja does not change, and carriage returns as separate parts."""
     return re.split(r"(\r)|(?<=\{)(?=[{%#])", text) if TEMPLATE.search(text) else [text]
 
 

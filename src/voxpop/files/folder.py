@@ -42,7 +42,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def parsed_json(content: bytes) -> Any:
-    """Return the value of JSON that somebody may have forged.
+    """Return the value of JSON that may have been forged.
 
     Raises:
         ValueError: It is no JSON, is nested too deeply, repeats a name, or has a number that is not finite or too long.

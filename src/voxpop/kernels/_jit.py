@@ -37,7 +37,7 @@ DIGEST = 16
 
 
 class OverloadFiles(NullCache):
-    """The cache of one kernel: what numba calls of it are `load_overload` and `save_overload`."""
+    """The cache of one kernel. Its methods for numba are `load_overload` and `save_overload`."""
 
     def __init__(self, kernel: Callable[..., Any], folder: str) -> None:
         """Keep the code of a kernel in a folder to which no other user can write, since code is loaded from it."""
@@ -106,7 +106,7 @@ def jit(kernel: Kernel) -> Kernel:
 
 
 def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
-    """Keep machine code in files whose stamp is all of this folder; without a place for them, in a folder of ours."""
+    """Keep machine code in files whose stamp is all of this folder; without a place for them, in a folder of voxpop."""
     with suppress(RuntimeError, OSError):  # numba finds no folder: a read-only installation without a home
         if _has_home() or os.environ.get("NUMBA_CACHE_DIR"):
             compiled.enable_caching()

@@ -51,7 +51,7 @@ def _at_price(reached: Int64s, below: int, each: float, chances: Floats, charge:
     loosest = _loosest(reached, each * below, chances, charge)
     released, spurious = 0.0, each * below * chances[loosest] if loosest < chances.size else 0.0
     if taken < chances.size:
-        # At least as if the cutpoint were given: a small count below r says little.
+        # At least as if the cutpoint were given: a small count below r contains little information.
         released, spurious = float(reached[taken]), max(spurious, each * (below + 1) * chances[taken])
     return taken, released, spurious
 

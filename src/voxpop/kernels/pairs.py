@@ -42,7 +42,7 @@ def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
 
 @jit
 def _shift_of(table: Uint32s) -> np.uint64:
-    """Return by how much hashes are shifted to a slot."""
+    """Return the number of bits by which hashes are shifted to a slot."""
     bits = 0
     while 1 << bits < table.size:
         bits += 1
@@ -192,7 +192,7 @@ def _number_block(
 
     In a large table each look-up is two walks to memory, to a number and to its name. So the first slots of all names
     are read beforehand, and then the names there. No look-up waits for an earlier one, nor for a branch that depends on
-    its result, so many look-ups run at a time.
+    its result, so several look-ups run at a time.
 
     Returns:
         The first name of the block for which there is no room, or `held` if all have room, and the number of names.

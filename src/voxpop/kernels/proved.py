@@ -7,7 +7,7 @@ Code = TypeVar("Code")
 
 
 def proved(section: str) -> Callable[[Code], Code]:
-    """Mark a function whose docstring quotes, after "Proof:", what a proof needs of it.
+    """Mark a function whose docstring quotes, after "Proof:", the sentence that a proof needs.
 
     Args:
         section: page of docs/privacy and section, such as "adaptive.md#novel-items".

@@ -82,7 +82,7 @@ class _Polars:
             self.state = LOST
 
     def probe(self) -> None:
-        """Let a thread ask polars for work that needs its threads."""
+        """Let a thread run work of polars that needs its threads."""
         import polars as pl
 
         # Two columns that are computed, and a sort: one column that is only taken needs no threads.

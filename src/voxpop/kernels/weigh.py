@@ -418,7 +418,7 @@ def capped_descent(
             if kept == remaining:
                 break
             remaining = kept
-            # The others share what is left; never less than before, by rounding.
+            # The others share the rest; never less than before, by rounding.
             if left >= total * (ONE_CAP * ONE_CAP):
                 factor = 1.0
             elif left > 0:

@@ -377,7 +377,7 @@ def cut_words(
                 out += 1
                 head = tail = word_start[counts[0]]
         if slow:
-            # -2 asks for the slow path; its ids written so far are overwritten by the next document.
+            # -2 requests the slow path; its ids written so far are overwritten by the next document.
             ids[begin] = -2
             ends[document + 1] = begin + 1
             counts[1] += 1

@@ -1,7 +1,7 @@
 """The caps of a ledger: which further releases the budget of a data set allows.
 
-A further release may run if sums that are capped on every path allow it. Whoever looks at one release before choosing
-the next makes the numbers of the next depend on the outcome of the last. Composed curves are then no bound, but sums
+A further release may run if sums that are capped on every path allow it. If one release is read before the next is
+chosen, the numbers of the next depend on the outcome of the last. Composed curves are then no bound, but sums
 with caps fixed in advance are.
 
 The probabilities of revealing outcomes add up under one cap. The rest of every release is dominated by randomised
@@ -34,8 +34,8 @@ MOST_ENTRIES: Final = 1024
 CHANCES, TRADE, NOISE = Fraction(1, 2), Fraction(1, 3), Fraction(1, 12)
 """Parts of delta: for revealing outcomes, for Gaussian noise in the plain corner, and for noise in each other corner.
 
-Any parts that add up to one are sound if they are fixed. With these parts the corners contain what three accounts with
-a third of delta each would admit."""
+Any parts that add up to one are sound if they are fixed. With these parts the corners contain all that three
+accounts with a third of delta each would admit."""
 
 
 @final
@@ -63,7 +63,7 @@ class Corner:
         """
         epsilon, trade, square = Fraction(0), Fraction(0), Fraction(0)
         for each in guarantees:
-            # The representation of a release in a corner follows from the release and the corner alone. A choice
+            # The representation of a release in a corner follows from the release and the corner only. A choice
             # between representations that depends on other releases would not be covered by the proof.
             if self.name == "plain":
                 epsilon += as_written(each.epsilon)
@@ -88,7 +88,7 @@ class Caps:
     """All caps of a data set's budget.
 
     Attributes:
-        chance: The cap on the sum of probabilities of revealing outcomes, whichever corner has room.
+        chance: The cap on the sum of probabilities of revealing outcomes, in every corner.
         corners: The corners.
     """
 

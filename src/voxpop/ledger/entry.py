@@ -32,7 +32,7 @@ class Entry:
         charged: The time, in UTC.
         state: "charged", "finished", "failed" or "reserved". A failed release stays charged: its output may have been
             seen. A run that is only charged may be repeated under its label without a second charge.
-        attempt: How many times the run was started. Only the last attempt can finish.
+        attempt: The number of starts of the run. Only the last attempt can finish.
         release: The identifier of the release, once it is finished; of a saved model the digest of its files, as
             `voxpop verify` prints it.
         kept: The folder in which the result was kept until it was saved, or "".
@@ -62,11 +62,11 @@ class Entry:
 
     @property
     def admission(self) -> Admission:
-        """What a result states about its entry."""
+        """The part of the entry that a result states."""
         return Admission(self.dataset, self.number, self.label, self.budget, self.ledger)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry without what it has in common with the others of its data set, ready for JSON."""
+        """Return the entry without the fields that all entries of its data set share, ready for JSON."""
         values = {name: getattr(self, name) for name in self.__slots__ if name not in SHARED}
         return {**values, "guarantee": self.guarantee.to_dict()}
 

@@ -332,7 +332,7 @@ class LedgerAccount:
                     f"Another process started {entry} again, so this result was discarded. Use the result of "
                     "the other process."
                 )
-            # What was charged is never taken from the caller.
+            # The charge is never taken from the caller.
             self._put(datasets, replace(stored, **ended))
 
     def _put(self, datasets: dict[str, Any], entry: Entry) -> None:
@@ -451,7 +451,7 @@ class Ledger:
                     "the same people would be a second budget for them."
                 )
             stated = {"epsilon": budget.epsilon, "delta": budget.delta}
-            # Neither a path nor a name tells apart the ledgers of two machines.
+            # Neither a path nor a name distinguishes the ledgers of two machines.
             datasets[name] = {"id": uuid4().hex, "budget": stated, "entries": []}
         return LedgerAccount(self._path, name)
 

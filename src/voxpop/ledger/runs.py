@@ -30,7 +30,7 @@ SPACE = 64 << 20
 """Free bytes that a release must find before it is charged. Most releases are far smaller."""
 MARK = "voxpop-kept-"
 UNFINISHED = "unfinished"
-"""A file beside a kept result whose run may still be repeated: until the run is finished nobody may publish it."""
+"""A file in the folder of a kept result whose run may still be repeated: it must not be published before its end."""
 KINDS = {"counts": COUNTS, "top": RANKINGS, "sequences": MODEL, "profile": PROFILE}
 """Kinds of results by mechanism; all others release a `RELEASE`."""
 
@@ -73,7 +73,7 @@ def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -
 
 
 def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bool = False) -> Path:
-    """Save a result to a new folder that only the owner can open: beside its target, or where there is space.
+    """Save a result to a new folder that only the owner can open: next to its target, or where there is space.
 
     Args:
         save: Writes the result to a folder.
@@ -90,7 +90,7 @@ def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bo
     failure: Exception | None = None
     for holder in _holders(folder, key):
         try:
-            # Beside the target are folders that others may share; those that only voxpop uses are private.
+            # Next to the target are folders that others may share; those that only voxpop uses are private.
             shared = holder.parent == Path(os.path.abspath(folder)).parent
             holder.parent.mkdir(mode=0o777 if shared else 0o700, parents=True, exist_ok=True)
             holder.mkdir(mode=0o700)

@@ -22,7 +22,7 @@ APPLICATION: Final = int.from_bytes(b"vxpl", "big")
 RULE: Final = 3
 """Version of the rule by which releases add up (`caps.py`), and of the tables (`PRAGMA user_version`).
 
-A ledger must not change to another rule after anybody saw a result, because the union of what both rules admit may
+A ledger must not change to another rule after a result was seen, because the union of all that both rules admit may
 exceed the budget."""
 PATIENCE: Final = 60.0
 """Seconds to wait for another process; charging takes milliseconds."""
@@ -48,7 +48,7 @@ COLUMNS: Final = (
     "times",
     "reserve",
 )
-"""Columns of an entry that are read as they are; epsilon and delta repeat numbers of the guarantee for readers."""
+"""Columns of an entry that are read unchanged; epsilon and delta repeat numbers of the guarantee for readers."""
 DAMAGED: Final = (
     "The file is damaged or was edited, so what was spent is unknown and nothing can be charged. Restore the newest "
     "copy, and make sure that nothing was released since."
@@ -62,7 +62,7 @@ MARK: Final = "A voxpop ledger exists beside this file. Do not delete it: a lost
 
 @contextmanager
 def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the data sets of a ledger, by name, and write what the caller changed in one transaction.
+    """Yield the data sets of a ledger, by name, and write the changes of the caller in one transaction.
 
     Other processes wait meanwhile. Nothing is written if the caller raises an exception.
 
@@ -223,7 +223,7 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
 
 
 def _write(database: sqlite3.Connection, datasets: dict[str, Any]) -> None:
-    """Insert and replace what differs. Data sets and entries are never removed."""
+    """Insert and replace rows that differ. Data sets and entries are never removed."""
     for name, content in datasets.items():
         budget = content["budget"]
         database.execute(

@@ -146,7 +146,7 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
             worst = float(np.max(joint.deltas(cases, epsilon, sigma, value, rest / sigma)))
             return math.log(worst / goal) if worst > 0 else -math.inf
 
-        # Novel items stay below that with all probability that doubles can tell from 1.
+        # Novel items stay below that with all probability that doubles can distinguish from 1.
         highest = float(np.max(cases.weight)) + 45 * sigma
         return crossing(excess, *around(excess, *bracket, 0.0, highest), tolerance)
 

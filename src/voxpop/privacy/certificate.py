@@ -271,11 +271,11 @@ def _first_novel(first: Threshold) -> float:
 def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float]:
     """Return the probability that a novel item is released, and mu of everything but later releases, of one data set.
 
-    With a choice these are its caps, whatever was chosen (docs/privacy/limit.md).
+    With a choice these are its caps, for every chosen entry (docs/privacy/limit.md).
     """
     if proof.choice is not None:
         _ensure(proof.choice.sigma > 0.0 and proof.choice.square >= 0.0 and 0.0 <= proof.choice.novel <= 1.0)
-        # The squares add up on every path: a last Gaussian completes what the chosen rounds leave of the cap.
+        # The squares add up on every path: a last Gaussian completes the rest of the cap.
         return proof.choice.novel, hypot(1.0 / proof.choice.sigma, sqrt(proof.choice.square))
     if proof.rounds is None:
         raise InternalError("a certificate has neither rounds nor a choice of rounds")
@@ -317,7 +317,7 @@ def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
 
 @proved("adaptive.md#both-directions")
 def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
-    """Return the delta of all rounds and later releases, except for what finite arithmetic costs.
+    """Return the delta of all rounds and later releases, except for the cost of finite arithmetic.
 
     Proof: "the whole is (epsilon, d + delta_G(epsilon; mu))-private"
 
@@ -332,7 +332,7 @@ def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
 
 
 def slack_delta(slack: Slack, epsilon: float) -> float:
-    """Return what finite arithmetic costs in the rounds of one data set."""
+    """Return the cost of finite arithmetic in the rounds of one data set."""
     draws = draw_slack(slack.pool, slack.rounds) if slack.pool else 0.0
     return walk_slack(epsilon, slack.passes) + draws
 
@@ -464,7 +464,7 @@ def night_charge(proof: NightsProof, night: int) -> Charge:
     square = Fraction(proof.square) / WHOLE * cost
     if (Fraction(sensitivity) / Fraction(sigma)) ** 2 > square:
         raise InternalError("a night would run with less noise than was charged for")
-    # Rounded down; what is left over is spent on later nights.
+    # Rounded down; the rest is spent on later nights.
     rate = cost * BOUND_STEPS // sum(proof.costs[night - 1 :])
     return Charge(cost, square, sensitivity, sigma, (rate,))
 

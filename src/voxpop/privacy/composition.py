@@ -78,7 +78,7 @@ class Admission:
         entry: The number of the entry.
         label: The label of the run, or "".
         budget: The budget of the data set, which bounds the total of all its entries.
-        ledger: The random name of the account, which tells apart accounts of one data set in two ledgers.
+        ledger: The random name of the account, which distinguishes accounts of one data set in two ledgers.
     """
 
     dataset: str
@@ -93,7 +93,7 @@ class Admission:
 
     @property
     def account(self) -> tuple[str, str, Budget]:
-        """What all entries of one data set have in common."""
+        """The fields that all entries of one data set share."""
         return self.ledger, self.dataset, self.budget
 
     def to_dict(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def covers(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
     epsilon, delta = _sums(guarantees)
     if epsilon <= Fraction(repr(float(budget.epsilon))) and delta <= Fraction(repr(float(budget.delta))):
         return True
-    # Whatever a ledger admits holds its budget also if all was fixed in advance.
+    # All that a ledger admits stays within its budget also if all was fixed in advance.
     return composed_delta(budget.epsilon, guarantees) <= budget.delta
 
 

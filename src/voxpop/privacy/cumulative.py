@@ -68,7 +68,7 @@ class CumulativeScore:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What a user may give an item in a round, by the number of items in the user's pool that are not released.
+    """The largest weights of a user for an item in a round, by the number of items of its pool that are not released.
 
     A level serves all numbers up to its own and above that of the level before. No later level allows more.
 
@@ -116,7 +116,7 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
 
     Args:
         rounds: The public numbers.
-        caps: What a user may give.
+        caps: The largest weights of a user.
         fineness: Step of the grid, in standard deviations of the round that adds most noise.
 
     Returns:

@@ -245,7 +245,7 @@ def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float
         sensitivity: The l1-sensitivity of the weights.
 
     Returns:
-        `novel`, or 1 where the noise alone costs more than epsilon.
+        `novel`, or 1 if the noise costs more than epsilon by itself.
     """
     # epsilon' = S / b <= epsilon, exactly, so that equality with epsilon is seen.
     return novel if Fraction(sensitivity) / Fraction(scale) <= Fraction(epsilon) else 1.0

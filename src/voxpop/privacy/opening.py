@@ -7,7 +7,7 @@ from voxpop.errors import InternalError
 
 
 class Opening(ABC):
-    """Noise, or a decision by noise: what may be applied to private weights. Only a gate makes one."""
+    """Noise, or a decision by noise, which may be applied to private weights. Only a gate makes one."""
 
     __slots__ = ()
 
@@ -21,11 +21,11 @@ class Opening(ABC):
 
 
 def opened(noise: Opening, *private: Any) -> Any:
-    """Return what noise makes of private weights.
+    """Return the result of noise on private weights.
 
     Args:
         noise: that a gate has made.
-        private: weights, the names of their items in draws, and what else the noise takes.
+        private: weights, the names of their items in draws, and further arguments of the noise.
 
     Raises:
         InternalError: Another function would read the weights.

@@ -89,7 +89,7 @@ def _fraction(text: str) -> Fraction:
 @final
 @dataclass(frozen=True, slots=True)
 class Claim(Stated):
-    """What is promised to every user.
+    """The promise to every user.
 
     Attributes:
         epsilon: of the guarantee.
@@ -115,7 +115,7 @@ class Bounding(Stated):
         cutoff: weight at which items stop rising, in units; 0 for weightings without one.
         bound: largest change of the histogram by one user: 1, or 4 where users have individual sensitivities.
         error: of a custom weighting, the rounding of its shares as its author states it.
-        least: of a custom weighting, the least weight of an item that nobody holds before, as its author states it.
+        least: of a custom weighting, the least weight of an item that no earlier user holds, as its author states it.
     """
 
     name: str
@@ -154,7 +154,7 @@ class Round(Stated):
     Attributes:
         bounding: of a user; the caps are those of all rounds.
         sigma: standard deviation of the noise, in weight.
-        cell: noisy weights are whole multiples of so many units.
+        cell: the number of units of which noisy weights are whole multiples.
         mu: the shift by a weight of 1 in standard deviations, as charged: at least sensitivity / sigma.
         part: factor of the noisy weight, in standard deviations, in the score.
         threshold: of the score, in standard deviations of its noise.
@@ -177,7 +177,7 @@ class Round(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class CapLevels(Stated):
-    """What a user may give an item, by the number of items in its pool that are not released.
+    """The largest weights of a user for an item, by the number of items in its pool that are not released.
 
     Attributes:
         items: by level, the most items that it serves; rising, the last is the pool.
@@ -267,7 +267,7 @@ class Later(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Slack(Stated):
-    """What finite arithmetic is charged for.
+    """The charges for finite arithmetic.
 
     Attributes:
         passes: decisions with 128 bits, of one data set; see `walk_slack`.
@@ -470,7 +470,7 @@ class Certificate(Stated):
     """Everything on which one guarantee rests.
 
     Attributes:
-        claim: what is promised.
+        claim: the promise.
         proof: the numbers from which it follows; their class names the proof.
     """
 

@@ -82,7 +82,7 @@ class PathBudget:
         return self._numbers[above, part]
 
     def of_users(self, bins: int, sensitivity: int) -> "PathBudget":
-        """Return the same accounts for a histogram of so many bins, which one user changes by this much in all."""
+        """Return the same accounts for a histogram with this number of bins and this sensitivity."""
         return replace(self, limits=replace(self.limits, alphabet=bins - 1, max_length=sensitivity))
 
     def count_first(self, steps: int) -> None:
@@ -116,7 +116,7 @@ class StepsRule:
     per_noise: Fraction
 
     def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
-        """Return how many first steps of each sequence are counted, from released numbers only.
+        """Return the number of first steps of each sequence that are counted, from released numbers only.
 
         More steps leave out less, and their noise is larger, because it is proportional to their number.
 
@@ -126,7 +126,7 @@ class StepsRule:
             lengths: int64 by class, the noisy number of sequences.
 
         Returns:
-            From 1 to `limits.max_length`, which it is if the lengths tell nothing.
+            From 1 to `limits.max_length`, which it is if the lengths sum to nothing.
         """
         whole = doubled_steps(first, lengths, limits.max_length, limits.max_length)
         if whole <= 0:
@@ -143,13 +143,13 @@ class StepsRule:
 
 
 def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -> int:
-    """Return twice the number of first steps that lengths imply: whole, so that everybody gets the same number.
+    """Return twice the number of first steps that lengths imply, a whole number that all programs compute alike.
 
     Args:
         first: int64, the length with which each class begins; the last class is that of `max_length`.
         lengths: int64 by class, number of sequences.
         max_length: most symbols.
-        steps: of each sequence, at most so many count.
+        steps: the maximum number of steps per sequence that count.
     """
     starts = first.tolist()
     # A sequence that is not cut has its end as a further step: the mean of a class is half of (first + last) + 1.

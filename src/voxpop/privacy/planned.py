@@ -136,7 +136,7 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
 
     @property
     def certificate(self) -> Certificate:
-        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it alone.
+        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it.
 
         Raises:
             InputError: The plan was changed after it was made.
@@ -162,7 +162,7 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
 
     @property
     def _claim(self) -> Claim:
-        """What the certificate claims: the budget."""
+        """The budget, which the certificate claims."""
         return Claim(self.budget.epsilon, self.budget.delta)
 
     @abstractmethod
@@ -220,7 +220,7 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
     def users_needed(self, probability: float, *, length: int | None = None, per_user: int | None = None) -> int | None:
         """Return the number of users who must hold an item for its release with this probability.
 
-        The number is computed from the plan alone. It does not depend on any data.
+        The number is computed from the plan. It does not depend on any data.
 
         Args:
             probability: Strictly between 0 and 1.
@@ -297,7 +297,7 @@ def certified(plan: AnyPlan) -> AnyPlan:
     from voxpop.privacy.certificate import check
 
     text = Certificate(plan._claim, plan._proof()).to_json()
-    # What is checked is what was written: the gate and a saved release read the same text.
+    # The check reads the written text, like the gate and a saved release.
     spent = check(Certificate.from_dict(json.loads(text)))
     if not spent <= plan.budget.delta:
         raise InternalError("the plan's own numbers exceed the budget")

@@ -166,7 +166,7 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
         pairs = np.unique(names * max(1, users) + owner[places])
         have = np.bincount(pairs // max(1, users), minlength=number)
         mine = beginnings.pop(length, np.empty(0, np.int64))
-        known = np.append(have, 0)[mine]  # -1 is the last, which nobody has
+        known = np.append(have, 0)[mine]  # -1 is the last, which no user has
         is_listed = np.zeros(number + 1, np.bool_)
         is_listed[mine] = True
         yield Counted(length, have, known, names.size, int(is_listed[names].sum()))

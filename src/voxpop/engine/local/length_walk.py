@@ -209,7 +209,7 @@ class MemoryLengthWalk:
         """Keep only these grams.
 
         Args:
-            names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
+            names: int64, rising: the names of the released grams, also of those that no user holds. At length 1 names
                 below 0 denote words that no user holds here.
             deferred: int64, rising: names of other candidates, which are weighed once more in the end.
         """
@@ -334,7 +334,7 @@ class MemoryLengthWalk:
         if self._limit is not None:
             self._ids = copied(self._tokens, self._limit, ranks)
             return
-        # Memory of earlier rounds is free, but allocators keep it: gigabytes beside the array that comes now.
+        # Memory of earlier rounds is free, but allocators keep it: gigabytes in addition to the next array.
         release_unused()
         # Where users were put in order, the tokens are a copy already.
         ids = self._tokens if self._in_order else np.empty(self._tokens.size, np.int32)

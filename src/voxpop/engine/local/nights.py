@@ -57,7 +57,7 @@ class Users(Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Removed:
-    """What the state had of a user that was removed.
+    """The items and nights of a user that were removed from the state.
 
     Attributes:
         items: the number of items in the user's pool.

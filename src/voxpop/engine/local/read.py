@@ -40,7 +40,7 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
         pieces: the batches, in the order of the rows.
         words: the provisional vocabularies that the pieces' ids refer to.
         users: the result of `encode_users`.
-        kind: what was read.
+        kind: the kind of data.
 
     Returns:
         The corpus.
@@ -237,7 +237,7 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         if count:
             tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
     for each in keyed.keys.columns:
-        if FINE.match(each.kind) and each.name not in wanted.types:  # who declares a type knows it
+        if FINE.match(each.kind) and each.name not in wanted.types:  # a declared type is intended
             tell(
                 f'the column "{each.name}" holds values of the type {each.kind}, which few users share. If nothing is '
                 "released, round numbers or truncate times first.",

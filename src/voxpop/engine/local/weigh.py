@@ -112,7 +112,7 @@ def bounded_sets(
     """Yield (items, starts) of users: at most `limit` distinct candidates each, drawn uniformly without replacement.
 
     A user's draw depends on the secret, the user's key and the user's own items only, so adding a user changes no other
-    user's draw. The sets come in the order of users whatever the number of threads that prepare them ahead.
+    user's draw. The sets are in the order of users for any number of threads that prepare them in advance.
     """
     # Positions bound distinct items: where no user has more of them than the limit nothing is drawn.
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit

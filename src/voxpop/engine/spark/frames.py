@@ -318,7 +318,7 @@ def _start_to_let_go() -> Thread:
     """Start the thread that lets go of unused states, once in a process.
 
     Python may collect a holder at any time, also while a command of this thread waits for Java's answer. A second
-    command of the same thread would then break the connection. Each thread has a connection of its own.
+    command of the same thread would then break the connection. Each thread has a separate connection.
     """
     thread = Thread(target=_let_go_of_unused, name="voxpop-unpersist", daemon=True)
     thread.start()

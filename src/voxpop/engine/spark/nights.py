@@ -352,7 +352,7 @@ class SparkNights:
 
         users, items = self._both
         known = items.mapInArrow(closure(item_states, states=states), "word binary, state int")
-        # By an alias, since Spark cannot tell columns of a frame from those of one that was made of it.
+        # By an alias, since Spark cannot distinguish columns of a frame from those of a frame that was derived from it.
         pairs = users.select(sql.col("place").alias("place"), sql.explode("items").alias("word")).distinct()
         return pairs.join(known, "word")
 

@@ -212,7 +212,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
 
 
 def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "DataFrame":
-    """Return the rows that have a user, and show how many have none; this counts them in a job."""
+    """Return the rows that have a user, and show the number of the others; this counts them in a job."""
     from pyspark.sql import functions as sql
 
     missing = sql.lit(False)

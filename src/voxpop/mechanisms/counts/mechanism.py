@@ -60,7 +60,7 @@ class Counts:
         """Fill in the noise for a part of the mu^2 of another release, whose guarantee covers the counts.
 
         Args:
-            square: that part of mu^2; None if the counts have a budget of their own.
+            square: that part of mu^2; None if the counts have a separate budget.
             budget: of the whole.
             release: whose grams are counted.
         """
@@ -121,7 +121,7 @@ class Top:
         """Fill in the noise for a budget and the grams of a release; no private data is needed.
 
         Raises:
-            BudgetError: where the budget is too small for so many places.
+            BudgetError: if the budget is too small for the number of places.
         """
         from voxpop.mechanisms.counts.plan import plan_top
 

@@ -108,7 +108,7 @@ def plan_counts(
         menu: the limits that may run.
         budget: of the counts, or of the release that they are a part of.
         release: whose grams are counted.
-        square: the mu^2 that they may spend; None for what the budget gives.
+        square: the mu^2 that they may spend; None for all that the budget gives.
     """
     from voxpop.privacy import precise
     from voxpop.privacy.gaussian import sigma
@@ -202,7 +202,7 @@ class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
 
 
 def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> TopPlan:
-    """Fill in the noise for so many places; see `Top.plan`."""
+    """Fill in the noise for a number of places; see `Top.plan`."""
     picks, candidates = min(k, len(release)), max(1, len(release))
     # Among all released grams, which are public, with or without users.
     rate = largest_rate(budget, max(1, picks), candidates)

@@ -1,4 +1,4 @@
-"""Counts and rankings of a public list of grams: what the gate is asked, and what follows from its answers."""
+"""Counts and rankings of a public list of grams: the steps of the gate, and their results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
     engine, lengths = _engine_of(data, plan.grams)
     lists = list(listed_grams(plan.grams, lengths))
     words = max(1, len(lists[0].ranks)) if lists else 1
-    # Nobody holds more words than there are.
+    # No user holds more words than there are.
     edges = tuple(edge for edge in EDGES if edge <= words)
     gate.open(engine, lists)
     ran = None
@@ -111,7 +111,7 @@ def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
 
     def error(place: int) -> float:
         limit = plan.menu[place][0]
-        # What users who hold more than the limit count too little, over all words; and the mean size of the noise.
+        # The bias of users who hold more than the limit, over all words; and the mean size of the noise.
         lost: float = sum(
             users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL, strict=False)
         )

@@ -41,7 +41,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
 
     Attributes:
         max_length: The maximum number of symbols of a word, including its end mark. Longer words are left out.
-        alphabet: What a symbol is: one of the "characters" or "bytes" of a word. With "tokens", a whole document or
+        alphabet: The kind of symbols: one of the "characters" or "bytes" of a word. With "tokens", a whole document or
             sequence is a word, such as a phrase, and its tokens are the symbols.
         unit: The number of symbols by which prefixes grow in a round, 1 to 4. Longer units need fewer rounds, and so
             fewer users for each word, but more sums in each round. "auto" takes the longest units whose sums secure

@@ -191,7 +191,7 @@ class Spelling:
     Attributes:
         sizes: int32 (words), symbols of each, the end mark left out.
         shared: int32 (words), symbols each has in common with the start of the word before.
-        said: int32, the word at every position; negative if none fits.
+        said: int32, the word at every position; negative if no word fits.
         user_start: int64 (users + 1), where each user's positions begin.
         vocabulary: the tokens.
         in_bytes: whether the symbols of a token are its bytes.
@@ -390,13 +390,13 @@ class Electorate:
             secret: of the run.
         """
         begin = self.held_start[users]
-        # (users,), the number of entries of each: words as often as they are held.
+        # (users,), the number of entries of each: words repeated for each time they are held.
         total = self.held_start[users + 1] - begin
         having = total > 0
         users, begin, total = users[having], begin[having], total[having]
         if rules.words == "many":
             draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
-            # A user's words lie in order, each as often as it is held.
+            # A user's words lie in order, each repeated for each time it is held.
             begin = begin + _share_of(draws, total)
         return having, self.held[begin]
 

@@ -85,7 +85,7 @@ class Charges:
         return share * self.cap, self._rates(length, ratio), replace(self, left=self.left - share)
 
     def screening(self, length: int) -> float | None:
-        """Return the mu^2 of the screening vote before the vote on a length, None where there is none."""
+        """Return the mu^2 of the screening vote before the vote on a length, None without a vote."""
         if self.dense or length > 1 + len(tuned.SCREENING_CHARGES):
             return None
         return tuned.SCREENING_CHARGES[length - 2] * self.cap

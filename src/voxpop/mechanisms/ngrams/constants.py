@@ -10,7 +10,7 @@ None of them affects the guarantee: for any constants, the filter charges the pa
 
 # ---- Contribution bound (mechanism.py) ----
 LIMIT = 100_000
-"""Most grams of a user at one length from 2 on, unless the caller says otherwise; the limit of words is chosen
+"""Most grams of a user at one length from 2 on, unless the caller gives another one; the limit of words is chosen
 privately. A higher limit does not change the noise. With the choice, 179,292 phrases and 9,688 of ubuntu_irc; with
 3,000 at all lengths 178,330 and 9,603, with 100,000 at all lengths 177,608 and 9,646."""
 

@@ -118,7 +118,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         found = [_chance(plan, each, 1)(1) for each in numbers]
     else:
         lowest = min([-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned)])
-        # In sigma: the weight of the phrase at its length, and what the budget leaves for the second chance.
+        # In sigma: the weight of the phrase at its length, and the rest of the budget for the second chance.
         first = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257)
         again = second["lowest_threshold"]
         later = 0 * first if again is None else ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])

@@ -39,7 +39,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
             random. By default, the limit of words is chosen privately (docs/privacy/limit.md), and that of longer
             phrases is 100,000, because their noise does not depend on it. A limit that you give must not depend on the
             data.
-        eta: The expected share of released phrases that nobody holds, at most. Strictly between 0 and 1/2.
+        eta: The expected share of released phrases that no user holds, at most. Strictly between 0 and 1/2.
         values: The worth of a released phrase, one number for each length. Lengths that are worth more get more of the
             budget. By default all lengths count the same. Choose the numbers without looking at the data.
 

@@ -67,7 +67,7 @@ class Ballot:
         measurement_sigma: noise scale behind the forecast.
         round: grid, noise and usual threshold.
         charge: the charge of each user.
-        screening: mu^2 of the screening vote before it; None where there is none.
+        screening: mu^2 of the screening vote before it; None without a vote.
     """
 
     forecast: Forecast
@@ -127,7 +127,7 @@ class State:
         return len(self.grams[-1])
 
     def valid(self, *, single: bool = False) -> Candidates | None:
-        """Return the valid candidates of the next length; None if there are none or the last length is reached."""
+        """Return the valid candidates of the next length; None without any, and after the last length."""
         if self.length > self.plan.mechanism.max_length:
             return None
         found = Candidates.all_valid(self.grams[-1], len(self.words), single=single)

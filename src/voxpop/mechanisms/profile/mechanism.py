@@ -47,7 +47,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         left_out: names of columns of the table that are left out, and the reasons, for the record.
 
     Raises:
-        InputError: if a combination is none, or a type has no exact values.
+        InputError: if a combination is empty, or a type has no exact values.
 
     Example:
         >>> import polars as pl

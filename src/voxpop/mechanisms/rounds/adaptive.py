@@ -83,7 +83,7 @@ class AdaptiveRounds:
 
     @property
     def caps(self) -> Caps:
-        """What a user may give an item in each later round."""
+        """The largest weights of a user for an item in each later round."""
         return self.rounds[0].shares.caps
 
     @property
@@ -172,7 +172,7 @@ class Terms:
 
     @property
     def sigma(self) -> float:
-        """The noise at which one Gaussian release of sensitivity 1 costs what all rounds together may cost."""
+        """The noise at which one Gaussian release of sensitivity 1 costs as much as all rounds together may."""
         return gaussian_sigma(self.epsilon, self.target * (1 - self.novelty)) * (1 + 2.0**-40)
 
 
@@ -180,7 +180,7 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
     """Compute the first round, the later rounds and the cumulative score.
 
     Args:
-        terms: what the rounds may spend.
+        terms: the budget of the rounds.
         limit: most items of one user in a round.
         pool: most items of one user in all rounds after the first.
         schedule: how the rounds share the budget.

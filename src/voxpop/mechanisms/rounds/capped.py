@@ -17,9 +17,9 @@ DRIFT: Final = 0.04
 lower thresholds. With 0.03, users with 2,000 items each lost a fifth of their words at epsilon 1 and more at limits up
 to 10; 0.06 released a fifth of a percent fewer posts. Lower caps also cost precision."""
 TILT: Final = 0.4
-"""How far caps of the first rounds are below the mean where users give to all items of their pool. Early weight goes
-mostly to items of few users, late weight to those that are not dropped. 0.2 and 0.6 release a fifth of a percent fewer
-posts. Where users draw, any tilt releases fewer: 0.4 at limit 2 two percent of posts in persons of 5."""
+"""The distance of the caps of the first rounds below the mean, if users give to all items of their pool. Early weight
+goes mostly to items of few users, late weight to those that are not dropped. 0.2 and 0.6 release a fifth of a percent
+fewer posts. Where users draw, any tilt releases fewer: 0.4 at limit 2 two percent of posts in persons of 5."""
 DRAWN: Final = 1.0
 """Where users draw, the least chance of an item is this multiple of (limit / pool)^(1/2); 0.7 and 1.4 are alike."""
 SPARE: Final = (1.5, 0.5)
@@ -30,7 +30,7 @@ FALL: Final = 0.98
 
 
 def spare(mus: tuple[float, ...]) -> float:
-    """Return how far above the threshold an item stops rising, in standard deviations of the round."""
+    """Return the distance above the threshold at which an item stops rising, in standard deviations of the round."""
     return SPARE[0] + SPARE[1] / hypot(*mus)
 
 

@@ -66,7 +66,7 @@ class Menu:
         sigma: standard deviation of the noise on the number of users in a class.
         square: the most mu^2 of the rounds of any limit.
         novel: the largest probability that the rounds of any limit release a novel item.
-        terms: what the rounds may spend; each data set has a separate choice.
+        terms: the budget of the rounds; each data set has a separate choice.
     """
 
     sigma: float
@@ -163,7 +163,7 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     """Plan the rounds of a limit; without a limit, compute the noise of the histogram and the caps of the menu.
 
     Args:
-        terms: what the rounds may spend. The histogram is paid from what they leave to later releases; without later
+        terms: the budget of the rounds. The histogram is paid from the part for later releases; without later
             releases it is paid from their share.
         limit: most items of one user in a round; None for a private choice.
 
@@ -194,7 +194,7 @@ def planned_menu(terms: Terms) -> Menu:
 
 
 def planned_slack(limit: int | None) -> Slack:
-    """Return what finite arithmetic costs: decisions, and draws from pools that are larger than the limit.
+    """Return the cost of finite arithmetic: decisions, and draws from pools that are larger than the limit.
 
     Without a limit, the histogram is one more pass, and pools must cover the limit with the largest pool to draw from.
     """

@@ -13,9 +13,9 @@ from typing import Final
 MOST_FOR_LENGTHS, FOR_LENGTHS = Fraction(1, 10), 0.05
 """The part of epsilon for the lengths of sequences: 0.05 / sqrt(epsilon), at most a tenth."""
 FOR_VARIETY = 1_500
-"""Distinct and repeated symbols get so many fortieths of the rest, divided by epsilon and users: 1 to 6."""
+"""Distinct and repeated symbols get `FOR_VARIETY` fortieths of the rest, divided by epsilon and users: 1 to 6."""
 FIRST_SYMBOLS = 10
-"""If only single symbols are counted, distinct and repeated ones are counted among so many first symbols of a user."""
+"""If only single symbols are counted, distinct and repeated ones are counted among this many first symbols."""
 CLASS_GROWTH = 1.6
 """Lengths are counted in classes: 1, 2, 3, 4 to 5, 6 to 8, 9 to 13 and so on."""
 
@@ -38,7 +38,7 @@ scale: longer contexts add less information."""
 
 LEAST_EASE, EASY = 0.5, 0.1
 """These numbers are smaller where noise is more than `EASY` of the mean count of a pair, in proportion, but by no more
-than `LEAST_EASE`: there even a few contexts tell much that is lost in symbols alone."""
+than `LEAST_EASE`: there even a few contexts contain much information that single symbols lack."""
 LARGE = 1_000
 """Above this many bins their number enters the rule above by its square root times the root of `LARGE`: most symbols of
 a large alphabet are rare, and smoothing removes the noise of their bins. At epsilon 4 on reddit_posts, the error on
@@ -59,15 +59,15 @@ never follow: these weights are about 0.6 on processes, and 0.3 and less on clic
 TRUSTED_MEANS = 4
 """Below this stratum noise hides the mean ratio, which is then taken to be 1."""
 PRIOR_BINS, SPIKE = 5.0, 0.5
-"""The fit of a stratum begins with the weights of the stratum above it, which count like so many bins. Those of the
-highest are `SPIKE` in the cell from 0, for symbols that never follow, and otherwise the density exp(-r)."""
+"""The fit of a stratum begins with the weights of the stratum above it, which count like `PRIOR_BINS` bins. Those of
+the highest are `SPIKE` in the cell from 0, for symbols that never follow, and otherwise the density exp(-r)."""
 MOST, ROUNDS = 4_000, 30
 """Maximum number of bins to which the ratios of a stratum are fitted, and rounds of expectation maximization."""
 SMOOTHINGS = 3
 """Number of smoothings of the weights in a round, each by a quarter to either side. On the same trees at epsilon 0.1
 the error on random queries of up to 2 symbols is, on ubuntu_irc, 0.286 without, 0.281 with one and 0.278 with three
-smoothings (ten trees); on MSNBC 0.153, 0.151 and 0.150 (two trees). More smoothing, tried on symbols alone, improved
-random queries and degraded held queries by the same amount."""
+smoothings (ten trees); on MSNBC 0.153, 0.151 and 0.150 (two trees). More smoothing, tried on single symbols only,
+improved random queries and degraded held queries by the same amount."""
 
 # ---- Drawn sequences that agree with the profile (profile.py) ----
 FITTED, MOST_STEPS = 4_000, 80_000

@@ -43,7 +43,7 @@ class ContextTree:
         before: int32 by node, that oldest symbol; `ROOT` for the root, `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
         counts: int64 (nodes, width), noisy, below 0 too.
-        steps: so many first steps of each sequence are counted; none for all.
+        steps: the number of first steps of each sequence that are counted; None for all.
         sequences: the noisy number of sequences, which only counts where steps are left out.
     """
 
@@ -264,7 +264,7 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
     totals = np.zeros(tree.nodes)
     root = _estimated_at_root(counts[0], float(scales[0]), bootstrap)
     chances[0], totals[0] = root / root.sum(), root.sum()
-    # So many steps of a sequence are counted at most, which is a lower bound.
+    # The maximum number of counted steps per sequence gives a lower bound.
     ends = max(float(root[-1]) if tree.steps is None else float(tree.sequences), totals[0] / tree.counted)
     for depth in range(1, int(tree.depths.max(initial=0)) + 1):
         level = np.flatnonzero(tree.depths == depth)
@@ -285,7 +285,7 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 counted = estimated(counts[nodes], expected, each, drawn, EDGES, tuned.PRIOR_BINS)
                 counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
                 chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
-        # Where all steps are "others" these have nothing to tell that the parent's counts do not hold already.
+        # Where all steps are "others" these add nothing to the counts of the parent.
         alone = rest[held[tree.parents[rest]] == 0.0]
         chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)

@@ -50,7 +50,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     lines.append("they decide how many first steps of each sequence are counted: few, if most sequences are short")
     single = f"counts of single symbols: noise scale {plan['scale']:.6g} or less"
     if plan["threshold"] is not None:
-        single += f"; a symbol is a context of its own from about {plan['threshold']:.6g} occurrences"
+        single += f"; a symbol is a separate context from about {plan['threshold']:.6g} occurrences"
     return "\n".join([*lines, single, f"longer contexts, for grams of up to {plan['max_gram']}: the rest of epsilon"])
 
 

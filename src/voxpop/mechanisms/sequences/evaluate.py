@@ -1,4 +1,4 @@
-"""How much samples of a model resemble the data: PRIVATE, for whoever may see the data, and never part of a release."""
+"""The resemblance of samples to the data: PRIVATE, for people who may see the data, and never part of a release."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -110,7 +110,7 @@ def _error(table: tuple[Int64s, Floats, Floats]) -> float:
 
 
 def _found(tables: list[tuple[Int64s, Floats, Floats]]) -> float:
-    """Return how many of the most frequent runs of all lengths are among those of the model, as a share."""
+    """Return the share of the most frequent runs of all lengths that are among those of the model."""
     real, drawn = (np.concatenate([table[place] for table in tables]) for place in (1, 2))
     most = min(TOP, int((real > 0).sum()))
     if not most:

@@ -40,7 +40,7 @@ class SequenceModel(Result):
 
     All queries (`starting`, `ending`, `lengths`, `transitions`, `paths`, `funnel`, and `next` with a level) return the
     columns share, error (one standard error), low and high. A share of `level` of the intervals from low to high is
-    correct. The intervals contain the noise; they do not contain what a longer memory would add.
+    correct. The intervals contain the noise; they do not contain the effect of a longer memory.
 
     Attributes:
         alphabet: the public symbols, in order of their bytes.
@@ -65,7 +65,7 @@ class SequenceModel(Result):
 
     @property
     def counted_steps(self) -> int:
-        """How many first steps of each sequence were counted, from the released lengths; the rest is drawn alike."""
+        """The number of first steps of each sequence that were counted, from the released lengths."""
         return self.tree.counted
 
     @property
@@ -335,7 +335,7 @@ def save_model(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the files of a model, and others beside them; see `SequenceModel.save`."""
+    """Write the files of a model, and others in the same folder; see `SequenceModel.save`."""
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
     numbers = {"max_length": model.max_length, "counted_steps": model.counted_steps}

@@ -6,8 +6,9 @@ often than contexts imply, and repeat symbols more often. So drawn sequences end
 too, and a symbol may be a copy of one that followed the same context earlier in the sequence (a Pólya urn), which does
 not change the expected shares after a context.
 
-If only single symbols are counted, no context determines how often a symbol follows itself. Then the number of such
-repeated symbols is released too, and a symbol may be a copy of the latest one with a probability that is fitted to it.
+If only single symbols are counted, no context determines the frequency with which a symbol follows itself. Then the
+number of such repeated symbols is released too, and a symbol may be a copy of the latest one with a probability that
+is fitted to it.
 """
 
 from collections.abc import Callable
@@ -43,7 +44,7 @@ class Profile:
 
 
 def symbols_counted(max_length: int, numbers: int) -> int:
-    """Return among how many first symbols of a sequence the one or two numbers of a profile are counted."""
+    """Return the number of first symbols of a sequence among which the numbers of a profile are counted."""
     return max_length if numbers == 1 else min(max_length, tuned.FIRST_SYMBOLS)
 
 
@@ -53,7 +54,7 @@ def steps_of(lengths: Int64s, max_length: int, steps: int) -> float:
     Args:
         lengths: int64 by class.
         max_length: most symbols of a sequence.
-        steps: of each sequence, at most so many count.
+        steps: the maximum number of steps per sequence that count.
     """
     return max(doubled_steps(length_classes(max_length), lengths, max_length, steps) / 2, 1.0)
 
@@ -145,7 +146,7 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     steps = float(goal @ np.minimum(np.arange(most + 1), counted)) - 1.0
     aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(tuned.NEVER, 0.0), steps)
     novelty, repeats = tuned.NEVER, 0.0
-    # In turn, as each depends on the other. Longer contexts determine how often a symbol is repeated.
+    # In turn, as each depends on the other. Longer contexts determine the frequency of repetitions.
     for _ in range(tuned.ROUNDS_OF_COPIES if size == 2 else 1):
         if size == 2:
             repeats = _fitted_repeats(variety, novelty, float(aims[1]))

@@ -98,7 +98,7 @@ class SeriesPlan(Printed):
 
     @property
     def certificate(self) -> Certificate:
-        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it alone."""
+        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it."""
         own = {name: getattr(self, name) for name in ("costs", "sigmas", "cutoffs", "factors", "thresholds")}
         proof = NightsProof(self.square, self.pool, self.bits, self.cell, **own)
         return Certificate(Claim(self.budget.epsilon, self.budget.delta), proof)

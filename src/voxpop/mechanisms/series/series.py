@@ -111,7 +111,7 @@ class Series:
         with self._locked():
             record, pools, plan, secret = self._completed()
             if record.night and night == record.night:
-                # Whatever the rows: a comparison with those of the first run would be a result that depends on them.
+                # For any rows: a comparison with those of the first run would be a result that depends on them.
                 return _release(record, pools, plan, record.before)
             number = _next(record, plan, night)
             first, record.started = not record.started, True
@@ -211,7 +211,7 @@ class Series:
         return record, pools, plan, secret
 
     def _complete(self, record: Record, pools: Pools, plan: SeriesPlan, secret: Secret) -> None:
-        """Add the noise of the night that has begun, release, and write the state: a function of the state alone."""
+        """Add the noise of the night that has begun, release, and write the state: a function of the state only."""
         _gate(plan, secret).complete(pools, record.begun, *_tonight(plan, record.begun))
         record.night, record.begun = record.begun, 0
         self._store.write(record, pools)

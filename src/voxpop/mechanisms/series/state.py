@@ -1,8 +1,8 @@
 """The folder of a series: one file with the whole private state, replaced in one step and chained by checksums.
 
 Format version 1: an .npz of arrays (`NightlyPools.arrays`) and the array `record`, UTF-8 JSON with the fields below;
-sealed as a whole where the caller gave a key. On Spark the record names a folder of Parquet files beside it.
-docs/guides/every-night.md describes what they contain.
+sealed as a whole where the caller gave a key. On Spark the record names a folder of Parquet files next to it.
+docs/guides/every-night.md describes their contents.
 """
 
 import io

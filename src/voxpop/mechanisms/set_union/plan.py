@@ -230,7 +230,7 @@ def plan_classic(
 
 
 def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
-    """Return the threshold: what novel items require, or the bound for items of few users."""
+    """Return the threshold: the one that novel items require, or the bound for items of few users."""
     if promise is None:
         return scale.threshold
     # One unit more than rounding up requires: the promise is checked again from the numbers that run.

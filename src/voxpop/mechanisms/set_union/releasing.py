@@ -1,4 +1,4 @@
-"""What a set union asks its gate, and the releases that follow from the answers."""
+"""The steps of a set union through its gate, and the releases that follow from the results."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What all gates have in common: one certificate, one secret, passes that run once and in order, and the transcript."""
+"""The common part of all gates: one certificate, one secret, passes that run once and in order, and the transcript."""
 
 import json
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ class Gate(Generic[AnyProof]):
 
     @property
     def record(self) -> tuple[str, str]:
-        """The certificate, with what was chosen privately, and the transcript, as JSON."""
+        """The certificate, with the entry that was chosen privately, and the transcript, as JSON."""
         proof: Proof = self.proof  # type: ignore[assignment]
         return Certificate(self._claim, proof).to_json(), json.dumps(self._transcript, sort_keys=True, allow_nan=False)
 

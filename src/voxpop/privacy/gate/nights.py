@@ -38,7 +38,7 @@ class NightsGate(Gate[NightsProof]):
             pools: the private state.
             corpus: the rows of the night.
             night: its number, from 1.
-            states: of items; a function of scores, so whoever holds them plays no part.
+            states: of items; a function of scores, independent of the users who hold them.
             since: first night whose items get weight although they rest.
         """
         self._check("payment", night)
@@ -48,7 +48,7 @@ class NightsGate(Gate[NightsProof]):
         pools.pay(night_charge(self.proof, night), states, since)
 
     def complete(self, pools: Any, night: int, states: States, since: int) -> None:
-        """Weigh within what users have paid, and read: a function of the state alone."""
+        """Weigh within the payments of users, and read: a function of the state only."""
         self._check("reading", night)
         add = partial(_add, night_setting(self.proof, night))
         self._read(pools, night, pools.weigh(night_charge(self.proof, night), states, since, add))

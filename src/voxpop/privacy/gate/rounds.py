@@ -72,7 +72,7 @@ def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> Scor
 
 @final
 class AdaptiveGate(Gate[AdaptiveProof]):
-    """Adaptive rounds of one data set, and what follows them. docs/privacy/adaptive.md."""
+    """Adaptive rounds of one data set, and later releases. docs/privacy/adaptive.md."""
 
     _proves = AdaptiveProof
 
@@ -224,7 +224,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return found
 
     def counts(self, certificate: Certificate) -> None:
-        """Admit counts, if their mu^2 fits into their part; they run under a gate of their own."""
+        """Admit counts, if their mu^2 fits into their part; they run under a separate gate."""
         self._begin("counts", "released")
         later, proof = self.proof.later, certificate.proof
         if later is None or not isinstance(proof, CountsProof) or counts_square(proof) > precise.number(later.counting):
@@ -256,7 +256,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
 @final
 class ThresholdGate(Gate[ThresholdProof]):
-    """One pass over unknown items, and what follows it. docs/privacy/set-union.md."""
+    """One pass over unknown items, and later releases. docs/privacy/set-union.md."""
 
     _proves = ThresholdProof
 

@@ -1,4 +1,4 @@
-"""Candidates that nobody holds: too many to list, so those that reach the lowest cutpoint are drawn.
+"""Candidates that no user holds: too many to list, so those that reach the lowest cutpoint are drawn.
 
 Each of them reaches the lowest cutpoint with the chance of weight 0, by geometric gaps between hits; candidates with
 votes are left out of the hits, since their own noise decides. The result has exactly the distribution of independent

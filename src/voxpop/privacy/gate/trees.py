@@ -59,7 +59,7 @@ class PathsGate(Gate[PathsProof]):
         counts, scale = self._statistic("lengths", 0, int(first.size), 1, part, first)
         if self.proof.least is not None and self.proof.per_noise is not None:
             rule, limits = StepsRule(self.proof.least, self.proof.per_noise), self.paths.limits
-            # One number for the counts and for their noise, and a function of what was just released.
+            # One number for the counts and for their noise, and a function of the lengths that were just released.
             steps = rule.steps(limits, first, counts)
             if steps < limits.max_length:
                 self._counting.count_first(steps)
@@ -70,7 +70,7 @@ class PathsGate(Gate[PathsProof]):
 
     @property
     def steps(self) -> int:
-        """How many first steps of each sequence the tree counts."""
+        """The number of first steps of each sequence that the tree counts."""
         return self.paths.limits.max_length
 
     def variety(self, most: int, bins: int, part: Fraction) -> Released:
@@ -103,7 +103,7 @@ class PathsGate(Gate[PathsProof]):
     def level(self, parents: Int32s, before: Int32s, parts: Sequence[Fraction]) -> Released:
         """Return the noisy counts of all bins of the next level of contexts.
 
-        A share is a part of what the path to the parent has left; a step moves to one child of its node, so shares add
+        A share is a part of the rest of the path to the parent; a step moves to one child of its node, so shares add
         up along the path of each step.
 
         Args:

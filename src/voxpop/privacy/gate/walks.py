@@ -60,7 +60,7 @@ class Step(Protocol):
 
     @property
     def charge(self) -> Charge | None:
-        """What users pay; None where everybody pays for all passes."""
+        """The payments of users; None if every user pays for all passes."""
 
     @property
     def vote(self) -> Vote | None:
@@ -85,7 +85,7 @@ class Step(Protocol):
 
 @final
 class LaterPasses:
-    """Passes about released grams, each compared with what it pays before any noise is drawn."""
+    """Passes about released grams, each compared with its payment before any noise is drawn."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class LaterPasses:
 
     @proved("ngrams.md#proof")
     def _paid(self, step: Step, bounding: Bounding) -> Charge | None:
-        """Return what users pay for a pass; refuse one whose noise is less than they pay for, by exact fractions.
+        """Return the payments of users for a pass; refuse one with less noise than they pay for, by exact fractions.
 
         Proof: "a_2 + a_3 + ... <= M on every path, measurements and votes together"
         """
