@@ -161,9 +161,11 @@ def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch
     make = memory.WorkFile.__init__
     monkeypatch.setattr(memory.WorkFile, "__init__", lambda self, *given: files.append(1) or make(self, *given))
     monkeypatch.setattr(f"{__name__}.QUIET", vp.ReadOptions(progress=False, memory="any"))
-    monkeypatch.setattr(MemoryLimit, "of", staticmethod(lambda *_: MemoryLimit(room + memory.FIXED, room, tmp_path)))
+    monkeypatch.setattr(
+        MemoryLimit, "of", staticmethod(lambda *_: MemoryLimit(room + memory.FIXED_MEMORY, room, tmp_path))
+    )
     monkeypatch.setattr(read, "ROWS_AT_ONCE", 512)
-    monkeypatch.setattr(read, "ITEMS_AT_ONCE", 512)
+    monkeypatch.setattr(read, "_ITEMS_READ_AT_ONCE", 512)
     assert RELEASES[name](tmp_path) == json.loads(STORED.read_text())[name]
     assert files
 

@@ -33,7 +33,7 @@ from benchmarks.support.common import DATA
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.mechanisms.series import plan as planning
-from voxpop.mechanisms.series.plan import NEVER, NOVELTY, SeriesPlan
+from voxpop.mechanisms.series.plan import NEVER, NOVELTY_OF_NIGHTS, SeriesPlan
 from voxpop.mechanisms.series.series import _gate, _tonight
 from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.secret import Secret
@@ -134,9 +134,9 @@ def matrix(rows: pl.DataFrame, nights: int, items: int) -> int:
     used = first.filter(pl.int_range(pl.len()).over("user") < items)
     words, ids = np.unique(used["word"].to_numpy(), return_inverse=True)
     root = np.cumprod([1.0, *((2 * k - 1) / (2 * k) for k in range(1, nights))])
-    noise = sigma(BUDGET.epsilon, BUDGET.delta * (1 - NOVELTY), float(np.linalg.norm(root)))
+    noise = sigma(BUDGET.epsilon, BUDGET.delta * (1 - NOVELTY_OF_NIGHTS), float(np.linalg.norm(root)))
     spread, share = noise * np.sqrt(np.cumsum(root**2)), 1 / sqrt(items)
-    level = brentq(lambda x: items * ndtr(share / spread - x).sum() - NOVELTY * BUDGET.delta, 0, 40)
+    level = brentq(lambda x: items * ndtr(share / spread - x).sum() - NOVELTY_OF_NIGHTS * BUDGET.delta, 0, 40)
     drawn, total, out = (
         rng.standard_normal((nights, words.size), np.float32),
         np.zeros(words.size),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from voxpop.ledger.ledger import Ledger as Ledger
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
-    from voxpop.mechanisms.profile.mechanism import Profiling as Profiling
+    from voxpop.mechanisms.profile.mechanism import ProfileMechanism as ProfileMechanism
     from voxpop.mechanisms.profile.mechanism import profile as profile
     from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel as SequenceModel
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from voxpop.release.result import Report as Report
     from voxpop.release.result import Result as Result
     from voxpop.release.result import load as load
-    from voxpop.release.tally import Ranking as Ranking
-    from voxpop.release.tally import Tally as Tally
+    from voxpop.release.tally import Top as Top
+    from voxpop.release.tally import Counts as Counts
 
     __version__: str
 

@@ -17,7 +17,7 @@ from audits.adaptive_cases import near_adaptive
 from audits.union_cases import BUDGET, LIMIT, Event, classic_of, near, released_by
 from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, item_probability
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import UnionPlan, plan_adaptive, plan_classic
 from voxpop.privacy.budget import Budget
@@ -64,7 +64,7 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
         raise InternalError("nothing was promised about items of few users")
     holders = promise.few if users is None else users
     adaptive = isinstance(plan.last, AdaptiveRounds)
-    exact = released(plan.last, holders, 1) if adaptive else released_by(classic_of(plan), holders, 1)
+    exact = item_probability(plan.last, holders, 1) if adaptive else released_by(classic_of(plan), holders, 1)
     case = Event(plan, width=1, most=1).case(f"few: {holders} users", [(0,)] * holders, [], (exact, 0.0))
     # Optimal selection never releases an item of too few users, so the case may claim any beta.
     beta = max(BETA, promise.beta) if exact == 0.0 else promise.beta

@@ -28,7 +28,7 @@ from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.papers.dpsu import PolicyGaussian, WeightedGaussian
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 from voxpop.testing.sensitivity import copied_items, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
@@ -92,7 +92,7 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
     for others, (without, joined) in enumerate(pairwise(chances)):
         for most in range(1, items + 1):
             one, other = (float(binom.sf(most - 1, items, chance)) for chance in (joined, without))
-            counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+            counts = TrialCounts(round(TELLING * one), round(TELLING * other), TELLING)
             yield epsilon_shown(counts, plan.budget.delta), (one, other), others, most
 
 

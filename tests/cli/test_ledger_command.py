@@ -8,7 +8,7 @@ import pytest
 
 import voxpop as vp
 from faults import crashes
-from voxpop.cli.ledger import Planned
+from voxpop.cli.ledger import PlannedCommand
 from voxpop.ledger.runs import KINDS
 from voxpop.release.registry import MECHANISMS
 
@@ -118,5 +118,5 @@ def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
 def test_lists_of_mechanisms_follow_the_registry():
     """Counts and rankings are planned for a release, so a budget does not determine their epsilon."""
     alone = tuple(each.command for each in MECHANISMS if each.command not in {"count", "top"})
-    assert get_args(Planned) == alone
+    assert get_args(PlannedCommand) == alone
     assert set(KINDS) < {each.name for each in MECHANISMS}

@@ -11,7 +11,7 @@ from voxpop.cli.app import CHOICES, app
 from voxpop.cli.options import options_of
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.reading.choices import WeightingName
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 
 BUDGET = ["--epsilon", 4, "--delta", "1e-6"]
 COMMANDS = [
@@ -63,7 +63,7 @@ def test_every_option_is_described(names):
 )
 def test_defaults_are_those_of_the_mechanism(each):
     """The fields of the configuration are the only source of defaults."""
-    configuration = load(each.config)
+    configuration = load_object(each.config)
     assert options_of(configuration, CHOICES[each.command])().configured == configuration()
     for names in ((each.command,), ("plan", each.command)):
         shown = {argument.name.lstrip("-").replace("-", "_"): argument for argument in arguments_of(names)}
@@ -76,7 +76,7 @@ def test_defaults_are_those_of_the_mechanism(each):
 @pytest.mark.parametrize("each", [each for each in MECHANISMS if each.command in ("count", "top")])
 def test_defaults_of_additions_are_those_of_the_mechanism(each):
     """Counts and rankings have one option each."""
-    configuration = load(each.config)
+    configuration = load_object(each.config)
     (field,) = fields(configuration)
     for names in ((each.command,), ("plan", each.command)):
         (option,) = (argument for argument in arguments_of(names) if argument.name == f"--{field.name}")

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.mechanisms.counts.mechanism import Counts, Top
+from voxpop.mechanisms.counts.mechanism import CountsMechanism, TopMechanism
 from voxpop.release.result import StoredPlan
 from voxpop.release.table import SCHEMA
 
@@ -124,7 +124,7 @@ def test_every_mechanism_has_a_plan(voxpop, tmp_path):
     assert voxpop("plan", "sequences", "--epsilon", 1, *call) == (0, f"{plan}\n", "")
     words = vp.Release.from_items(pa.array(["milk", "tea"], pa.string()), PLAN, GUARANTEE)
     words.save(tmp_path / "words")
-    plan = Counts(limit=5).plan(budget, words)
+    plan = CountsMechanism(limit=5).plan(budget, words)
     assert voxpop("plan", "count", "words", *spend, "--limit", 5) == (0, f"{plan}\n", "")
-    plan = Top(k=1).plan(budget, words)
+    plan = TopMechanism(k=1).plan(budget, words)
     assert voxpop("plan", "top", "words", *spend, "--k", 1) == (0, f"{plan}\n", "")

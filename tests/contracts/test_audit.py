@@ -14,7 +14,7 @@ from audits.several_cases import DATA_SETS, several_cases
 from audits.union_cases import UNIONS
 from support.lengths import at_length
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.testing.auditing import AUDITED, Counts, audit, epsilon_shown, examine
+from voxpop.testing.auditing import AUDITED, TrialCounts, audit, epsilon_shown, examine
 from voxpop.testing.cases import COMMON, ngrams
 
 ERROR = 1e-12
@@ -102,7 +102,7 @@ def test_sequences_show_nearly_their_epsilon(record_property):
 def expected(finding):
     """Return the epsilon shown by the expected counts of these trials, which no draw of the run changes."""
     trials, (joined, without) = finding.counts.trials, finding.exact
-    return epsilon_shown(Counts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
+    return epsilon_shown(TrialCounts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
 
 
 def look_at(findings, record_property):

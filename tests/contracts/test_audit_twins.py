@@ -50,7 +50,7 @@ from voxpop.privacy.gate import walks as voting
 from voxpop.privacy.path_budget import PathBudget
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 from voxpop.privacy.weightings import rule as rules_module
-from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
+from voxpop.testing.auditing import ERROR, TrialCounts, delta_shown, examine
 from voxpop.testing.cases import bound_of_pair, ngrams
 
 pytestmark = pytest.mark.jit
@@ -328,7 +328,7 @@ def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
     empty = [sum(not len(plan.release(corpus)) for _ in range(runs)) for corpus in (joined, without)]
     assert empty[0] == 0
     assert binom.ppf(5e-10, runs, 9 / 35) <= empty[1] <= binom.isf(5e-10, runs, 9 / 35)
-    assert delta_shown(Counts(*empty, runs), BUDGET.epsilon) > BUDGET.delta
+    assert delta_shown(TrialCounts(*empty, runs), BUDGET.epsilon) > BUDGET.delta
 
 
 def test_the_chance_of_a_miss_is_not_guessed():

@@ -14,7 +14,7 @@ from voxpop.privacy import path_budget as paths
 from voxpop.privacy.gate import counts as ranking
 from voxpop.privacy.gate import simulating as threshold_vote
 from voxpop.privacy.gate import walks as voting
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 from voxpop.testing import audit
 from voxpop.testing.auditing import AUDITED, examine
 
@@ -93,7 +93,7 @@ def test_the_case_passes(mechanism):
 @pytest.mark.parametrize("mechanism", AUDITED)
 def test_the_case_detects_noise_cut_to_three_fifths(mechanism, monkeypatch):
     """The case is built from the plan, and the release runs with less noise."""
-    case = load(AUDITED[mechanism])()
+    case = load_object(AUDITED[mechanism])()
     QUIET[mechanism](monkeypatch)
     finding = examine(case, TRIALS[mechanism], ERROR)
     assert finding.refuted or finding.off_plan, finding

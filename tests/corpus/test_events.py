@@ -112,7 +112,7 @@ def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
     written = []
     plain = events._Parts._write
     monkeypatch.setattr(events._Parts, "_write", lambda *given: written.append(1) or plain(*given))
-    limit = memory.MemoryLimit(memory.FIXED + (1 << 20), 1 << 20, tmp_path)
+    limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 20), 1 << 20, tmp_path)
     monkeypatch.setattr(memory.MemoryLimit, "of", staticmethod(lambda *_: limit))
     reader = pa.Table.to_reader(table_of(rows).to_arrow(), max_chunksize=1000)
     found = read_engine(

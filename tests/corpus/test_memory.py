@@ -35,7 +35,7 @@ Reader = Callable[..., LocalCorpus]
 
 def tiny(room: int) -> MemoryLimit:
     """Return a limit lower than any that a caller can request."""
-    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+    return MemoryLimit(room + memory.FIXED_MEMORY, room, Path("/tmp"))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
         with monkeypatch.context() as patch:
             patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(room)))
             patch.setattr(read, "ROWS_AT_ONCE", 64)
-            patch.setattr(read, "ITEMS_AT_ONCE", 64)
+            patch.setattr(read, "_ITEMS_READ_AT_ONCE", 64)
             return read_engine(source, options=vp.ReadOptions(memory="any"), **columns)
 
     return reader
@@ -123,7 +123,7 @@ def test_the_release_is_the_same(monkeypatch, mechanism):
     """The same secret gives the same release, although each pass runs in pieces of a few hundred positions."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     bounded = corpus.within(tiny(1 << 21))
-    monkeypatch.setattr(mapped_positions, "AT_ONCE", 333)
+    monkeypatch.setattr(mapped_positions, "_SORTED_AT_ONCE", 333)
     expected = mechanism.release(corpus, BUDGET, seed=5)
     assert len(expected) > 20
     assert mechanism.release(bounded, BUDGET, seed=5) == expected
@@ -241,7 +241,7 @@ def test_little_memory_and_wrong_folders_are_refused(tmp_path):
 def test_nothing_is_left_in_the_work_folder(within, tmp_path):
     """Work files have no names, neither during use nor afterwards."""
     corpus = within(table(3000, 400), TINY, user="who", text="text")
-    bounded = corpus.within(MemoryLimit(memory.FIXED + SMALL, SMALL, tmp_path))
+    bounded = corpus.within(MemoryLimit(memory.FIXED_MEMORY + SMALL, SMALL, tmp_path))
     vp.NGrams(max_length=3, limit=5).release(bounded, BUDGET)
     assert os.listdir(tmp_path) == []
 
@@ -323,7 +323,7 @@ def test_ten_times_the_bound(record_property):
 
 @pytest.mark.parametrize(
     ("container", "limit"),
-    [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST), (None, 16 << 29)],
+    [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST_MEMORY), (None, 16 << 29)],
 )
 def test_who_names_no_limit_gets_half_of_what_there_is(monkeypatch, tmp_path, container, limit):
     """The default is half of the memory of the machine or of a smaller container, and at least the general minimum."""

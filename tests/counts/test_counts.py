@@ -12,7 +12,7 @@ from support.corpora import corpus_of
 from support.exact import exact_counts
 from support.look import read_engine
 from support.strategies import written_users
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.privacy.weightings.holders import UNIT, share_table
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -74,16 +74,16 @@ def test_squares_of_shares_never_exceed_the_limit(limit):
 def test_limits_halve_from_length_to_length(release_of):
     """Limits never exceed the number of grams of a length."""
     release = release_of([*((f"w{i}",) for i in range(50)), *((f"w{i}", "w1") for i in range(50)), ("a", "b", "c")])
-    assert Counts(60).plan(BUDGET, release).limits == (50, 30, 1)
-    assert Counts(5).plan(BUDGET, release).limits == (5, 3, 1)
-    assert Counts(60).plan(BUDGET, release).sensitivity >= 81**0.5
+    assert CountsMechanism(60).plan(BUDGET, release).limits == (50, 30, 1)
+    assert CountsMechanism(5).plan(BUDGET, release).limits == (5, 3, 1)
+    assert CountsMechanism(60).plan(BUDGET, release).sensitivity >= 81**0.5
 
 
 def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
     """Its noise is the least Gaussian noise of the budget, and its spend gives the budget's delta."""
     from voxpop.privacy.gaussian import delta
 
-    plan = Counts(16).plan(BUDGET, release_of((f"w{i}",) for i in range(99)))
+    plan = CountsMechanism(16).plan(BUDGET, release_of((f"w{i}",) for i in range(99)))
     assert plan.guarantee == vp.Guarantee(1, 1e-8)
     assert plan.guarantee.spend.mu == pytest.approx(4 / plan.sigma)
     assert 0.999e-8 < delta(1, 4 / plan.sigma) <= 1e-8
@@ -104,14 +104,14 @@ def test_together_is_less_than_the_sum():
 def test_bad_limits_are_refused(limit):
     """The limit must be a whole number from 1 on."""
     with pytest.raises(vp.errors.InputError, match="`limit`"):
-        Counts(limit)
+        CountsMechanism(limit)
 
 
 def test_no_delta_is_refused(release_of):
     """The error is raised before any data is read."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(vp.errors.BudgetError, match="delta"):
-        Counts().plan(vp.Budget(1), release)
+        CountsMechanism().plan(vp.Budget(1), release)
 
 
 def test_phrases_of_items_are_refused(release_of):

@@ -15,7 +15,7 @@ from support.exact import exact_users
 from support.look import read_engine
 from support.strategies import written_users
 from voxpop.errors import BudgetError, InputError, ReleaseError
-from voxpop.mechanisms.counts.mechanism import Top
+from voxpop.mechanisms.counts.mechanism import TopMechanism
 from voxpop.privacy.decisions import GumbelNoise
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.holders import UNIT
@@ -137,7 +137,7 @@ def test_the_first_of_a_tally_cost_nothing(release_of):
 def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
     """Noise is less for fewer places, the spend is within the budget, and the text is readable."""
     release = release_of((f"w{place}",) for place in range(500))
-    plans = [Top(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
+    plans = [TopMechanism(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
     assert [plan.picks for plan in plans] == [1, 10, 500, 500]
     assert plans[0].error < plans[1].error < plans[2].error == plans[3].error
     assert all(plan.delta <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
@@ -213,14 +213,14 @@ def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
 def test_bad_numbers_are_refused(k):
     """The number must be a whole number from 1 on."""
     with pytest.raises(InputError, match="`k`"):
-        Top(k)
+        TopMechanism(k)
 
 
 def test_what_cannot_be_spent_is_refused(release_of):
     """The cases are a budget without delta, phrases of items, and a table instead of a corpus."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(BudgetError, match="delta"):
-        Top().plan(vp.Budget(1), release)
+        TopMechanism().plan(vp.Budget(1), release)
     items = read_engine(pl.DataFrame({"who": range(20), "what": ["tea"] * 20}), user="who", items="what")
     with pytest.raises(InputError, match="order"):
         release.top(items, BUDGET, k=1)

@@ -4,8 +4,8 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import BudgetError, InputError
-from voxpop.ledger.caps import Caps
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.ledger.caps import AccountLimits
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 
 BUDGET = vp.Budget(2, 1e-7)
 AIMS = {
@@ -29,7 +29,7 @@ def test_all_aims_are_reached_within_the_budget(parts):
     assert AIMS["words"].mechanism.plan(parts["words"]).users_needed(0.9, per_user=10) <= 120
     assert AIMS["heavy"].mechanism.plan(parts["heavy"]).users_needed(0.9) <= 100
     larger = [aim.guarantee(vp.Budget(1.03 * parts[name].epsilon, parts[name].delta)) for name, aim in AIMS.items()]
-    assert not Caps.of(BUDGET).hold(larger)
+    assert not AccountLimits.of(BUDGET).hold(larger)
 
 
 @pytest.mark.parametrize("order", [list(AIMS), list(reversed(AIMS))])
@@ -46,7 +46,7 @@ def test_the_error_of_counts_is_that_of_counts(parts):
     part = parts["counts"]
     table = {"u": list(range(2000)), "x": [[str(number % 40)] for number in range(2000)]}
     words = vp.SetUnion(limit=16).release(vp.read(table, user="u", items="x"), vp.Budget(4, 1e-6))
-    plan = Counts(limit=16).plan(part, words)
+    plan = CountsMechanism(limit=16).plan(part, words)
     assert plan.error <= 60 * 1.001
     composed = AIMS["counts"].guarantee(part)
     assert plan.guarantee.spend.mu <= composed.spend.mu * 1.001

@@ -18,7 +18,7 @@ from support.plans import planned
 from voxpop.cli import main
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger import storage
-from voxpop.privacy.guarantee import Spend
+from voxpop.privacy.guarantee import Expense
 
 BUDGET = vp.Budget(3, 1e-6)
 ONCE = vp.Guarantee(1, 1e-8)
@@ -424,7 +424,7 @@ def test_names_that_look_alike_are_told_apart_exactly(account, path):
 
 def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
     """A spend below its stated pair is refused: otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
-    for spend in (Spend(0.0, 0.0), Spend(1e-9, 0.1), Spend(1e-9, 0.0, two_sided=True)):
+    for spend in (Expense(0.0, 0.0), Expense(1e-9, 0.1), Expense(1e-9, 0.0, two_sided=True)):
         forged = vp.Guarantee(2.9, 9e-7, spend=spend)
         for call in (lambda forged=forged: account.charge(forged, "x"), lambda forged=forged: account.fits(forged)):
             with pytest.raises(InputError, match="does not fit"):

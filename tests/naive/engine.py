@@ -14,7 +14,7 @@ import pyarrow as pa
 from naive.ngrams import Documents
 from support.corpora import corpus_of
 from voxpop.engine.contract import no_order
-from voxpop.reading.keys import WORDS, Keys, _fields
+from voxpop.reading.keys import NO_KEYS, Keys, _fields
 
 Name = str | int
 
@@ -26,7 +26,7 @@ class NaiveEngine:
     users: dict[int, Documents]
     kind: str = "tokens"
     reading: str = "tokens"
-    keys: Keys = WORDS
+    keys: Keys = NO_KEYS
     families: tuple[str, ...] = ()
 
     def weigh(self, shares, limit, secret, pass_name):

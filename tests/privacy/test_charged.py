@@ -17,7 +17,7 @@ import voxpop as vp
 from support.deltas import round_delta
 from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.ngrams.charges import Charges, Voting, growth
 from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged
 from voxpop.papers.dpne import settled, squares
@@ -174,7 +174,7 @@ def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
     delta = 1e-8 if epsilon < 50 else 1e-1
     try:
-        plan = Counts(limit).plan(vp.Budget(epsilon, delta), words)
+        plan = CountsMechanism(limit).plan(vp.Budget(epsilon, delta), words)
     except BudgetError:
         assert epsilon == 50
         return

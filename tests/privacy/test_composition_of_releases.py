@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import voxpop as vp
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.privacy.composition import compose, composed_delta, sum_up
 from voxpop.privacy.gaussian import delta as exact_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.privacy.guarantee import Guarantee, Spend
+from voxpop.privacy.guarantee import Guarantee, Expense
 from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 from voxpop.privacy.peeling import picks_spend
 
@@ -23,7 +23,7 @@ INTERVAL = 1e-2
 
 def gaussian(novel, mu, epsilon=50.0, delta=0.9):
     """Return a guarantee with large epsilon and delta, so that only its spend matters."""
-    return Guarantee(epsilon, delta, spend=Spend(novel, mu))
+    return Guarantee(epsilon, delta, spend=Expense(novel, mu))
 
 
 def by_dp_accounting(epsilon, guarantees):
@@ -115,7 +115,11 @@ def test_the_printed_epsilon_is_no_less_than_the_composed_one(epsilons):
 
 def test_many_gaussian_releases_grow_with_the_root():
     """A hundred counts of epsilon 0.1 cost less than 2 together, not 10."""
-    once = Counts(4).plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9))).guarantee
+    once = (
+        CountsMechanism(4)
+        .plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9)))
+        .guarantee
+    )
     assert compose([once] * 100).epsilon < 2
 
 
@@ -156,7 +160,7 @@ def test_spends_survive_files():
     ]
     for bad in [*numbers, {"novel": 0, "mu": "1"}, {"novel": 0, "mu": 1, "apart": "true"}]:
         with pytest.raises(ValueError, match="out of range"):
-            Spend.from_dict(bad)
+            Expense.from_dict(bad)
 
 
 @pytest.mark.parametrize(
@@ -219,13 +223,13 @@ def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism
 
 def test_the_mark_of_a_spend_is_kept():
     """A spend with revealing outcomes on both sides is restored with its mark, and no event stands for it."""
-    spend = Spend(1e-2, 0.3, two_sided=True)
-    assert Spend.from_dict(spend.to_dict()) == spend
+    spend = Expense(1e-2, 0.3, two_sided=True)
+    assert Expense.from_dict(spend.to_dict()) == spend
     with pytest.raises(vp.errors.InputError, match="no event"):
         Guarantee(1, 1e-2, spend=spend).to_dp_event()
     for wrong in ({"apart": True}, {"two_sided": 1}):
         with pytest.raises(ValueError, match="out of range"):
-            Spend.from_dict({"novel": 1e-2, "mu": 0.3, **wrong})
+            Expense.from_dict({"novel": 1e-2, "mu": 0.3, **wrong})
 
 
 def test_loose_spends_count_by_their_pair():

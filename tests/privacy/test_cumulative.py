@@ -19,7 +19,7 @@ from voxpop.privacy.cumulative import (
     any_release,
     lone_releases,
     novel_release,
-    whole,
+    whole_caps,
 )
 from voxpop.privacy.secret import Secret
 
@@ -229,9 +229,9 @@ def test_monotone():
     caps = even(ROUNDS, 20)
     base = novel_release(ROUNDS, caps)
     assert novel_release(ROUNDS, even(ROUNDS, 40)) >= base
-    assert novel_release(ROUNDS, whole(3, 20)) > base
+    assert novel_release(ROUNDS, whole_caps(3, 20)) > base
     assert novel_release(ROUNDS, replace(caps, chances=(0.5,) * 20)) < base
-    assert novel_release(ROUNDS, whole(3, 20)) <= any_release(ROUNDS, 20)
+    assert novel_release(ROUNDS, whole_caps(3, 20)) <= any_release(ROUNDS, 20)
     assert novel_release(replace(ROUNDS, thresholds=(4.0, 3.6, 3.0)), caps) > base
     assert novel_release(replace(ROUNDS, margin=0.05), caps) > base
 
@@ -260,4 +260,4 @@ def test_any_step_bounds_two_rounds(threshold, drop, fineness):
 
     exact = norm.sf(threshold - 0.5) + quad(later, drop, threshold)[0]
     rounds = CumulativeScore((0.5, 0.5), (1.0, 1.0), (threshold, threshold), (drop,))
-    assert exact * (1 - 1e-9) <= novel_release(rounds, whole(2, 1), fineness) < 5 * exact
+    assert exact * (1 - 1e-9) <= novel_release(rounds, whole_caps(2, 1), fineness) < 5 * exact

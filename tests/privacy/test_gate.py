@@ -15,7 +15,7 @@ from support.look import read_engine
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.errors import InternalError, ReleaseError
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.counts.releasing import listed_grams
 from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.mechanisms.rounds import adaptive, menu
@@ -223,7 +223,7 @@ def test_chosen_rounds_keep_each_cap():
 def test_counts_wait_for_the_choice_of_their_limit(talk):
     """No count runs before the choice, nothing is chosen before the noisy classes, and only limits of the menu run."""
     release = vp.SetUnion(limit=100).release(talk, BUDGET, seed=1)
-    plan = Counts().plan(BUDGET, release)
+    plan = CountsMechanism().plan(BUDGET, release)
     gate = CountsGate(plan.certificate.to_json(), Secret.fresh())
     gate.open(talk, listed_grams(release, 1))
     for early in (gate.counted, lambda: gate.choose(0)):

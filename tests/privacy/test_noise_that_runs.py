@@ -15,7 +15,7 @@ from voxpop.engine.local import nights, pools, tree_walk, weigh
 from voxpop.errors import InternalError
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.mechanisms.profile.constants import CELL
-from voxpop.mechanisms.profile.constants import UNIT as SHARES
+from voxpop.mechanisms.profile.constants import COVER_UNIT as SHARES
 from voxpop.privacy.certificate import check, score_of
 from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.decisions import (

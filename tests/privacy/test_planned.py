@@ -13,11 +13,11 @@ import pytest
 import voxpop as vp
 from support.corpora import corpus_of
 from voxpop.errors import InputError, InternalError
-from voxpop.mechanisms.counts.mechanism import Counts, Top
+from voxpop.mechanisms.counts.mechanism import CountsMechanism, TopMechanism
 from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.passes import Counted, CountsProof
 from voxpop.privacy.planned import Planned, certified, with_record
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 
 BUDGET = vp.Budget(2, 1e-6)
 CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
@@ -38,8 +38,8 @@ PLANS = {
     "sequences, found": vp.Sequences(alphabet="find", max_gram=2).plan(BUDGET),
     "sequences, as published": vp.papers.VariableLengthNGrams(20, 3, alphabet=["tea", "milk"]).plan(vp.Budget(2)),
     "profile": PROFILING.plan(BUDGET),
-    "count": Counts(limit=2).plan(BUDGET, WORDS),
-    "top": Top(1).plan(BUDGET, WORDS),
+    "count": CountsMechanism(limit=2).plan(BUDGET, WORDS),
+    "top": TopMechanism(1).plan(BUDGET, WORDS),
 }
 
 
@@ -101,7 +101,7 @@ def test_the_plan_of_a_release_has_the_guarantee_that_it_was_released_with(name)
 def plan_classes(base=Planned):
     """Return every concrete class of plans that voxpop defines, once all mechanisms are imported."""
     for each in MECHANISMS:
-        load(each.config)
+        load_object(each.config)
     below = [each for child in base.__subclasses__() for each in plan_classes(child)]
     # A dataclass with slots replaces the original class, which remains among the subclasses.
     own = getattr(sys.modules[base.__module__], base.__name__, None) is base and base.__module__.startswith("voxpop.")

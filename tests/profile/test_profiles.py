@@ -18,7 +18,7 @@ from voxpop.engine.contract import check_engine
 from voxpop.engine.local.pools import BYTES_OF_ITEM
 from voxpop.errors import BudgetError, InputError, InternalError, MemoryLimitError, ReleaseError
 from voxpop.mechanisms.counts import plan as counting
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.profile import plan as planning
 from voxpop.mechanisms.profile.releasing import measured_cover
 from voxpop.privacy.certificate import pair_of
@@ -239,13 +239,13 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
         assert plan.delta > 0.97e-7
         release = vp.Release.from_items(pa.array(["0|a"]), plan, plan.guarantee)
         if counts:
-            tally = Counts().plan_within(plan.counting, BUDGET, release)
+            tally = CountsMechanism().plan_within(plan.counting, BUDGET, release)
             square = max(max(1, *limits) / sigma**2 for limits, sigma in zip(tally.menu, tally.sigmas, strict=True))
             assert square + (tally.histogram_sigma and tally.histogram_sigma**-2) <= plan.counting
             with monkeypatch.context() as patch:
                 patch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
                 with pytest.raises(InternalError, match="less noise than was charged"):
-                    Counts().plan_within(plan.counting, BUDGET, release)
+                    CountsMechanism().plan_within(plan.counting, BUDGET, release)
 
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])
@@ -412,6 +412,6 @@ def test_the_command_line(table, tmp_path, capsys, monkeypatch):
 )
 def test_no_percentage_is_shown_where_noise_is_as_large(covered, other, released, shown):
     """Without a released value nothing is covered, whatever the noise."""
-    from voxpop.release.profile import Cover
+    from voxpop.release.profile import ColumnCover
 
-    assert Cover(covered, other, 10.0).shown(released) == shown
+    assert ColumnCover(covered, other, 10.0).shown(released) == shown

@@ -13,7 +13,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.mechanisms.series.state import FILE
+from voxpop.mechanisms.series.state import STATE_FILE
 from voxpop.release.saving import checksum
 from voxpop.release.verifying import verify
 
@@ -83,7 +83,7 @@ def test_records_that_are_no_records(folder, record, content):
 
 
 PIPES = [*RECORDS, "release/release.parquet", "model/grams.parquet", "profile/profile.parquet", "corpus/tokens.npy"]
-PIPES += ["corpus/vocabulary.arrow", f"series/{FILE}"]
+PIPES += ["corpus/vocabulary.arrow", f"series/{STATE_FILE}"]
 LOADED = {
     "release": lambda folder: vp.load(folder / "release"),
     "counts": lambda folder: vp.load(folder / "release", vp.Tally),
@@ -134,7 +134,7 @@ def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder
 
     path = folder / "release" / "release.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "reading": "regex:(a+)+$"}))
-    monkeypatch.setattr(one_text, "PATIENCE", 2.0)
+    monkeypatch.setattr(one_text, "_PATIENCE", 2.0)
     release, begun = vp.load(folder / "release"), time.perf_counter()
     assert release._repr_html_()
     assert release.report().html

@@ -143,7 +143,7 @@ def shown_of(release, monkeypatch):
     """Return the last progress line that a release displays in a notebook, without its seconds."""
     sink = Notebook()
     with monkeypatch.context() as patch:
-        patch.setattr(progress, "PATIENCE", 0.0)
+        patch.setattr(progress, "_PATIENCE", 0.0)
         patch.setattr(sys, "stderr", sink)
         shown = in_notebook(patch)
         release()

@@ -245,9 +245,9 @@ def test_load_refuses_an_incomplete_record(saved, changes):
 
 def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
     """`load` never mixes files of two releases: if the folder is replaced between reads, it reads all files again."""
-    from voxpop.release.saving import Kind
+    from voxpop.release.saving import ResultKind
 
-    plain, reads = Kind._read, []
+    plain, reads = ResultKind._read, []
 
     def read_and_disturb(kind, source, name, folder):
         content = plain(kind, source, name, folder)
@@ -256,7 +256,7 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
             release_of("oat").save(saved, overwrite=True)
         return content
 
-    monkeypatch.setattr(Kind, "_read", read_and_disturb)
+    monkeypatch.setattr(ResultKind, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
     assert len(reads) == 9  # three files again, and once more for the guarantees of all results in the folder
 
@@ -265,9 +265,9 @@ def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
     """`load` raises an error, and does not loop forever, if the folder changes at every read."""
     from itertools import count
 
-    from voxpop.release.saving import Kind
+    from voxpop.release.saving import ResultKind
 
     numbers = count()
-    monkeypatch.setattr(Kind, "_read", lambda *_: str(next(numbers)).encode())
+    monkeypatch.setattr(ResultKind, "_read", lambda *_: str(next(numbers)).encode())
     with pytest.raises(ReleaseError, match="several times"):
         load(saved)

@@ -212,7 +212,7 @@ def test_one_process_at_a_time(tmp_path, monkeypatch):
 def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
     """Readers of the ledger cannot test guesses of the rows: the checksum of the same content depends on a secret."""
     vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
-    content, record = (tmp_path / "s" / state.FILE).read_bytes(), vp.SetUnion().series(tmp_path / "s")._read()[0]
+    content, record = (tmp_path / "s" / state.STATE_FILE).read_bytes(), vp.SetUnion().series(tmp_path / "s")._read()[0]
     assert account.entries[0].release == record.previous == state._checksum(content, record)
     record.secret = "00" * 32
     assert state._checksum(content, record) != record.previous

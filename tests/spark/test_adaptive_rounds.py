@@ -18,7 +18,7 @@ from voxpop.engine.local.pools import Pools
 from voxpop.engine.local.weigh import item_names
 from voxpop.engine.spark import frames
 from voxpop.engine.spark import pools as pool_tasks
-from voxpop.engine.spark.frames import spread
+from voxpop.engine.spark.frames import spread_rows
 from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, UNDECIDED
@@ -170,7 +170,7 @@ def test_sums_of_large_weights_do_not_overflow():
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 200])
 def test_places_are_partitions_of_spark(spark, count):
     """Spark's own hash assigns exactly one place to each partition."""
-    numbers = spark.createDataFrame(pa.table({"place": pa.array(spread(count), pa.int32())}))
+    numbers = spark.createDataFrame(pa.table({"place": pa.array(spread_rows(count), pa.int32())}))
     found = numbers.selectExpr(f"pmod(hash(place), {count}) AS at").toArrow()["at"].to_pylist()
     assert found == list(range(count))
 

@@ -11,8 +11,8 @@ import voxpop as vp
 from support.corpora import corpus_of
 from support.strategies import written_users
 from voxpop.engine.spark.frames import laid_together
-from voxpop.engine.spark.tasks import GROUPS, gather, joined
-from voxpop.engine.spark.tasks import corpus_of as corpus_at
+from voxpop.engine.spark.tasks import GROUPS, gather, joined_arrays
+from voxpop.engine.spark.tasks import corpus_of_arrays as corpus_at
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 
@@ -135,6 +135,6 @@ def test_vocabularies_are_joined_by_bytes():
     parts = [corpus_of([[["b", "a"], ["a"]]], [1]), corpus_of([[["a", "c"]]], [2])]
     from voxpop.engine.spark.tasks import _arrays_of
 
-    group = corpus_at(joined([_arrays_of(part) for part in parts]))
+    group = corpus_at(joined_arrays([_arrays_of(part) for part in parts]))
     assert told(group) == {1: ["b", "a", None, "a", None], 2: ["a", "c", None]}
     assert np.array_equal(group.user_start, [0, 5, 8])

@@ -17,7 +17,7 @@ from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.reading import EXACTLY
 from voxpop.engine.spark.session import is_here
 from voxpop.errors import ColumnError, InputError, SourceError
-from voxpop.reading.limited.memory import LEAST
+from voxpop.reading.limited.memory import LEAST_MEMORY
 
 BUDGET = vp.Budget(4, 1e-8)
 CANARY = "glockenspielcanary"
@@ -101,7 +101,7 @@ def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, ta
     corpora = [
         read_engine(framed(spark, rows), user="who", text="what", options=vp.ReadOptions(partitions=1)),
         read_engine(framed(spark, rows), user="who", text="what"),
-        read_engine(mixed, user="who", text="what", options=vp.ReadOptions(memory=LEAST)),
+        read_engine(mixed, user="who", text="what", options=vp.ReadOptions(memory=LEAST_MEMORY)),
     ]
     union = vp.SetUnion(limit=3, weighting=vp.weightings.PolicyGaussian())
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "much"])

@@ -15,7 +15,7 @@ from voxpop.cli import main
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise
 from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic
-from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release, whole
+from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release, whole_caps
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 FALSE_ALARM = 1e-9
@@ -146,7 +146,7 @@ def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
     """So it may replace the other bound. The grid is fine for every round, so that its error is below 5 percent."""
     count, fineness = len(mus), min(1 / 80, min(mus) / max(mus) / 8)
     rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
-    assert any_release(rounds, pool) >= novel_release(rounds, whole(count, pool), fineness) / 1.05
+    assert any_release(rounds, pool) >= novel_release(rounds, whole_caps(count, pool), fineness) / 1.05
 
 
 def test_a_plan_that_breaks_its_promise_is_refused():

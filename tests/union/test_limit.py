@@ -20,7 +20,15 @@ from voxpop.engine.local import pools
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.adaptive import Terms
-from voxpop.mechanisms.rounds.menu import LIMITS, SHARE, SURE, TYPICAL, Menu, planned_rounds, users_needed_by
+from voxpop.mechanisms.rounds.menu import (
+    LIMITS,
+    SHARE_OF_CHOICE,
+    CERTAIN_SIGMAS_OF_CLASSES,
+    TYPICAL_OF_CLASSES,
+    Menu,
+    planned_rounds,
+    users_needed_by,
+)
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.gate import rounds as gated
 from voxpop.privacy.gaussian import delta as gaussian_delta
@@ -66,7 +74,7 @@ def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, setting
     assert 0.99 * menu.novel < novel <= menu.novel
     assert (1 - 1e-6) * menu.square < square <= menu.square
     # The rest for later releases, if the rounds have a part only.
-    share = settings.get("share", 1 - SHARE)
+    share = settings.get("share", 1 - SHARE_OF_CHOICE)
     rest = max(0.0, sets * (menu.square * (1 / share - 1) * (1 - 1e-9) - menu.sigma**-2))
     assert ("share" in settings) == (rest > 1e-6)
     by_hand = sets * novel + gaussian_delta(budget.epsilon, sqrt(sets * (menu.sigma**-2 + square) + rest))
@@ -80,7 +88,7 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
     plan = vp.SetUnion().plan(budget)
     assert 0.99 * budget.delta < plan.delta <= budget.delta
     menu, spend = plan.passes[0], plan.guarantee.spend
-    assert menu.sigma**-2 / (menu.sigma**-2 + menu.square) == pytest.approx(SHARE, rel=1e-6)
+    assert menu.sigma**-2 / (menu.sigma**-2 + menu.square) == pytest.approx(SHARE_OF_CHOICE, rel=1e-6)
     assert spend.mu >= hypot(1 / menu.sigma, sqrt(menu.square)) * (1 - 1e-12)
     assert spend.novel >= menu.novel
 
@@ -114,7 +122,7 @@ def test_menus_that_forget_a_part_exceed_the_budget():
     """Broken variants: rounds with all of mu^2 in addition to the histogram, and a histogram with little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
-    assert total_delta(replace(menu, square=menu.square / (1 - SHARE)), budget) > budget.delta * 1.005
+    assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
     assert total_delta(replace(menu, sigma=menu.sigma / 10), budget) > budget.delta * 1.5
 
 
@@ -205,12 +213,12 @@ def test_each_data_set_chooses_its_own_limit():
 
 def scores(menu: Menu, counts: Int64s) -> list[float]:
     """Return the scores of all limits in floating point, as docs/privacy/limit.md states them."""
-    kept = np.where(counts < np.array(SURE) * menu.sigma, 0, counts).astype(float)
+    kept = np.where(counts < np.array(CERTAIN_SIGMAS_OF_CLASSES) * menu.sigma, 0, counts).astype(float)
     kept[4] += max(1, round(menu.sigma))
-    return [float(np.sum(kept * np.minimum(TYPICAL, limit) ** 0.7) / limit**0.05) for limit in LIMITS]
+    return [float(np.sum(kept * np.minimum(TYPICAL_OF_CLASSES, limit) ** 0.7) / limit**0.05) for limit in LIMITS]
 
 
-@given(st.lists(st.integers(-500, 10**7), min_size=len(TYPICAL), max_size=len(TYPICAL)))
+@given(st.lists(st.integers(-500, 10**7), min_size=len(TYPICAL_OF_CLASSES), max_size=len(TYPICAL_OF_CLASSES)))
 def test_the_rule_in_whole_numbers_is_the_rule(counts):
     """The chosen limit is as good as the best one in floating point."""
     menu = menu_of(BUDGETS[0])
@@ -221,8 +229,8 @@ def test_the_rule_in_whole_numbers_is_the_rule(counts):
 def test_where_no_class_is_visible_the_limit_is_800():
     """If all users are in one class, the limit is near their number of items."""
     menu = menu_of(BUDGETS[0])
-    assert menu.limit_for(np.zeros(len(TYPICAL), np.int64)) == 800
-    crowds = 100_000 * np.eye(len(TYPICAL), dtype=np.int64)
+    assert menu.limit_for(np.zeros(len(TYPICAL_OF_CLASSES), np.int64)) == 800
+    crowds = 100_000 * np.eye(len(TYPICAL_OF_CLASSES), dtype=np.int64)
     assert [menu.limit_for(crowd) for crowd in crowds] == [100, *LIMITS]
 
 

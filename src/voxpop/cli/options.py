@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from voxpop.cli.sources import check_path, is_event_log, missing
+from voxpop.cli.sources import check_path, is_event_log, missing_column
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
-REGEX = "regex:"
+_REGEX = "regex:"
 DATABASE_VARIABLE = "VOXPOP_DATABASE"
 """The environment variable with the address of the database of `--sql`."""
 COUNTED = Number(gte=0)
@@ -26,7 +26,7 @@ def _group(title: str, order: int) -> Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TableArguments:
     """The private table, and how its rows are read.
 
     Attributes:
@@ -110,10 +110,10 @@ class Table:
         if not contents and self.order is None and is_event_log(source, cases=not self.user):
             return {"user": _names(self.user)} if self.user else {}
         if not self.user:
-            raise missing("--user is missing: name the column that identifies the user.", source)
+            raise missing_column("--user is missing: name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
-            raise missing(f"The column of contents is missing: name it by one of {options}.", source)
+            raise missing_column(f"The column of contents is missing: name it by one of {options}.", source)
         if len(contents) > 1:
             raise InputError(f"Give only one of {options}; got {' and '.join(f'--{kind}' for kind in contents)}.")
         return {"user": _names(self.user), **contents}
@@ -143,7 +143,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profiled:
+class ProfileArguments:
     """The columns of a profile.
 
     Attributes:
@@ -157,7 +157,7 @@ class Profiled:
     joint: list[str] | None = None
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
 
-    def choice(self, table: Table) -> dict[str, Any]:
+    def choice(self, table: TableArguments) -> dict[str, Any]:
         """Return the arguments of `voxpop.Profiling.of`.
 
         Raises:
@@ -182,7 +182,7 @@ class Profiled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunArguments:
     """Where the work runs.
 
     Attributes:
@@ -215,7 +215,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spend:
+class SpendArguments:
     """The privacy budget.
 
     Attributes:
@@ -253,7 +253,7 @@ class Spend:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Charge:
+class ChargeArguments:
     """The ledger that is charged.
 
     Attributes:
@@ -272,7 +272,7 @@ class Charge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class ResultArguments:
     """The saved result.
 
     Attributes:
@@ -307,34 +307,34 @@ Sources = Annotated[
         name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV, JSON or Arrow; - is standard input."
     ),
 ]
-Folder = Annotated[Path, Parameter(name="DIR", help="Folder of a saved release.")]
-Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to save to.")]
+ResultFolder = Annotated[Path, Parameter(name="DIR", help="ResultFolder of a saved release.")]
+Output = Annotated[Path, Parameter(name=["--output", "-o"], help="ResultFolder to save to.")]
 Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 First = Annotated[int, Parameter(help="Number of rows to show.", validator=COUNTED)]
 Overwrite = Annotated[bool, Parameter(help="Replace an existing file.")]
 MECHANISM_GROUP = _group("Mechanism", 2)
-SpendOptions = Annotated[Spend, _group("Budget", 3)]
-TableOptions = Annotated[Table, _group("Table", 1)]
-ChargeOptions = Annotated[Charge, _group("Ledger", 4)]
-ResultOptions = Annotated[Result, _group("Result", 5)]
-ProfiledOptions = Annotated[Profiled, MECHANISM_GROUP]
-RunOptions = Annotated[Run, _group("Execution", 6)]
+SpendOptions = Annotated[SpendArguments, _group("Budget", 3)]
+TableOptions = Annotated[TableArguments, _group("TableArguments", 1)]
+ChargeOptions = Annotated[ChargeArguments, _group("Ledger", 4)]
+ResultOptions = Annotated[ResultArguments, _group("ResultArguments", 5)]
+ProfiledOptions = Annotated[ProfileArguments, MECHANISM_GROUP]
+RunOptions = Annotated[RunArguments, _group("Execution", 6)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """The options of every command that reads a table and spends a budget."""
 
-    table: TableOptions = Table()
-    spend: SpendOptions = Spend()
-    charge: ChargeOptions = Charge()
-    run: RunOptions = Run()
+    table: TableOptions = TableArguments()
+    spend: SpendOptions = SpendArguments()
+    charge: ChargeOptions = ChargeArguments()
+    run: RunOptions = RunArguments()
 
 
 CallOptions = Annotated[Call, Parameter(name="*")]
 
 
-class Choice:
+class FieldChoice:
     """How one field of a mechanism is given on the command line."""
 
     def __init__(self, kind: Any, convert: Callable[[Any], Any] = lambda value: value, text: str | None = None) -> None:
@@ -347,7 +347,7 @@ def shown_default(value: Any) -> str | None:
     return None if value is None or value is False or value in ("", 0, ()) else str(value)
 
 
-def options_of(mechanism: type, choices: dict[str, Choice]) -> type:
+def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
     """Return a dataclass of the fields of a mechanism, with its defaults and the descriptions of its docstring.
 
     Args:
@@ -379,10 +379,10 @@ def tokenizer_of(name: str) -> Any:
     Raises:
         InputError: if the expression cannot be compiled.
     """
-    if not name.startswith(REGEX):
+    if not name.startswith(_REGEX):
         return name
     try:
-        return re.compile(name.removeprefix(REGEX))
+        return re.compile(name.removeprefix(_REGEX))
     except re.error as error:
         raise InputError(f"--tokenizer {name} must be a name or a regular expression: {error}.") from error
 

@@ -219,7 +219,7 @@ def schema_before_reading(
 
 
 def _schema(source: Any, csv: CSV, types: Mapping[str, Any]) -> dict[str, pa.DataType] | None:
-    kind = tables.kind_of(source)
+    kind = tables.kind_of_source(source)
     if isinstance(source, SQL):
         return columns_of_query(source)
     if is_spark(source):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.exports.libraries import joined, to_count_vectorizer
+from voxpop.exports.libraries import joined_grams, to_count_vectorizer
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import Account
 from voxpop.reading.choices import TextTokenizer
@@ -127,7 +127,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the released phrases, with spaces between their tokens."""
         check_is_fitted(self)
-        return np.array(joined(self.release_, "a vocabulary"), object)
+        return np.array(joined_grams(self.release_, "a vocabulary"), object)
 
     def __sklearn_tags__(self) -> Any:
         """Return that the input is texts, and that noise differs from run to run."""

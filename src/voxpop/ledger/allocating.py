@@ -6,14 +6,14 @@ from math import hypot, inf, sqrt
 from typing import Any, Final, final
 
 from voxpop.errors import BudgetError, InputError
-from voxpop.ledger.caps import Caps
+from voxpop.ledger.caps import AccountLimits
 from voxpop.privacy.budget import Budget, check_budget
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 
-PRECISION: Final = 0.01
+_PRECISION: Final = 0.01
 """Relative precision of the epsilons."""
-PARTS: Final = 3
+_PARTS: Final = 3
 """The parts of delta, of which the releases get one: less than half, so that their revealing outcomes fit the cap."""
 SMALLEST: Final = 2.0**-7
 """The smallest epsilon that is tried, as a part of the whole."""
@@ -115,14 +115,14 @@ def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
         raise InputError(
             '`aims` must name an aim for each release, such as {"words": vp.Aim(vp.SetUnion(), users=90)}.'
         )
-    delta = budget.delta / (PARTS * len(aims))
+    delta = budget.delta / (_PARTS * len(aims))
     least = {name: _least_epsilon(name, aim, budget.epsilon, delta) for name, aim in aims.items()}
 
     def parts(factor: float) -> list[Guarantee]:
         return [aims[name].guarantee(Budget(epsilon * factor, delta)) for name, epsilon in least.items()]
 
     def fits(factor: float) -> bool:
-        return Caps.of(budget).hold(parts(factor))
+        return AccountLimits.of(budget).hold(parts(factor))
 
     if not fits(1.0):
         needed = _needed_epsilon(budget, parts(1.0))
@@ -133,7 +133,7 @@ def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
     low, high = 1.0, budget.epsilon / max(least.values())
     if fits(high):
         low = high
-    while high / low > 1 + PRECISION:
+    while high / low > 1 + _PRECISION:
         middle = sqrt(low * high)
         low, high = (middle, high) if fits(middle) else (low, middle)
     return {name: Budget(epsilon * low, delta) for name, epsilon in least.items()}
@@ -142,9 +142,9 @@ def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
 def _needed_epsilon(budget: Budget, guarantees: Sequence[Guarantee]) -> float:
     """Return about the least epsilon of a ledger with this delta that has room for releases."""
     low, high = budget.epsilon, sum(each.epsilon for each in guarantees)
-    while high / low > 1 + PRECISION:
+    while high / low > 1 + _PRECISION:
         middle = sqrt(low * high)
-        low, high = (low, middle) if Caps.of(Budget(middle, budget.delta)).hold(guarantees) else (middle, high)
+        low, high = (low, middle) if AccountLimits.of(Budget(middle, budget.delta)).hold(guarantees) else (middle, high)
     return high
 
 
@@ -165,7 +165,7 @@ def _least_epsilon(name: str, aim: Aim, most: float, delta: float) -> float:
     low, high = most * SMALLEST, most
     if reached(low):
         return low
-    while high / low > 1 + PRECISION:
+    while high / low > 1 + _PRECISION:
         middle = sqrt(low * high)
         low, high = (low, middle) if reached(middle) else (middle, high)
     return high

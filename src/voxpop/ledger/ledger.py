@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from uuid import uuid4
 
 from voxpop.errors import BudgetError, ExhaustedError, InputError, LedgerError
-from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
+from voxpop.ledger.caps import MOST_ENTRIES, AccountLimits, may_run, shortage
 from voxpop.ledger.entry import (
     Entry,
     check_charge,
@@ -26,9 +26,9 @@ from voxpop.ledger.entry import (
     pays,
     remaining_of,
     same_names,
-    spelled,
+    spelled_name,
 )
-from voxpop.ledger.storage import DAMAGED, changing, read_ledger
+from voxpop.ledger.storage import DAMAGED_LEDGER, changing, read_ledger
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
@@ -36,7 +36,7 @@ from voxpop.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
-STEP = 0.01
+_STEP = 0.01
 """Distance of the epsilons that `largest_epsilon` tries."""
 
 
@@ -252,7 +252,7 @@ class LedgerAccount:
     def used(self) -> dict[str, dict[str, float]]:
         """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
         budget, entries = self._parsed(read_ledger(self.path))
-        return Caps.of(budget).used(paid_by(entries))
+        return AccountLimits.of(budget).used(paid_by(entries))
 
     def entry(self, label: str) -> Entry | None:
         """Return the entry of the run with this label, or None."""
@@ -270,15 +270,15 @@ class LedgerAccount:
 
         def fits(steps: int) -> bool | None:
             try:
-                return may_run(budget, before, mechanism.plan(Budget(round(steps * STEP, 2), delta)).guarantee)
+                return may_run(budget, before, mechanism.plan(Budget(round(steps * _STEP, 2), delta)).guarantee)
             except BudgetError:  # too small an epsilon for any plan
                 return None
 
-        low, high = 0, ceil(budget.epsilon / STEP) + 1
+        low, high = 0, ceil(budget.epsilon / _STEP) + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) is False else (middle, high)
-        charged = round(low * STEP, 2) if low and fits(low) else 0.0
+        charged = round(low * _STEP, 2) if low and fits(low) else 0.0
         return max([charged, *self._reserved(entries, mechanism, delta)])
 
     @staticmethod
@@ -376,7 +376,7 @@ class LedgerAccount:
             budget = Budget(**mine["budget"])
             entries = [Entry.from_dict(each, self.name, budget, mine["id"]) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
+            raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED_LEDGER}') from error
         return budget, entries
 
 
@@ -431,7 +431,7 @@ class Ledger:
         """
         if not isinstance(budget, Budget):
             raise InputError(f"a data set needs a budget, such as voxpop.Budget(8, 1e-6); got {type(budget).__name__}.")
-        name = spelled(name)
+        name = spelled_name(name)
         if not create:
             account = self.account(name)
             if account.budget != budget:
@@ -465,7 +465,7 @@ class Ledger:
             LedgerError: There is no such data set, or the file cannot be read.
         """
         datasets = read_ledger(self._path)
-        found = [name] if name in datasets else same_names(datasets, spelled(name))
+        found = [name] if name in datasets else same_names(datasets, spelled_name(name))
         if len(found) > 1:
             listed = ", ".join(map(repr, found))
             raise LedgerError(

@@ -120,7 +120,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         more = self.max_length > 1
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
         # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
-        return certified(NGramsPlan(self, budget, first, later, _longer(self, later), slack, schedule))
+        return certified(NGramsPlan(self, budget, first, later, _longer(self, later), slack, paper_schedule))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -179,7 +179,7 @@ def _longer(dpne: DPNE, later: float) -> tuple[LengthPlan, ...]:
     return tuple(lengths)
 
 
-def schedule(state: State) -> Pass | None:
+def paper_schedule(state: State) -> Pass | None:
     """Return the next vote; None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):

@@ -134,7 +134,7 @@ def is_real(value: object) -> bool:
 
 BOX = "border:1px solid rgba(128,128,128,.4);border-radius:8px;padding:.7em 1em;max-width:100%;overflow-x:auto"
 SOFT = "opacity:.75;margin-top:.35em"
-SHOWN = 12
+SAMPLE_SIZE = 12
 """Rows or words of the released results that a box shows."""
 CAREFUL = "border-left:4px solid #d9822b;padding-left:.7em;margin-top:.5em"
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 from voxpop.errors import InputError
 from voxpop.kernels.proved import proved
 
-UP = 1 + 1e-10
+_RELATIVE_ERROR = 1 + 1e-10
 """More than the relative error of the doubles that go into a spend."""
-MOST = sys.float_info.max
+_LARGEST_FLOAT = sys.float_info.max
 """Below infinity."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spend:
+class Expense:
     """The finer numbers of a release with Gaussian noise: at every epsilon, its delta is novel + delta_G(epsilon; mu).
 
     This holds in both directions of neighbours. Therefore the release is dominated by a symmetric pair: a revealing
@@ -48,18 +48,22 @@ class Spend:
 
         if self.novel == 0:
             return 0.0
-        return min(1.0, math.exp(min(0.0, math.log(self.novel) - math.log(2) - float(log_ndtr(-self.mu / 2)))) * UP)
+        return min(1.0, math.exp(min(0.0, math.log(self.novel) - math.log(2) - float(log_ndtr(-self.mu / 2)))) * _RELATIVE_ERROR)
 
     def to_dict(self) -> dict[str, float | bool]:
         """The numbers, ready for JSON."""
         return {"novel": self.novel, "mu": self.mu, **({"two_sided": True} if self.two_sided else {})}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
+    def from_dict(cls, values: Mapping[str, Any]) -> "Expense":
         """The spend that `to_dict` described; a ValueError if a number is out of range, or a name is unknown."""
         novel, mu, two_sided = values["novel"], values["mu"], values.get("two_sided", False)
         known = {*values} <= {"novel", "mu", "two_sided"}
-        if not known or type(two_sided) is not bool or not (is_within(novel, 0, 1) and is_within(mu, 0, MOST)):
+        if (
+            not known
+            or type(two_sided) is not bool
+            or not (is_within(novel, 0, 1) and is_within(mu, 0, _LARGEST_FLOAT))
+        ):
             raise ValueError("out of range")
         return cls(float(novel), float(mu), two_sided)
 
@@ -78,7 +82,7 @@ def dominating_mu(epsilon: float) -> float:
     from scipy.special import ndtri_exp
 
     # Phi^-1(p) = -Phi^-1(1 - p), with ln(1 - p) = -ln(1 + e^epsilon).
-    return -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon))))) * UP
+    return -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon))))) * _RELATIVE_ERROR
 
 
 def is_within(value: object, least: float, most: float) -> bool:
@@ -86,7 +90,7 @@ def is_within(value: object, least: float, most: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
-def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Spend:
+def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Expense:
     """The spend of Gaussian rounds, rounded up.
 
     Args:
@@ -101,7 +105,7 @@ def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, res
 
     novel = either([novel for novel, _ in pairs])
     mu = math.sqrt(math.fsum([rest, *(mu * mu for _, mu in pairs)]))
-    return Spend(min(1.0, novel * UP + slack), mu * UP)
+    return Expense(min(1.0, novel * _RELATIVE_ERROR + slack), mu * _RELATIVE_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ class Guarantee:
     neighbours: str = "one user added or removed"
     private: bool = True
     seen: str = ""
-    spend: Spend | None = field(default=None, compare=False, repr=False)
+    spend: Expense | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         promise = f"({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}"
@@ -171,12 +175,12 @@ class Guarantee:
             ValueError: A number is out of range.
         """
         spend = values.get("spend")
-        found = cls(**{**values, "spend": None if spend is None else Spend.from_dict(spend)})
+        found = cls(**{**values, "spend": None if spend is None else Expense.from_dict(spend)})
         texts = (found.neighbours, found.seen)
         if type(found.private) is not bool or not all(isinstance(each, str) and each.isprintable() for each in texts):
             raise TypeError("not a guarantee")
         # Composition adds up loaded guarantees: values below 0 would cancel the costs of other releases.
-        if not (is_within(found.epsilon, 0, MOST) and is_within(found.delta, 0, 1)):
+        if not (is_within(found.epsilon, 0, _LARGEST_FLOAT) and is_within(found.delta, 0, 1)):
             raise ValueError("out of range")
         return found
 
@@ -327,7 +331,7 @@ def chance_at_most(share: float) -> str:
 
 # Guarantees as events of dp-accounting.
 #
-# * A `Spend` is a Gaussian event plus one that reveals the user with probability `novel`: Laplace noise of
+# * A `Expense` is a Gaussian event plus one that reveals the user with probability `novel`: Laplace noise of
 #   scale 1/100 on a sample. For chances above 1e-20 and epsilons up to 20, all but 1e-4 of that probability
 #   counts in full; that part is added.
 # * Randomised response is the worst release of some epsilon and no delta, but dp-accounting has it for replaced users

@@ -21,11 +21,11 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.files.progress import row_called
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of
-from voxpop.reading.columns import Counted
+from voxpop.reading.columns import CountedBatches
 from voxpop.reading.keys import family, is_string, spelled, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
-from voxpop.reading.users import encode_users, numbered, spread
+from voxpop.reading.users import encode_users, numbered_users, spread
 
 # When events happened, as numbers that sort, and the longest pause within a session in the same unit.
 
@@ -151,13 +151,13 @@ def _seconds(session: Any) -> float | None:
     return float(found[1]) * SECONDS[found[2][0]] if found else None
 
 
-PARTS = 256
+_PARTS = 256
 SHARE_OF_PART = 16
 """A part takes this many times its own size while it is sorted."""
 SHARE_WAITING = 8
 """Rows wait in memory until they take this part of the room, and are then written together."""
 SESSIONS_AT_ONCE = 1 << 15
-EVENTS = "the events"
+_THE_EVENTS = "the events"
 
 
 def check_events(kind: str, order: Any, session: Any) -> None:
@@ -194,7 +194,7 @@ class Events:
     left_out: int = 0
     _unit: str | None = field(default=None, init=False)
 
-    def sequences(self, batches: Counted, user: str, column: str) -> Counted:
+    def sequences(self, batches: CountedBatches, user: str, column: str) -> CountedBatches:
         """Yield users and their sequences.
 
         Args:
@@ -212,10 +212,10 @@ class Events:
             if self.limit is not None:
                 self.limit.require(SHARE_OF_PART * part.nbytes, "the events of some users")
             for batch in self._sessions(part, user, column):
-                yield EVENTS, done, batch
+                yield _THE_EVENTS, done, batch
                 done += batch.num_rows
 
-    def _checked(self, batches: Counted, user: str, column: str) -> Iterator[pa.RecordBatch]:
+    def _checked(self, batches: CountedBatches, user: str, column: str) -> Iterator[pa.RecordBatch]:
         """Yield users, strings and times, all of one type each, without empty events."""
         for where, first, batch in batches:
             times, unit = times_of(batch.column(self.order), where, self.order, first)
@@ -234,7 +234,7 @@ class Events:
 
     def _sessions(self, part: pa.Table, user: str, column: str) -> Iterator[pa.RecordBatch]:
         owners = part["user"]
-        codes, _, _ = encode_users([numbered(chunk) for chunk in owners.chunks])
+        codes, _, _ = encode_users([numbered_users(chunk) for chunk in owners.chunks])
         symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # By code: the symbol's place in the order of bytes, which breaks ties of one time.
@@ -278,8 +278,8 @@ class _Parts:
     def __init__(self, limit: MemoryLimit | None) -> None:
         self._most = 0 if limit is None else limit.room // SHARE_WAITING
         self._file: WorkFile | None = None if limit is None else limit.file()
-        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in range(PARTS)]
-        self._written: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
+        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in range(_PARTS)]
+        self._written: list[list[tuple[int, int]]] = [[] for _ in range(_PARTS)]
         self._held = 0
         self._schema: pa.Schema | None = None
 
@@ -287,11 +287,11 @@ class _Parts:
         """Deal the rows of a batch."""
         if batch.num_rows == 0:
             return
-        codes, keys, _ = encode_users([numbered(batch.column("user"))])
+        codes, keys, _ = encode_users([numbered_users(batch.column("user"))])
         # The upper eight bits of a mixed key: all rows of a user in one of 256 parts.
         part = (spread(keys) >> np.uint64(56)).astype(np.int64)[codes]
         order = np.argsort(part, kind="stable")
-        ends = np.searchsorted(part[order], np.arange(PARTS + 1))
+        ends = np.searchsorted(part[order], np.arange(_PARTS + 1))
         dealt = batch.take(int64_array(order))
         for number in np.flatnonzero(np.diff(ends)).tolist():
             self._waiting[number].append(dealt.slice(int(ends[number]), int(ends[number + 1] - ends[number])))

@@ -14,7 +14,7 @@ from voxpop.privacy.planned import ITEMS_EACH, DiscoveryPlan
 from voxpop.reading.keys import Keys, unspelled
 from voxpop.release.table import Gram
 
-PROBABILITIES = (0.5, 0.95)
+_EXPLAINED_PROBABILITIES = (0.5, 0.95)
 
 
 @final
@@ -70,7 +70,7 @@ def _number(value: int | None) -> str:
     return "any number" if value is None else f"{value:,}"
 
 
-def key_of(keys: Keys, item: Any) -> str | None:
+def key_text(keys: Keys, item: Any) -> str | None:
     """Return the item of a value of the key columns, or of the texts that a command line gives for them."""
     found = keys.item(item)
     parts = item if isinstance(item, list | tuple) else (item,)
@@ -126,12 +126,12 @@ def users_needed_of(plan: DiscoveryPlan[Any, Any, Any], length: int) -> tuple[di
         return ()
     size, rows = (length if plan.longest else None), []
     for per_user in ITEMS_EACH if plan.counts_items else (None,):
-        half, most = (plan.users_needed(each, length=size, per_user=per_user) for each in PROBABILITIES)
+        half, most = (plan.users_needed(each, length=size, per_user=per_user) for each in _EXPLAINED_PROBABILITIES)
         rows.append({"per_user": per_user, "users_50": half, "users_95": most})
     return tuple(rows)
 
 
-def folded(gram: Gram) -> str:
+def folded_gram(gram: Gram) -> str:
     """Return the letters and digits of a gram without case and accents."""
     text = unicodedata.normalize("NFKD", "".join(gram)).casefold()
     return "".join(letter for letter in text if letter.isalnum())

@@ -13,29 +13,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.budget import SHOWN, card, printable
+from voxpop.privacy.budget import SAMPLE_SIZE, card, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.release import Release
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import PROFILE, stated
+from voxpop.release.saving import PROFILE, record_of
 from voxpop.release.table import key_texts, read_parquet, table_of_lists, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s
     from voxpop.release.report.page import Grid
 
-LEVEL: Final = 1.96
+_LEVEL: Final = 1.96
 """Standard errors on either side of an estimate that contain the truth with probability 0.95."""
-SURE: Final = 4.0
+_SURE: Final = 4.0
 """Standard errors below which a number of users is too small for a share."""
 MOST_NAMED: Final = 5
 """Values of a column that its row of the report names."""
 
 
-class Cover(NamedTuple):
+class ColumnCover(NamedTuple):
     """How much of a column the released values cover, by users: each user counts once, whatever its number of rows.
 
     Attributes:
@@ -62,7 +62,7 @@ class Cover(NamedTuple):
     @property
     def share(self) -> float | None:
         """The mean share of a user's rows that is covered; None if too few users have a value."""
-        if self.users < SURE * self.error:
+        if self.users < _SURE * self.error:
             return None
         return min(1.0, max(0.0, self.covered / self.users))
 
@@ -76,9 +76,9 @@ class Cover(NamedTuple):
             return None
         if not released:
             return "0 %"
-        if LEVEL * self.share_error > self.share:
+        if _LEVEL * self.share_error > self.share:
             return None
-        return f"{100 * self.share:.1f} % ± {100 * LEVEL * self.share_error:.1f}"
+        return f"{100 * self.share:.1f} % ± {100 * _LEVEL * self.share_error:.1f}"
 
     @property
     def share_error(self) -> float | None:
@@ -122,7 +122,7 @@ class Profile(Result):
 
     keys: TypedKeys
     table: pa.Table
-    cover: Mapping[str, Cover]
+    cover: Mapping[str, ColumnCover]
     plan: Plan
     guarantee: Guarantee
     reading: str = ""
@@ -175,7 +175,7 @@ class Profile(Result):
         return values
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
-        reach = LEVEL * (self.error or 0.0)
+        reach = _LEVEL * (self.error or 0.0)
         low, high = np.floor(users - reach), np.ceil(users + reach)
         return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
@@ -223,7 +223,7 @@ class Profile(Result):
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         content = {
-            **stated(self),
+            **record_of(self),
             "reading": self.reading,
             "columns": [{"name": each.name, "type": each.kind} for each in self.keys.columns],
             "text": list(self.keys.texts),
@@ -266,7 +266,7 @@ class Profile(Result):
         if self.error is not None:
             note = (
                 "The released values with the largest noisy numbers of users, each within "
-                f"{LEVEL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
+                f"{_LEVEL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
                 "column whose value is released, with 95 % confidence."
             )
         return Grid("Columns", head, rows, note)
@@ -301,7 +301,7 @@ class Profile(Result):
         grid = self._grid()
         title = f"A profile of {len(self.keys.columns):,} columns: {len(self):,} values"
         lines = [str(self.guarantee), "profile.columns[name] is a release; profile.counts(name) has the counts."]
-        rows = [tuple(row[:3]) for row in grid.rows[:SHOWN]]
+        rows = [tuple(row[:3]) for row in grid.rows[:SAMPLE_SIZE]]
         return card(title, lines, tuple(grid.head[:3]), rows, cautions(self.guarantee))
 
 
@@ -310,7 +310,8 @@ def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profil
     columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
     keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
     cover = {
-        str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
+        str(name): ColumnCover(*(float(each[field]) for field in ColumnCover._fields))
+        for name, each in record["cover"].items()
     }
     table, reading, error = read_parquet(tables[PROFILE.tables[0]]), str(record["reading"]), record["error"]
     profile = Profile(keys, table, cover, reading=reading, error=error, **restored(record))

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 
-class Mechanism(NamedTuple):
+class Registered(NamedTuple):
     """A mechanism. Where its parts are, as `module:name`, follows from its package.
 
     Attributes:
@@ -48,17 +48,17 @@ class Mechanism(NamedTuple):
 
 
 MECHANISMS = (
-    Mechanism("items", "set union", "set_union", "SetUnion", told=True),
-    Mechanism("ngrams", "n-grams", "ngrams", "NGrams", told=True),
-    Mechanism("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
-    Mechanism("sequences", "sequences", "sequences", "Sequences"),
-    Mechanism("profile", "profile", "profile", "Profiling", told=True),
-    Mechanism("count", "counts", "counts", "Counts", audited=False),
-    Mechanism("top", "top", "counts", "Top"),
+    Registered("items", "set union", "set_union", "SetUnion", told=True),
+    Registered("ngrams", "n-grams", "ngrams", "NGrams", told=True),
+    Registered("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
+    Registered("sequences", "sequences", "sequences", "Sequences"),
+    Registered("profile", "profile", "profile", "Profiling", told=True),
+    Registered("count", "counts", "counts", "Counts", audited=False),
+    Registered("top", "top", "counts", "Top"),
 )
 
 
-def mechanism_called(name: str) -> Mechanism | None:
+def mechanism_called(name: str) -> Registered | None:
     """Return the mechanism that a plan names, or None if it is not in the registry."""
     return next((each for each in MECHANISMS if each.name == name), None)
 
@@ -66,10 +66,10 @@ def mechanism_called(name: str) -> Mechanism | None:
 def configuration(name: str) -> Any:
     """Return the public configuration class with this name in plans."""
     (place,) = (each.config for each in MECHANISMS if each.name == name)
-    return load(place)
+    return load_object(place)
 
 
-def load(place: str) -> Any:
+def load_object(place: str) -> Any:
     """Return the object that `module:name` refers to."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, Budget, all_printable, card, words_first
+from voxpop.privacy.budget import SAMPLE_SIZE, Budget, all_printable, card, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
-from voxpop.release.registry import configuration, load
+from voxpop.release.registry import configuration, load_object
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import RELEASE, TABLE, stated
+from voxpop.release.saving import RELEASE, TABLE_FILE, record_of
 from voxpop.release.table import (
     check_canonical,
     from_parquet,
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from voxpop.release.explaining import Explanation
     from voxpop.release.report.page import Grid
     from voxpop.release.table import Completer, Completion
-    from voxpop.release.tally import Ranking, Tally
+    from voxpop.release.tally import Top, Counts
 
-ROWS_AT_ONCE = 65_536
+_GRAMS_AT_ONCE = 65_536
 
 
 @final
@@ -126,7 +126,7 @@ class Release(Result):
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each gram as a tuple of tokens in canonical order; an item is a tuple of one."""
-        for batch in self.grams.to_batches(max_chunksize=ROWS_AT_ONCE):
+        for batch in self.grams.to_batches(max_chunksize=_GRAMS_AT_ONCE):
             # One list of all tokens: a list for each gram takes eight times as long.
             tokens, first = batch.column("gram").flatten().to_pylist(), 0
             for end in np.cumsum(numbers_of(batch.column("length"))).tolist():
@@ -193,7 +193,7 @@ class Release(Result):
             >>> found.tokens, found.released, found.reasons[0]
             (('apt', 'get'), False, "Read as apt | get by the tokenizer 'words'.")
         """
-        explanation: Explanation = load("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
+        explanation: Explanation = load_object("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
         return explanation
 
     def without(self, words: "Iterable[str] | str | PathLike[str]" = (), *, mentions: bool = False) -> "Release":
@@ -234,7 +234,7 @@ class Release(Result):
         limit: int | None = None,
         ledger: "Account | None" = None,
         seed: int | None = None,
-    ) -> "Tally":
+    ) -> "Counts":
         """Count the users who hold each released gram, with noise and a separate budget.
 
         The counts concern the same users as the release, so their budget is added to that of the release;
@@ -254,12 +254,12 @@ class Release(Result):
             The grams with noisy numbers of users, and the standard error of the numbers.
         """
         # The registry imports the mechanism, because this package must not.
-        tally: Tally = configuration("counts")(limit).plan(budget, self).release(data, ledger=ledger, seed=seed)
+        tally: Counts = configuration("counts")(limit).plan(budget, self).release(data, ledger=ledger, seed=seed)
         return tally
 
     def top(
         self, data: "Corpus", budget: Budget, *, k: int = 10, ledger: "Account | None" = None, seed: int | None = None
-    ) -> "Ranking":
+    ) -> "Top":
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
         The ranking concerns the same users as the release, so its budget is added to that of the release;
@@ -275,17 +275,17 @@ class Release(Result):
         Returns:
             The grams in noisy order, without counts.
         """
-        ranking: Ranking = configuration("top")(k).plan(budget, self).release(data, ledger=ledger, seed=seed)
+        ranking: Top = configuration("top")(k).plan(budget, self).release(data, ledger=ledger, seed=seed)
         return ranking
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         content = {
             **({"id": self.id} if self.id else {}),
-            **stated(self),
+            **record_of(self),
             **({"reading": self.reading} if self.reading else {}),
             **({} if self.keys is None else {"keys": self.keys.to_list()}),
         }
-        RELEASE.save(content, {TABLE: to_parquet(self.grams, self.keys)}, self._page, folder, overwrite=overwrite)
+        RELEASE.save(content, {TABLE_FILE: to_parquet(self.grams, self.keys)}, self._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         return report_of(self, checksums)
@@ -297,7 +297,7 @@ class Release(Result):
         if self.keys is None:
             yield from self.each_gram()
             return
-        for batch in self.grams.to_batches(max_chunksize=ROWS_AT_ONCE):
+        for batch in self.grams.to_batches(max_chunksize=_GRAMS_AT_ONCE):
             yield from self.keys.values(batch.column("gram").flatten())
 
     def __contains__(self, gram: object) -> bool:
@@ -330,8 +330,8 @@ class Release(Result):
         """Return the guarantee and a sample of the grams for a notebook, words before punctuation."""
         noun = "gram" if self.keys is None else "item"
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
-        sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SHOWN))]
-        some = " · ".join(all_printable(sample)) + (" …" if len(self) > SHOWN else "")
+        sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SAMPLE_SIZE))]
+        some = " · ".join(all_printable(sample)) + (" …" if len(self) > SAMPLE_SIZE else "")
         words = some or "No item was held by enough users."
         lines = [str(self.guarantee), words, "A release has no counts of users."]
         return card(title, lines, warned=cautions(self.guarantee))
@@ -385,5 +385,5 @@ def report_of(
 def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:
     """Return the release of a record and its tables."""
     keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
-    grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")
+    grams, reading, name = from_parquet(tables[TABLE_FILE], keys), record.get("reading", ""), record.get("id", "")
     return Release(grams, reading=str(reading), keys=keys, id=str(name), **restored(record))

@@ -21,7 +21,7 @@ from voxpop.privacy.composition import Admission, Charged, Total, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.release import registry
-from voxpop.release.saving import ABOUT, BESIDE, RELEASE, SUMS, Kind, checksum, kind_in
+from voxpop.release.saving import ABOUT, BESIDE, RELEASE, SUMS, ResultKind, checksum, kind_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +169,7 @@ class Result(Sized, Iterable[Any], ABC):
     plan: Plan
     guarantee: Guarantee
     about: About
-    _saved_as: ClassVar[Kind | None] = None
+    _saved_as: ClassVar[ResultKind | None] = None
     """The kind of a result that is saved in the folder of a release."""
     _saved: Saved | None = None
     """The folder that the result was loaded from; a changed copy has none."""
@@ -408,7 +408,7 @@ class StoredPlan(Printed):
         if found is not None:
             # Numbers of another version, or forged ones.
             with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
-                return str(registry.load(found.describe)(numbers))
+                return str(registry.load_object(found.describe)(numbers))
         return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items())
 
 

@@ -20,7 +20,7 @@ from voxpop.kernels.arrays import Int32s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.keys import Keys, split_texts
-from voxpop.reading.one_text import NAMES, Cutter, cut_prompt
+from voxpop.reading.one_text import TOKENIZER_NAMES, Cutter, cut_prompt
 from voxpop.reading.segmenting import folded
 
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
@@ -157,7 +157,7 @@ def without_words(
     columns = 0 if keys is None else len(keys.columns)
     whole = columns or reading in ("items", "tokens", "sequence")
     # The expression of a saved release is not run, because it may be forged.
-    cutter = Cutter(reading if reading in NAMES else "words")
+    cutter = Cutter(reading if reading in TOKENIZER_NAMES else "words")
     cut = [(word,) if whole else cutter(word) for word in words]
     blocked = {tuple(map(folded, tokens)) for tokens in cut if tokens}
     sizes = sorted({len(tokens) for tokens in blocked})

@@ -14,13 +14,24 @@ import pyarrow as pa
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, all_printable, card, check_whole
+from voxpop.privacy.budget import SAMPLE_SIZE, all_printable, card, check_whole
 from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.release.release import Release, report_of
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import BESIDE, COUNTS, RANKINGS, RELEASE, REPORT, SUMS, Kind, checksum, identity, stated
+from voxpop.release.saving import (
+    BESIDE,
+    COUNTS,
+    RANKINGS,
+    RELEASE,
+    REPORT,
+    SUMS,
+    ResultKind,
+    checksum,
+    identity,
+    record_of,
+)
 from voxpop.release.table import read_parquet, write_parquet
 
 if TYPE_CHECKING:
@@ -67,12 +78,14 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
 def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
     total = total_of([each._stated for each in (release, *additions)])
     together = replace(release, guarantee=total.adaptive)
-    counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Tally)), None)
-    ranked = any(isinstance(each, Ranking) for each in additions)
+    counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Counts)), None)
+    ranked = any(isinstance(each, Top) for each in additions)
     return report_of(together, checksums, [each._grid() for each in additions], counts, ranked=ranked, total=total)
 
 
-def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool) -> None:
+def _save(
+    kind: ResultKind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool
+) -> None:
     """Write numbers and their record into the folder of the release, all files of the folder in one step.
 
     Raises:
@@ -86,7 +99,7 @@ def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathL
     files = {each.name: read_whole(each) for each in sorted(folder_to_read(target).iterdir())}
     files[kind.tables[0]] = write_parquet(numbers)
     content = {
-        **stated(addition),
+        **record_of(addition),
         "total": str(total_of(addition._together)),
         "release": identity(json.loads(files[RELEASE.record])),
     }
@@ -96,7 +109,7 @@ def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathL
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Tally(Addition):
+class Counts(Addition):
     """Noisy counts of the users who hold each released gram, the largest count first.
 
     A count can be negative where few users hold a gram; a cut at 0 would bias sums. A user who holds more grams than
@@ -222,10 +235,10 @@ class Tally(Addition):
 
     def _repr_html_(self) -> str:
         """Return the guarantee, the error and the first grams for a notebook."""
-        first = list(islice(self.each_gram(), SHOWN))
+        first = list(islice(self.each_gram(), SAMPLE_SIZE))
         texts = all_printable(gram for gram, _ in first)
         rows = [(text, f"{users:,}") for text, (_, users) in zip(texts, first, strict=True)]
-        rows += [("…", "…")] * (len(self) > SHOWN)
+        rows += [("…", "…")] * (len(self) > SAMPLE_SIZE)
         title = f"Noisy numbers of users of {len(self):,} gram{'' if len(self) == 1 else 's'}"
         stated = f"{self.guarantee}; with the release: {self.total}"
         lines = [f"Standard error of each: {self.error:.3g} users.", stated]
@@ -238,7 +251,7 @@ class Tally(Addition):
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Ranking(Addition):
+class Top(Addition):
     """The grams of a release that most users hold, in noisy order and without counts.
 
     Attributes:
@@ -294,24 +307,24 @@ class Ranking(Addition):
 
     def _repr_html_(self) -> str:
         """Return the guarantee and the first grams for a notebook."""
-        first = enumerate(all_printable(islice(self.each_gram(), SHOWN)), start=1)
-        rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SHOWN)
+        first = enumerate(all_printable(islice(self.each_gram(), SAMPLE_SIZE)), start=1)
+        rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SAMPLE_SIZE)
         title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
         lines = [f"{self.guarantee}; with the release: {self.total}", "In noisy order; no counts."]
         return card(title, lines, ("place", "gram"), rows, cautions(self.total.adaptive))
 
 
-def tally_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Tally:
+def tally_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Counts:
     """Return the counts of a record and its tables."""
-    return Tally(release, _numbers(tables[COUNTS.tables[0]]), float(record["plan"]["error"]), **restored(record))
+    return Counts(release, _numbers(tables[COUNTS.tables[0]]), float(record["plan"]["error"]), **restored(record))
 
 
-def ranking_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Ranking:
+def ranking_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:
     """Return the ranking of a record and its tables."""
     places = _numbers(tables[RANKINGS.tables[0]])
     if np.unique(places).size < places.size or not ((places >= 0) & (places < len(release))).all():
         raise ValueError("not rows of the release")
-    return Ranking(release, places, **restored(record))
+    return Top(release, places, **restored(record))
 
 
 def _numbers(content: bytes) -> Int64s:

@@ -121,7 +121,7 @@ def numbers_in(held: Any, tokens: pa.Array) -> Int64s:
 
 @final
 @dataclass(frozen=True, repr=False)
-class Counted:
+class ExactCount:
     """The grams of one length, counted exactly: private.
 
     Attributes:
@@ -139,7 +139,7 @@ class Counted:
     covered: int
 
 
-def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
+def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
     """Count the users of all grams, length by length.
 
     From length 2 on, a gram is counted if at least two users have its beginning or a listed gram has it, because only
@@ -169,7 +169,7 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
         known = np.append(have, 0)[mine]  # -1 is the last, which no user has
         is_listed = np.zeros(number + 1, np.bool_)
         is_listed[mine] = True
-        yield Counted(length, have, known, names.size, int(is_listed[names].sum()))
+        yield ExactCount(length, have, known, names.size, int(is_listed[names].sum()))
         if length == longest:
             return
         kept = np.append(have >= 2, False)
@@ -183,10 +183,12 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
         number = distinct.size
         for each, rows in beginnings.items():
             longer = listed[each][:, length]
-            beginnings[each] = _found(distinct, np.where((rows < 0) | (longer < 0), -1, rows * width + longer))
+            beginnings[each] = _positions_found(
+                distinct, np.where((rows < 0) | (longer < 0), -1, rows * width + longer)
+            )
 
 
-def _found(distinct: Int64s, wanted: Int64s) -> Int64s:
+def _positions_found(distinct: Int64s, wanted: Int64s) -> Int64s:
     """Return the place of each wanted number among distinct ones in increasing order, or -1."""
     if not distinct.size:
         return np.full(wanted.size, -1, np.int64)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.mechanisms.counts.constants import LIMITS, MOST_PLACES
+from voxpop.mechanisms.counts.constants import COUNT_LIMITS, MOST_PLACES
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CountsMechanism:
     """Count the users who hold each released gram, with noise and a separate budget.
 
     The grams are those of a release, so they are public, and each gets Gaussian noise, including grams without users. A
@@ -75,7 +75,7 @@ class Counts:
         Args:
             sizes: number of grams of each length.
         """
-        chosen = LIMITS if self.limit is None else (self.limit,)
+        chosen = COUNT_LIMITS if self.limit is None else (self.limit,)
         # limit / 2^k, rounded up, for grams of k + 1 tokens. Limits above the number of grams are the same.
         cut = (tuple(min(-(-limit // 2**k), size) for k, size in enumerate(sizes)) for limit in chosen)
         return tuple(dict.fromkeys(cut))
@@ -87,13 +87,13 @@ class Counts:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Top:
+class TopMechanism:
     """Name the k released grams that most users hold, in order, with a separate budget.
 
     The grams are those of a release, so they are public. Gumbel noise is added to the number of users of each, and the
     k highest are named: the exponential mechanism, one pick after the other ("peeling"). Each user counts in full for
     any number of grams, so there is no limit to choose. The noise grows with the root of k. For up to about twice as
-    many places as `Counts` has for a limit, that is less noise than counting; counts themselves stay unknown. The proof
+    many places as `CountsMechanism` has for a limit, that is less noise than counting; counts themselves stay unknown. The proof
     is in docs/privacy/top.md.
 
     Attributes:

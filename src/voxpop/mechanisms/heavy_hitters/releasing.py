@@ -10,7 +10,7 @@ from voxpop.files.progress import track
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
-from voxpop.reading.keys import WORDS, Keys
+from voxpop.reading.keys import NO_KEYS, Keys
 from voxpop.release.release import Release
 from voxpop.release.table import table_of_lists
 
@@ -29,11 +29,11 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
     tries = grown_tries(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, gate)
     trie = deque(track(tries, "releasing", lambda _: 1, None, "rounds", exact=True), maxlen=1).pop()
     grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
-    return release_of(grams, with_record(plan, gate), guarantee, reading=corpus.reading, keys=corpus.keys)
+    return release_of_trie(grams, with_record(plan, gate), guarantee, reading=corpus.reading, keys=corpus.keys)
 
 
-def release_of(
-    grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, reading: str = "", keys: Keys = WORDS
+def release_of_trie(
+    grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, reading: str = "", keys: Keys = NO_KEYS
 ) -> Release:
     """Return the release of grams, in canonical order: by length, then by the bytes of their tokens.
 

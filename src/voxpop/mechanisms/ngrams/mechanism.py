@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
     from voxpop.release.release import Release  # noqa: F401
 
-LONGEST = 32
-LARGEST_LIMIT = 10**7
+_LONGEST = 32
+_LARGEST_LIMIT = 10**7
 MOST_VALUE = 1e6
 
 
@@ -72,7 +72,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
     @property
     def bound(self) -> int:
         """The most phrases of one user at each length; without a limit, from length 2 on."""
-        return tuned.LIMIT if self.limit is None else self.limit
+        return tuned.PHRASES_PER_USER if self.limit is None else self.limit
 
     def voting(self, length: int) -> "Voting":
         """Return how users vote on a length; the same at all of them."""
@@ -80,7 +80,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
         from voxpop.privacy.individual import MOST_BOUND
         from voxpop.privacy.weightings.builtin import PolicyGaussian
 
-        return Voting(PolicyGaussian(), self.bound, self.eta, tuned.ALPHA, MOST_BOUND)
+        return Voting(PolicyGaussian(), self.bound, self.eta, tuned.VOTE_ALPHA, MOST_BOUND)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
         """Compute noise and thresholds for a budget; no data is needed.
@@ -104,18 +104,18 @@ class NGrams(Mechanism["Corpus", "Release"]):
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         shown = {"limit": self.bound, "values": None if self.values is None else list(self.values)}
-        weighting = {"weighting": "policy-gaussian", "noise": "gaussian", "alpha": tuned.ALPHA}
+        weighting = {"weighting": "policy-gaussian", "noise": "gaussian", "alpha": tuned.VOTE_ALPHA}
         return {"mechanism": "n-grams", **asdict(self), **shown, **weighting}
 
 
 def check_lengths(max_length: object) -> None:
     """Refuse a greatest length that is out of range."""
-    check_whole("max_length", max_length, LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
+    check_whole("max_length", max_length, _LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
 
 
 def check_limit(limit: object) -> None:
     """Refuse a contribution bound that is out of range."""
-    check_whole("limit", limit, LARGEST_LIMIT, "the most grams of one user at one length; leave it out if unsure")
+    check_whole("limit", limit, _LARGEST_LIMIT, "the most grams of one user at one length; leave it out if unsure")
 
 
 def check_eta(eta: object) -> None:

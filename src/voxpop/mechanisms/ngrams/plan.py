@@ -41,7 +41,7 @@ CROWDED = 10**6
 """Candidates for each gram released before, at which a plan shows the highest threshold."""
 USUAL_CANDIDATES = 10
 """Candidates for each gram released before, at which a plan shows the users needed."""
-PROBABILITIES = (0.5, 0.9)
+_PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
 """Passes in addition to one for each length: at most four screening votes, and the second-chance pass."""
 
@@ -164,7 +164,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         return {"word_limit": limit, "passes": rows_of(*steps)}
 
     def _users(self, length: int) -> dict[str, int | None]:
-        return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in PROBABILITIES}
+        return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in _PHRASE_PROBABILITIES}
 
 
 def without_slack(budget: Budget, slack: float) -> Budget:

@@ -31,7 +31,7 @@ IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ss
 
 @final
 @dataclass(frozen=True)
-class Profiling(Mechanism["Corpus", "Profile"]):
+class ProfileMechanism(Mechanism["Corpus", "Profile"]):
     """Release the values of all columns of a table that many users share: the configuration of `voxpop.profile`.
 
     One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
@@ -96,7 +96,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         counts: bool = True,
         types: Mapping[str, Any] | None = None,
         csv: "CSV | None" = None,
-    ) -> "Profiling":
+    ) -> "ProfileMechanism":
         """Choose the columns of a table by their names and declared types; values are not read.
 
         Args:
@@ -251,7 +251,7 @@ def profile(
     """
     from voxpop.files.progress import tell
 
-    profiling = Profiling.of(
+    profiling = ProfileMechanism.of(
         source, user=user, text=text, columns=columns, joint=joint, counts=counts, types=types, csv=csv
     )
     plan = profiling.plan(budget)

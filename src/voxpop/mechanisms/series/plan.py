@@ -23,14 +23,14 @@ from voxpop.privacy.upcrossing import ever_reached
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
-Prices = Literal["growing", "equal"]
+Spending = Literal["growing", "equal"]
 POOL = 1000
 """The most items of one user in a series, if no limit is given."""
-NOVELTY = 0.4
+NOVELTY_OF_NIGHTS = 0.4
 """Part of delta for items of only one user; 0.3 and 0.5 release the same within a percent."""
 CUTOFF = 9.5
 """Weight at which items stop rising, in standard deviations of the night's noise."""
-FALL = 0.5
+_NIGHT_FALL = 0.5
 """The total decrease of thresholds over the series, in standard deviations."""
 REST = {"growing": (-1.3, 4.0), "equal": (-0.7, 3.2)}
 """Below which score items rest, in standard deviations: from the first to the second number over the middle five
@@ -38,7 +38,7 @@ sevenths of the prices. With -0.7 for -1.3, growing prices release the same on p
 TRIED = 15
 """An item of a user gets weight although it rests for this part of the nights, one in 15, from the night on which it
 joined the pool: without these nights, words that become common late stay out (benchmarks/comparisons/series.py)."""
-CELLS_IN_SIGMA = 2**12
+_NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 NEVER = -(2**62)
 """A rest threshold below every score."""
@@ -76,7 +76,7 @@ class SeriesPlan(Printed):
     """
 
     budget: Budget
-    prices: Prices
+    prices: Spending
     pool: int
     square: float
     bits: int
@@ -150,7 +150,7 @@ class SeriesPlan(Printed):
         return describe(self.to_dict(), str(self.guarantee))
 
 
-def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) -> SeriesPlan:
+def plan_series(budget: Budget, nights: int, limit: int | None, prices: Spending) -> SeriesPlan:
     """Compute the noise, the thresholds and the rest thresholds of all nights.
 
     Raises:
@@ -159,7 +159,7 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
     slack = walk_slack(budget.epsilon, nights)
     check_slack("a series needs", budget, slack)
     pool, target = limit or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
-    mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY))
+    mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY_OF_NIGHTS))
     square = mu * mu
     number = np.arange(1, nights + 1)
     weights = number if prices == "growing" else np.ones_like(number)
@@ -169,14 +169,14 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
     bits = PolicyGaussian().bits(2 * CUTOFF / sqrt(float(filtered.square(min(costs)))))
     sensitivity = PolicyGaussian().sensitivity(RuleSetting(pool, 2, bits, bound=MOST_BOUND))
     sigmas = [filtered.charge(cost, sensitivity).sigma for cost in costs]
-    cell = max(1, 2 ** floor(log2(min(sigmas) * 2.0**bits / CELLS_IN_SIGMA)))
+    cell = max(1, 2 ** floor(log2(min(sigmas) * 2.0**bits / _NIGHT_CELLS_IN_SIGMA)))
     # c_t = p_t^(1/2) t per standard deviation of the noise is p_t t per weight.
     raised = np.multiply(costs, number / nights)
     factors = [max(1, round(FACTOR * each)) for each in raised / raised.max()]
     spreads = spreads_of(factors, sigmas, cell, bits)
     total = np.sqrt(np.cumsum(np.square(spreads)))
-    goal = float(ndtr(ndtri(NOVELTY * target) - mu * ROUNDING)) / pool
-    falls = FALL * (1 - np.square(total / total[-1]))
+    goal = float(ndtr(ndtri(NOVELTY_OF_NIGHTS * target) - mu * ROUNDING)) / pool
+    falls = _NIGHT_FALL * (1 - np.square(total / total[-1]))
 
     def excess(last: float) -> float:
         return log(max(ever_reached(spreads, (last + falls) * total), exp(-700.0)) / goal)
@@ -210,7 +210,7 @@ def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits:
     return np.multiply(factors, sigmas) / (cell * 2.0**-bits)
 
 
-def _rests(costs: Sequence[int], prices: Prices, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
+def _rests(costs: Sequence[int], prices: Spending, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
     spent = np.cumsum(costs) / WHOLE
     low, high = REST[prices]
     levels = np.interp(spent, [1 / 7, 6 / 7], [low, high])

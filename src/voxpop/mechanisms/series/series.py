@@ -19,7 +19,7 @@ from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
-from voxpop.mechanisms.series.state import Pools, Record, Store
+from voxpop.mechanisms.series.state import NightPools, Record, Store
 from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
@@ -198,11 +198,11 @@ class Series:
         self._store.require()
         return self._store.locked()
 
-    def _read(self) -> tuple[Record, Pools]:
+    def _read(self) -> tuple[Record, NightPools]:
         with self._locked():
             return self._store.read()
 
-    def _completed(self) -> tuple[Record, Pools, SeriesPlan, Secret]:
+    def _completed(self) -> tuple[Record, NightPools, SeriesPlan, Secret]:
         """Return the state, with the night completed that was stopped."""
         record, pools = self._store.read()
         plan, secret = SeriesPlan.from_dict(record.plan), Secret(bytes.fromhex(record.secret), private=record.private)
@@ -210,7 +210,7 @@ class Series:
             self._complete(record, pools, plan, secret)
         return record, pools, plan, secret
 
-    def _complete(self, record: Record, pools: Pools, plan: SeriesPlan, secret: Secret) -> None:
+    def _complete(self, record: Record, pools: NightPools, plan: SeriesPlan, secret: Secret) -> None:
         """Add the noise of the night that has begun, release, and write the state: a function of the state only."""
         _gate(plan, secret).complete(pools, record.begun, *_tonight(plan, record.begun))
         record.night, record.begun = record.begun, 0
@@ -263,14 +263,14 @@ def _check_columns(record: Record, corpus: Engine) -> None:
         record.families, (record.reading, record.keys) = families, mine
 
 
-def _sorted(pools: Pools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
+def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
     """Return the items released after a night, in order of bytes, and the nights of their release."""
     words, nights = pools.out(after)
     order = np.asarray(pc.sort_indices(words)).astype(np.int64)
     return words.take(int64_array(order)), nights[order]
 
 
-def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Release:
+def _release(record: Record, pools: NightPools, plan: SeriesPlan, after: int) -> Release:
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
     words = _sorted(pools, after)[0]

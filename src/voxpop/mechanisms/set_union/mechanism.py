@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.set_union.constants import MOST_NIGHTS, MOST_USERS, USUAL_LIMIT
+from voxpop.mechanisms.set_union.constants import MOST_NIGHTS, MOST_MIN_USERS, USUAL_LIMIT
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_choice, check_whole
 from voxpop.privacy.planned import Mechanism
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.ledger.ledger import LedgerAccount
     from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-    from voxpop.mechanisms.series.plan import Prices, SeriesPlan
+    from voxpop.mechanisms.series.plan import Spending, SeriesPlan
     from voxpop.mechanisms.series.series import Series
     from voxpop.mechanisms.set_union.plan import EachPlan, OnePlan
     from voxpop.privacy.planned import Account
@@ -76,7 +76,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
                 "limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start"
             )
         if self.min_users is not None:
-            check_whole("min_users", self.min_users, MOST_USERS, "the least number of users of an item; try 50")
+            check_whole("min_users", self.min_users, MOST_MIN_USERS, "the least number of users of an item; try 50")
         if not self.adaptive:
             _rule_of(self.weighting)
 
@@ -173,7 +173,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         """
         return self.plan_each(tuple(data_sets), budget).release(data_sets, ledger=ledger, seed=seed)
 
-    def plan_series(self, budget: Budget, nights: int, *, prices: "Prices" = "growing") -> "SeriesPlan":
+    def plan_series(self, budget: Budget, nights: int, *, prices: "Spending" = "growing") -> "SeriesPlan":
         """Compute the numbers of a series, without data; see `series`.
 
         Raises:
@@ -194,7 +194,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         budget: Budget | None = None,
         *,
         nights: int | None = None,
-        prices: "Prices" = "growing",
+        prices: "Spending" = "growing",
         ledger: "LedgerAccount | None" = None,
         seed: int | None = None,
         key: bytes | None = None,

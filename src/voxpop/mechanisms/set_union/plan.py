@@ -13,7 +13,7 @@ from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import (
     Menu,
-    Step,
+    UnionStep,
     adaptive_proof,
     deciding,
     planned_rounds,
@@ -28,7 +28,7 @@ from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
-from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, Result, certified
+from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, ResultType, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 
-class Configuration(Configured, Protocol):
+class UnionConfiguration(Configured, Protocol):
     """The fields of `SetUnion` that plans read."""
 
     @property
@@ -51,7 +51,7 @@ class Configuration(Configured, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class UnionPlan(DiscoveryPlan[Any, Data, Result]):
+class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     """What `SetUnion.plan` and `plan_each` return: every number that will run, before any data is read.
 
     Attributes:
@@ -73,7 +73,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     _recorded: ClassVar = frozenset({"passes"})
     counts_items: ClassVar = True
 
-    passes: tuple[Step, ...]
+    passes: tuple[UnionStep, ...]
     promise: MinUsersBound | None = None
     data_sets: tuple[str, ...] = ()
 
@@ -119,7 +119,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
         """
         last = self.last
         if isinstance(last, RoundPlan):
-            return max(needed.missing(last, self.budget, items) for items in ITEMS_EACH)
+            return max(needed.miss_probability(last, self.budget, items) for items in ITEMS_EACH)
         return max(needed.adaptive_missing(last, items) for items in ITEMS_EACH)
 
     def released_with_few(self) -> float:
@@ -178,7 +178,7 @@ if TYPE_CHECKING:
     EachPlan = UnionPlan[Mapping[str, Corpus], dict[str, Release]]
 
 
-def plan_optimal(union: Configuration, budget: Budget) -> "OnePlan":
+def plan_optimal(union: UnionConfiguration, budget: Budget) -> "OnePlan":
     """Plan optimal selection for one item per user: weights are numbers of users."""
     if budget.delta <= numerical_slack(budget.epsilon):
         least = 2 * numerical_slack(budget.epsilon)
@@ -249,7 +249,7 @@ def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinU
 
 
 def plan_adaptive(
-    union: Configuration, budget: Budget, data_sets: tuple[str, ...] = (), promise: MinUsersBound | None = None
+    union: UnionConfiguration, budget: Budget, data_sets: tuple[str, ...] = (), promise: MinUsersBound | None = None
 ) -> UnionPlan[Any, Any]:
     """Plan adaptive rounds.
 

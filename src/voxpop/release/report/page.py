@@ -37,7 +37,7 @@ from voxpop.privacy.guarantee import (
 )
 from voxpop.reading import segmenting
 from voxpop.reading.arrow import array_of, joined, numbers_of
-from voxpop.release.registry import load, mechanism_called
+from voxpop.release.registry import load_object, mechanism_called
 from voxpop.release.report import numbers
 
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     mechanism = mechanism_called(str(plan.get("mechanism")))
     if mechanism is not None and mechanism.story is not None:
         with suppress(KeyError, TypeError, ValueError, IndexError):  # numbers of another version
-            story: Story = load(mechanism.story)(plan, sizes)
+            story: Story = load_object(mechanism.story)(plan, sizes)
             return story
     single = max(sizes, default=1) == 1
     noun = ("item", "items") if single else ("phrase", "phrases")
