@@ -315,7 +315,7 @@ def test_numbers_in_prose_are_computed(page):
 
 def test_an_old_number_in_prose_is_found():
     """A number that differs from the value of its source is detected."""
-    [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.SetUnion(), 1).users_needed(0.9, per_user=10) --> users")
+    [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.Items(), 1).users_needed(0.9, per_user=10) --> users")
     assert shown != computed
 
 

@@ -27,9 +27,9 @@ def test_plans_say_which_mechanism_they_are_of(fields):
 @pytest.mark.parametrize(
     "plan",
     [
-        vp.SetUnion().plan(vp.Budget(2, 1e-7)),
-        vp.NGrams(max_length=2, limit=50).plan(vp.Budget(2, 1e-7)),
-        vp.Profiling({"city": "string"}).plan(vp.Budget(2, 1e-7)),
+        vp.Items().plan(vp.Budget(2, 1e-7)),
+        vp.NGrams(max_length=2, max_phrases_per_user=50).plan(vp.Budget(2, 1e-7)),
+        vp.ProfileMechanism({"city": "string"}).plan(vp.Budget(2, 1e-7)),
     ],
     ids=lambda plan: type(plan).__name__,
 )
@@ -40,5 +40,5 @@ def test_users_needed_have_equal_defaults(plan):
 
 def test_users_needed_assume_no_more_items_than_the_limit():
     """A limit below ten is the default number of items per user."""
-    plan = vp.SetUnion(limit=3).plan(vp.Budget(2, 1e-7))
+    plan = vp.Items(max_items_per_user=3).plan(vp.Budget(2, 1e-7))
     assert plan.users_needed(0.9) == plan.users_needed(0.9, per_user=3)

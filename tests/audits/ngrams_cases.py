@@ -79,12 +79,12 @@ def ngrams_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     for weighting in ("weighted", "policy-gaussian"):
         plan = _two_lengths(weighting=weighting).plan(budget)
         yield _near(plan, Crowd(np.full(WORDS, _enough(plan)), WORDS), f"n-grams, DPNE, {weighting}")
-    plan = _two_lengths(eta=0.5).plan(budget)
+    plan = _two_lengths(max_spurious_share=0.5).plan(budget)
     yield _case(plan, Crowd(np.full(EMPTY_WORDS, _enough(plan)), EMPTY_WORDS), "n-grams, DPNE, weighted", "empty", 0)
 
 
 def _two_lengths(**fields: Any) -> DPNE:
-    return DPNE(**{"max_length": 2, "limit": 4, "ratio": RATIO, "alpha": 3 * SURE, **fields})
+    return DPNE(**{"max_length": 2, "max_phrases_per_user": 4, "ratio": RATIO, "alpha": 3 * SURE, **fields})
 
 
 def _enough(plan: NGramsPlan) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from audits.union_cases import BUDGET, LIMIT, MOST_HOLDERS, TELLING
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.rounds.users_needed import item_probability
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
@@ -37,7 +37,7 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
         names: of the data sets.
         budget: the claim, for all data sets together.
     """
-    plan = SetUnion(limit=LIMIT).plan_each(names, budget)
+    plan = Items(max_items_per_user=LIMIT).plan_each(names, budget)
     yield near_several(plan)
     yield alone_several(plan)
 

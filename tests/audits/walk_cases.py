@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.engines import Engine, in_memory
+from audits.engines import EngineOf, in_memory
 from searches.walk_search import Pass, Watched
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InternalError
@@ -94,7 +94,7 @@ LIKELY = Pairs(0, OFTEN, LIKELY_OTHERS, ("length 2", "sweep"))
 PRUNED = Pairs(OFTEN, SELDOM, PRUNED_OTHERS, ("prevote 2", "length 2"))
 
 
-def walk_cases(budget: Budget = BUDGET, engine: Engine = in_memory) -> Iterator[Case]:
+def walk_cases(budget: Budget = BUDGET, engine: EngineOf = in_memory) -> Iterator[Case]:
     """Yield both cases.
 
     Args:

@@ -38,7 +38,7 @@ def test_spent_left_and_what_fits(voxpop, shop):
     assert (shown["total"]["adaptive"]["epsilon"], shown["fits"]["epsilon"]) == (7, 5.87)
     assert shown["used"]["plain"]["epsilon"] == 6 / 7
     entries = [(each["label"], each["mechanism"], each["state"]) for each in shown["entries"]]
-    assert entries == [("one", "set union", "finished"), ("two", "set union", "finished")]
+    assert entries == [("one", "items", "finished"), ("two", "items", "finished")]
     assert [each["release"] for each in shown["entries"]] == [vp.load(name, vp.Release).id for name in ("one", "two")]
     complaint = voxpop(*shop, "--epsilon", 5.9, "-o", "three").complaint
     wanted = 'Not enough budget left in "shop": Gaussian noise: 0.3687 of 1 spent, 0.6313 left, '

@@ -78,8 +78,9 @@ def test_defaults_of_additions_are_those_of_the_mechanism(each):
     """Counts and rankings have one option each."""
     configuration = load_object(each.config)
     (field,) = fields(configuration)
+    name = f"--{field.name.replace('_', '-')}"
     for names in ((each.command,), ("plan", each.command)):
-        (option,) = (argument for argument in arguments_of(names) if argument.name == f"--{field.name}")
+        (option,) = (argument for argument in arguments_of(names) if argument.name == name)
         assert str(option.field_info.default) == str(field.default)
 
 
@@ -122,7 +123,7 @@ def test_keys_of_several_columns(voxpop, tmp_path, columns):
     [
         ["--epsilon", 1],
         ["--text", "kind", "--text", "size"],
-        ["--limit", 3, "--limit", 4],
+        ["--max-items-per-user", 3, "--max-items-per-user", 4],
         ["--seed", 1, "--seed", 2],
         ["-o", "other"],
         ["--memory", "2GiB", "--memory", "3GiB"],

@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 
 CALLS = {
-    "hitters": (["--items", "what", "--max-length", "6", "--delta", "1e-7"], "rounds"),
+    "heavy-hitters": (["--items", "what", "--max-length", "6", "--delta", "1e-7"], "rounds"),
     "sequences": (["--sequence", "list", "--alphabet", "sun,moon", "--max-length", "4"], "lengths"),
     "ngrams": (["--text", "what", "--max-length", "2", "--delta", "1e-7"], "lengths"),
 }

@@ -33,7 +33,7 @@ from voxpop.testing.cases import unchecked
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TRIALS, FEW = 20_000, 10_000
-UNION = vp.SetUnion(limit=LIMIT)
+UNION = vp.Items(max_items_per_user=LIMIT)
 
 
 def caught(case, joined, without, trials=TRIALS):
@@ -64,9 +64,7 @@ def test_rounds_of_a_third_of_the_noise(monkeypatch):
     plan = UNION.plan(BUDGET)
     twin = quieter(plan, 3.0)
     others = int(near_adaptive(twin).name.split()[1])
-    exact, wrong = (
-        [item_probability(each.last, users, 1) for users in (others + 1, others)] for each in (plan, twin)
-    )
+    exact, wrong = ([item_probability(each.last, users, 1) for users in (others + 1, others)] for each in (plan, twin))
     case = Event(plan, 1, 1).case("near", [(0,)] * (others + 1), [(0,)] * others, exact)
     assert examine(case, TRIALS).passed
     real = cumulative.noisy_cells

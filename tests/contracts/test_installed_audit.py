@@ -20,7 +20,14 @@ from voxpop.testing.auditing import AUDITED, examine
 
 pytestmark = pytest.mark.jit
 ERROR, CUT = 1e-12, 0.6
-TRIALS = {"items": 40_000, "ngrams": 80_000, "hitters": 40_000, "sequences": 40_000, "profile": 40_000, "top": 40_000}
+TRIALS = {
+    "items": 40_000,
+    "ngrams": 80_000,
+    "heavy-hitters": 40_000,
+    "sequences": 40_000,
+    "profile": 40_000,
+    "top": 40_000,
+}
 
 
 def quiet_items(monkeypatch):
@@ -67,7 +74,7 @@ def quiet_top(monkeypatch):
 QUIET = {
     "items": quiet_items,
     "ngrams": quiet_ngrams,
-    "hitters": quiet_hitters,
+    "heavy-hitters": quiet_hitters,
     "sequences": quiet_sequences,
     "profile": quiet_items,
     "top": quiet_top,

@@ -79,7 +79,7 @@ def test_the_chosen_limit_has_nearly_the_least_error():
     for size, users in ((2, 4000), (30, 4000), (200, 4000)):
         corpus, truth = holders([size] * users), np.where(np.arange(300) < size, users, 0)
         wrong = {
-            limit: np.abs(WORDS.count(corpus, BUDGET, limit=limit, seed=2).users - truth).mean()
+            limit: np.abs(WORDS.count(corpus, BUDGET, counted_in_full=limit, seed=2).users - truth).mean()
             for limit in (1, 4, 16, 64, 256)
         }
         chosen = np.abs(WORDS.count(corpus, BUDGET, seed=2).users - truth).mean()

@@ -114,7 +114,7 @@ def test_a_ranking_as_tables():
     """Rows are in order, with places; keys keep their types, and the column `place` contains the places."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
-    keys = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
+    keys = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
     ranking = keys.top(corpus, BUDGET, k=2)
     assert ranking.to_list() == [7, 5]
     assert list(ranking.each_gram()) == [("7",), ("5",)]
@@ -162,7 +162,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     ranking.save(tmp_path / "words")
     release.count(corpus, BUDGET).save(tmp_path / "words")
     release.save(tmp_path / "words")
-    again = vp.load(tmp_path / "words", vp.Ranking)
+    again = vp.load(tmp_path / "words", vp.Top)
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
     assert again.guarantee == ranking.guarantee
@@ -173,7 +173,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     with pytest.raises(ReleaseError, match="another release"):
         ranking.save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="holds no rankings"):
-        vp.load(tmp_path / "other", vp.Ranking)
+        vp.load(tmp_path / "other", vp.Top)
     with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
         ranking.save(tmp_path / "words")
     with pytest.raises(ReleaseError, match="a release and counts and rankings, which"):
@@ -189,7 +189,7 @@ def test_damaged_rankings_are_refused(release_of, tmp_path, name):
     content = (tmp_path / "words" / name).read_bytes()
     (tmp_path / "words" / name).write_bytes(content[:-9] + b"x" + content[-8:])
     with pytest.raises(ReleaseError):
-        vp.load(tmp_path / "words", vp.Ranking)
+        vp.load(tmp_path / "words", vp.Top)
 
 
 @pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
@@ -206,7 +206,7 @@ def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
     pl.DataFrame({"place": places}, schema={"place": pl.Int64}).write_parquet(table)
     record.write_text(record.read_text().replace(before, checksum(table.read_bytes())))
     with pytest.raises(ReleaseError, match=r"the rankings in .* was changed"):
-        vp.load(tmp_path / "words", vp.Ranking)
+        vp.load(tmp_path / "words", vp.Top)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])

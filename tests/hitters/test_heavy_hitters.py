@@ -109,10 +109,10 @@ def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
     release = release_of_trie([["tea"]], ran, ran.guarantee)
     release.save(tmp_path / "found")
     record = json.loads((tmp_path / "found" / "release.json").read_text())
-    assert saw in record["guarantee"]["seen"]
+    assert saw in record["guarantee"]["server_view"]
     assert "not against the server" in record["plan"]["trust"]
     assert vp.load(tmp_path / "found").guarantee == release.guarantee != plan.guarantee
-    assert "seen" not in plan.guarantee.to_dict()
+    assert "server_view" not in plan.guarantee.to_dict()
     assert "trust" not in plan.to_dict()
 
 

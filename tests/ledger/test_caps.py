@@ -19,7 +19,7 @@ from voxpop.ledger.caps import CHANCES, NOISE, TRADE, AccountLimits, Corner, apa
 from voxpop.privacy.composition import composed_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.guarantee import Guarantee, Expense, dominating_mu
+from voxpop.privacy.guarantee import Expense, Guarantee, dominating_mu
 
 BUDGET = vp.Budget(4, 1e-6)
 BUDGETS = [vp.Budget(0.5, 1e-5), vp.Budget(1, 1e-6), vp.Budget(3, 1e-6), vp.Budget(3, 1e-9), vp.Budget(8, 1e-6)]
@@ -163,7 +163,7 @@ def test_gaussian_releases_get_far_more_room_than_sums():
 )
 def test_default_releases_fit_as_often_as_documented(epsilon, delta, fit, reserved):
     """Default set unions fit many times under (3, 1e-6), and more often as one reserve."""
-    budget, each = vp.Budget(3, 1e-6), vp.SetUnion().plan(vp.Budget(epsilon, delta)).guarantee
+    budget, each = vp.Budget(3, 1e-6), vp.Items().plan(vp.Budget(epsilon, delta)).guarantee
     assert may_run(budget, [each] * (fit - 1), each)
     assert not may_run(budget, [each] * fit, each)
     assert may_run(budget, [], each, reserved)

@@ -25,7 +25,7 @@ class NaiveEngine:
 
     users: dict[int, Documents]
     kind: str = "tokens"
-    reading: str = "tokens"
+    token_source: str = "tokens"
     keys: Keys = NO_KEYS
     families: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ class NaiveEngine:
             return all((str(keys.names[name]), value) in singles for name, value in zip(names, values, strict=True))
 
         users = {key: [[t for t in document if kept(t)] for document in held] for key, held in self.users.items()}
-        return NaiveEngine(users, "items", self.reading)
+        return NaiveEngine(users, "items", self.token_source)
 
     def row_shares(self, listed, columns, unit):
         weights: dict[Name, int] = {}

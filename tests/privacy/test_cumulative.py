@@ -150,7 +150,7 @@ def test_finer_grids_bound_closer():
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.1, 100), (1, 10)])
 def test_the_usual_step_costs_two_to_four_percent(epsilon, limit):
     """docs/privacy/adaptive.md states how far the bound of a plan is above that of a finer step."""
-    rounds = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, 1e-7)).passes[0]
+    rounds = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, 1e-7)).passes[0]
     usual, finer = (novel_release(rounds.score, rounds.caps, fineness) for fineness in (FINENESS, FINENESS / 4))
     assert 1.02 < usual / finer < 1.04
 

@@ -13,7 +13,7 @@ from scipy.stats import binom, chi2
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import GumbelNoise
-from voxpop.privacy.peeling import behind, largest_rate, peeling_delta, spent, gumbel_spread
+from voxpop.privacy.peeling import behind, gumbel_spread, largest_rate, peeling_delta, spent
 from voxpop.privacy.sampling import CELLS, gumbel_cells, log_error
 from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import TrialCounts, epsilon_shown

@@ -21,24 +21,24 @@ from voxpop.release.registry import MECHANISMS, load_object
 
 BUDGET = vp.Budget(2, 1e-6)
 CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
-PROFILING = vp.Profiling({"what": "string"})
-KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), reading=PROFILING.keys.reading)
-WORDS = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
+PROFILING = vp.ProfileMechanism({"what": "string"})
+KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), token_source=PROFILING.keys.token_source)
+WORDS = vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
 PLANS = {
-    "items": vp.SetUnion(limit=4).plan(BUDGET),
-    "items, data sets": vp.SetUnion(limit=4).plan_each(["one", "two"], BUDGET),
-    "items, weighted": vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(BUDGET),
+    "items": vp.Items(max_items_per_user=4).plan(BUDGET),
+    "items, data sets": vp.Items(max_items_per_user=4).plan_each(["one", "two"], BUDGET),
+    "items, weighted": vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).plan(BUDGET),
     "items, as published": vp.papers.PolicyLaplace(delta_0=4).plan(BUDGET),
-    "items, one each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(vp.Budget(8, 1e-3)),
-    "ngrams": vp.NGrams(max_length=2, limit=4).plan(BUDGET),
-    "DPNE": vp.papers.DPNE(max_length=2, limit=4).plan(BUDGET),
+    "items, one each": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(vp.Budget(8, 1e-3)),
+    "ngrams": vp.NGrams(max_length=2, max_phrases_per_user=4).plan(BUDGET),
+    "DPNE": vp.papers.DPNE(max_length=2, max_phrases_per_user=4).plan(BUDGET),
     "hitters": vp.HeavyHitters(max_length=4).plan(BUDGET),
     "hitters, as published": vp.papers.TrieHH(max_length=3).plan(vp.Budget(4, 1e-3)),
     "sequences": vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(2)),
     "sequences, found": vp.Sequences(alphabet="find", max_gram=2).plan(BUDGET),
     "sequences, as published": vp.papers.VariableLengthNGrams(20, 3, alphabet=["tea", "milk"]).plan(vp.Budget(2)),
     "profile": PROFILING.plan(BUDGET),
-    "count": CountsMechanism(limit=2).plan(BUDGET, WORDS),
+    "count": CountsMechanism(counted_in_full=2).plan(BUDGET, WORDS),
     "top": TopMechanism(1).plan(BUDGET, WORDS),
 }
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from voxpop.privacy import precise
 from voxpop.privacy.composition import composed_delta
-from voxpop.privacy.guarantee import Guarantee, Expense
+from voxpop.privacy.guarantee import Expense, Guarantee
 from voxpop.privacy.joint import either, laplace_round
 
 

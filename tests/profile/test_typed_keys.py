@@ -191,4 +191,4 @@ def test_tokens_of_lists_and_other_tokenizers():
         [],
         [],
     ]
-    assert vp.Profiling({"t": "string"}, text=["t"]).keys == keys
+    assert vp.ProfileMechanism({"t": "string"}, text=["t"]).keys == keys

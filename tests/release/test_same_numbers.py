@@ -39,7 +39,7 @@ class Case:
         elif add is None:
             self.result = kind().release(posts, BUDGET)
         else:
-            words = vp.SetUnion().release(posts, BUDGET)
+            words = vp.Items().release(posts, BUDGET)
             words.save(folder)
             self.result = add(words, posts)
         self.result.save(folder)

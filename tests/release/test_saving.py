@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import voxpop
 from voxpop.errors import ReleaseError
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan, load
@@ -52,7 +52,7 @@ def test_round_trip_of_any_strings(tmp_path_factory, items):
 
 def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
     """The numbers of a real plan are loaded unchanged, and the stored plan has a text."""
-    plan = SetUnion(limit=10).plan(voxpop.Budget(3, 1e-6))
+    plan = Items(max_items_per_user=10).plan(voxpop.Budget(3, 1e-6))
     Release(words.grams, plan, plan.guarantee).save(tmp_path / "words")
     again = load(tmp_path / "words")
     assert again.plan.to_dict() == plan.to_dict()

@@ -27,7 +27,7 @@ from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.sensitivity import corpus_of_tokens
 
-WALK = NGrams(max_length=4, limit=12, eta=0.1)
+WALK = NGrams(max_length=4, max_phrases_per_user=12, max_spurious_share=0.1)
 """The default mechanism on a small scale."""
 BUDGET = Budget(8.0, 1e-4)
 """A budget at which a thousand users are enough for every part of a walk."""

@@ -136,7 +136,7 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
     drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
     truth = np.bincount([len(each) for each in pages], minlength=13)[1:] / 3000
     assert np.abs(lengths(sampler, drawn) - truth).sum() / 2 < 0.06
-    assert model.sequences == pytest.approx(3000, rel=0.02)
+    assert model.n_users == pytest.approx(3000, rel=0.02)
     assert variety(sampler)[0] == pytest.approx(real, rel=0.05)
     assert variety(replace(sampler, fit=replace(sampler.fit, novelty=NEVER, repeats=0.0)))[0] > 1.3 * real
 

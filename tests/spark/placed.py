@@ -131,7 +131,9 @@ class PlacedPools:
         states = mine.set_column(0, "place", pa.array(homes, pa.int32()))
         if not self.items:
             return []
-        return sorted(name.decode() for name in met(self.items, states, pool_tasks.released_of_reducer)["name"].to_pylist())
+        return sorted(
+            name.decode() for name in met(self.items, states, pool_tasks.released_of_reducer)["name"].to_pylist()
+        )
 
 
 def grouped(table):

@@ -20,10 +20,10 @@ from voxpop.cli.saved import (
     count,
     explain,
     export,
-    show_count_plan,
-    show_top_plan,
     resume,
     show,
+    show_count_plan,
+    show_top_plan,
     top,
     verify,
 )
@@ -70,11 +70,11 @@ def _weighting(name: str) -> Any:
     return WEIGHTINGS.get(name, name)
 
 
-def _values(text: str | None) -> list[float] | None:
+def _length_weights(text: str | None) -> list[float] | None:
     try:
-        return None if text is None else [float(part) for part in given.listed(text, "--values")]
+        return None if text is None else [float(part) for part in given.listed(text, "--length-weights")]
     except ValueError:
-        raise InputError(f"--values must be a number, or numbers separated by commas; got {text}.") from None
+        raise InputError(f"--length-weights must be a number, or numbers separated by commas; got {text}.") from None
 
 
 CHOICES = {
@@ -82,20 +82,20 @@ CHOICES = {
         "weighting": given.FieldChoice(
             WeightingName,
             _weighting,
-            'How users share their weight: in "adaptive" rounds, or by a classic weighting. At limit 1 every classic '
-            "weighting runs optimal selection.",
+            'How users share their weight: in "adaptive" rounds, or by a classic weighting. With one item per user '
+            "every classic weighting runs optimal selection.",
         )
     },
     "ngrams": {
-        "values": given.FieldChoice(
+        "length_weights": given.FieldChoice(
             str | None,
-            _values,
+            _length_weights,
             "The worth of a released phrase, one number for each length, separated by commas. Lengths that are worth "
             "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
             "the data.",
         )
     },
-    "hitters": {
+    "heavy-hitters": {
         "unit": given.FieldChoice(str, lambda text: int(text) if text.isdecimal() else text),
         "exclude": given.FieldChoice(
             str | None,
@@ -118,7 +118,7 @@ CHOICES = {
 EXAMPLES = {
     "items": "voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words",
     "ngrams": "voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases",
-    "hitters": "voxpop hitters posts.parquet --user author --text body --epsilon 1 --delta 1e-8 -o words",
+    "heavy-hitters": "voxpop heavy-hitters posts.parquet --user author --text body --epsilon 1 --delta 1e-8 -o words",
     "sequences": "voxpop sequences visits.parquet --user user --sequence pages --epsilon 1 --alphabet home,news,sport "
     "--synthesize 1000 -o model",
 }
@@ -277,7 +277,7 @@ def profile(
 
     call.run.check()
     found, choice = releasing.opened_source(call.table.source(source), call.run), options.choice(call.table)
-    profiling, budget = vp.Profiling.of(found, **choice), call.spend.budget
+    profiling, budget = vp.ProfileMechanism.of(found, **choice), call.spend.budget
 
     def planned() -> Any:
         plan = profiling.plan(budget)
@@ -328,7 +328,7 @@ def show_profile_plan(
     """
     import voxpop as vp
 
-    profiling = vp.Profiling.of(table.source(source), **options.choice(table))
+    profiling = vp.ProfileMechanism.of(table.source(source), **options.choice(table))
     return releasing.print_plan(profiling.plan(spend.budget), as_json=json)
 
 

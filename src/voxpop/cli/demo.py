@@ -49,7 +49,7 @@ def demo(
     import voxpop as vp
 
     folder = RELEASE.check_target(output, overwrite=overwrite)
-    plan = vp.NGrams(max_length=LONGEST, limit=LIMIT).plan(vp.Budget(EPSILON, DELTA))
+    plan = vp.NGrams(max_length=LONGEST, max_phrases_per_user=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
         say(f"Data: {DATA}.")
     with stage("Reading"):

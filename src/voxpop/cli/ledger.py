@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = App(name="ledger", help="Keep an account of the budget that releases have spent.")
 
 _LedgerFile = Annotated[Path, Parameter(name="FILE", help="The file of the ledger.")]
-PlannedCommand = Literal["items", "ngrams", "hitters", "sequences", "profile"]
+PlannedCommand = Literal["items", "ngrams", "heavy-hitters", "sequences", "profile"]
 Dataset = Annotated[str | None, Parameter(help="Name of the data set.")]
 
 

@@ -38,7 +38,7 @@ class TableArguments:
             commas.
         sequence: Column of lists in which order matters; with --order, of single events.
         order: Column of times. Each row is then one event.
-        session: Longest pause within a sequence, such as 30min.
+        session_gap: Longest pause within a sequence, such as 30min.
         types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
         tokenizer: How text is split: words, whitespace, characters or regex:PATTERN.
         sentences: Split texts into sentences first, so that phrases stay within one.
@@ -58,7 +58,7 @@ class TableArguments:
     items: list[str] | None = None
     sequence: str | None = None
     order: str | None = None
-    session: str | None = None
+    session_gap: str | None = None
     types: list[str] | None = None
     tokenizer: str = "words"
     sentences: bool = False
@@ -130,7 +130,7 @@ class TableArguments:
         how: Any = vp.Tokenizer(tokenizer_of(self.tokenizer), sentences=self.sentences, html=self.html)
         given: dict[str, Any] = {
             "order": self.order,
-            "session": _pause(self.session),
+            "session_gap": _pause(self.session_gap),
             "types": _types(self.types or []),
         }
         if self.text is not None or how != vp.Tokenizer("words"):
@@ -158,12 +158,12 @@ class ProfileArguments:
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
 
     def choice(self, table: TableArguments) -> dict[str, Any]:
-        """Return the arguments of `voxpop.Profiling.of`.
+        """Return the arguments of `voxpop.ProfileMechanism.of`.
 
         Raises:
             InputError: if an option of the table does not apply.
         """
-        for name in ("tokens", "items", "sequence", "order", "session", "sentences", "html"):
+        for name in ("tokens", "items", "sequence", "order", "session_gap", "sentences", "html"):
             if getattr(table, name):
                 raise InputError(f"--{name} does not apply to a profile. Leave it out.")
         if not table.user:
@@ -295,10 +295,10 @@ class ResultArguments:
         Raises:
             InputError: if a text cannot be written into a report.
         """
-        from voxpop.release.result import About
+        from voxpop.release.result import Metadata
 
         given = {"title": self.title, "dataset": dataset, "purpose": self.purpose, "operator": self.operator}
-        return About().stated({**given, "date": date.today().isoformat()}).to_dict()
+        return Metadata().stated({**given, "date": date.today().isoformat()}).to_dict()
 
 
 Sources = Annotated[
@@ -307,16 +307,16 @@ Sources = Annotated[
         name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV, JSON or Arrow; - is standard input."
     ),
 ]
-ResultFolder = Annotated[Path, Parameter(name="DIR", help="ResultFolder of a saved release.")]
-Output = Annotated[Path, Parameter(name=["--output", "-o"], help="ResultFolder to save to.")]
+ResultFolder = Annotated[Path, Parameter(name="DIR", help="Folder of a saved release.")]
+Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to save to.")]
 Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 First = Annotated[int, Parameter(help="Number of rows to show.", validator=COUNTED)]
 Overwrite = Annotated[bool, Parameter(help="Replace an existing file.")]
 MECHANISM_GROUP = _group("Mechanism", 2)
 SpendOptions = Annotated[SpendArguments, _group("Budget", 3)]
-TableOptions = Annotated[TableArguments, _group("TableArguments", 1)]
+TableOptions = Annotated[TableArguments, _group("Table", 1)]
 ChargeOptions = Annotated[ChargeArguments, _group("Ledger", 4)]
-ResultOptions = Annotated[ResultArguments, _group("ResultArguments", 5)]
+ResultOptions = Annotated[ResultArguments, _group("Result", 5)]
 ProfiledOptions = Annotated[ProfileArguments, MECHANISM_GROUP]
 RunOptions = Annotated[RunArguments, _group("Execution", 6)]
 
@@ -448,11 +448,11 @@ def _backslash(given: str | None) -> str | None:
     return "\\" if given == "\\\\" else given
 
 
-def _pause(session: str | None) -> str | float | None:
+def _pause(session_gap: str | None) -> str | float | None:
     try:
-        return None if session is None else float(session)
+        return None if session_gap is None else float(session_gap)
     except ValueError:
-        return session
+        return session_gap
 
 
 def _types(given: list[str]) -> dict[str, str] | None:

@@ -79,7 +79,7 @@ def released_addition(
         if folder is not None and kind.is_in(folder):
             found = kind.load(folder)
             entry = run.account.entry(label)
-            if entry is not None and found.about.ledger == entry.admission:
+            if entry is not None and found.metadata.ledger == entry.admission:
                 note("repeated", run=label)
                 return found
     plan = planned()
@@ -285,7 +285,7 @@ def place(folder: Path) -> str:
 
 def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> str:
     """Return where a result was saved, with its job and ledger entry, and its total if it is given or was charged."""
-    about = result.about
+    about = result.metadata
     total = result.total if total is None and about.ledger is not None else total
     stated = "" if total is None else total_text(total)
     where = f"{stated}{again()}{place(folder)}"

@@ -32,7 +32,7 @@ _FullCount = Annotated[
     int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")
 ]
 Places = Annotated[int, Parameter(help="Number of grams.")]
-_OutputFile = Annotated[Path, Parameter(name=["--output", "-o"], help="_OutputFile to write.")]
+_OutputFile = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
 
 def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.Json = False) -> None:
@@ -103,7 +103,7 @@ def complete(
     prompt: Annotated[str, Parameter(name="TEXT", help="Beginning of a phrase. Its last word may be incomplete.")] = "",
     /,
     *,
-    limit: Annotated[int, Parameter(help="Most continuations.")] = 10,
+    first: given.First = 10,
     json: given.Json = False,
 ) -> None:
     """Show how released phrases continue a text, longest context first, ranked by counts if some are saved with them.
@@ -112,7 +112,7 @@ def complete(
     """
     release = RELEASE.load(folder)
     tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
-    found = (tally or release).complete(prompt, limit)
+    found = (tally or release).complete(prompt, first)
     if json:
         rows: list[dict[str, Any]] = [
             {"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found
@@ -205,10 +205,8 @@ def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: give
 
 
 Digest = Annotated[str | None, Parameter(help="The digest that was signed or noted. Another one is an error.")]
-Signature = Annotated[Path | None, Parameter(help="_OutputFile of a signature by `voxpop sign`, to check.")]
-Signers = Annotated[
-    Path | None, Parameter(help="_OutputFile with an identity and a public key in each line; see ssh-keygen.")
-]
+Signature = Annotated[Path | None, Parameter(help="File of a signature by `voxpop sign`, to check.")]
+Signers = Annotated[Path | None, Parameter(help="File with an identity and a public key in each line; see ssh-keygen.")]
 Identity = Annotated[str | None, Parameter(help="The identity that must have signed, such as ann@example.org.")]
 
 
@@ -330,7 +328,7 @@ def count(
     source: given.Sources = None,
     /,
     *,
-    limit: _FullCount = None,
+    counted_in_full: _FullCount = None,
     first: given.First = 20,
     save: Save = True,
     overwrite: given.Overwrite = False,
@@ -343,7 +341,7 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    plan, kept = _planned_addition(CountsMechanism(limit), folder, call.spend), folder if save else None
+    plan, kept = _planned_addition(CountsMechanism(counted_in_full), folder, call.spend), folder if save else None
     tally = _add(COUNTS, folder, kept, plan, source, call, overwrite=overwrite)
     title = f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users."
     content = {"counted": len(tally), **_counted(tally, first)}
@@ -377,12 +375,12 @@ def show_count_plan(
     folder: given.ResultFolder,
     /,
     *,
-    limit: _FullCount = None,
+    counted_in_full: _FullCount = None,
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
     """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
-    return releasing.print_plan(_planned_addition(CountsMechanism(limit), folder, spend)(), as_json=json)
+    return releasing.print_plan(_planned_addition(CountsMechanism(counted_in_full), folder, spend)(), as_json=json)
 
 
 def show_top_plan(

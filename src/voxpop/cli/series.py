@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.series.series import Series
 
 app = App(name="series", help="Release every night under one budget for the whole period.")
-_SeriesFolder = Annotated[
-    Path, Parameter(name="DIR", help="_SeriesFolder of the series: private, never copied or restored.")
-]
+_SeriesFolder = Annotated[Path, Parameter(name="DIR", help="Folder of the series: private, never copied or restored.")]
 KeyFile = Annotated[Path | None, Parameter(help="File with 32 bytes, by which the state is encrypted.")]
 
 
 Nights = Annotated[int, Parameter(help="Number of nights that share the budget.", validator=given.COUNTED)]
 _SpendingOption = Annotated[
-    Literal["growing", "equal"], Parameter(help="Growing prices release most by the end, equal ones more at first.")
+    Literal["growing", "equal"],
+    Parameter(help="Growing spending releases most by the end, equal spending more at first."),
 ]
 _ItemsOption = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
 
@@ -43,8 +42,8 @@ _ItemsOption = Annotated[int | None, Parameter(help="Most items of one user in a
 def plan(
     *,
     nights: Nights,
-    prices: _SpendingOption = "growing",
-    limit: _ItemsOption = None,
+    spending: _SpendingOption = "growing",
+    max_items_per_user: _ItemsOption = None,
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
@@ -52,9 +51,9 @@ def plan(
 
     Example: `voxpop series plan --nights 365 --epsilon 3 --delta 1e-6`
     """
-    from voxpop.mechanisms.set_union.mechanism import SetUnion
+    from voxpop.mechanisms.set_union.mechanism import Items
 
-    return print_plan(SetUnion(limit).plan_series(spend.budget, nights, prices=prices), as_json=json)
+    return print_plan(Items(max_items_per_user).plan_series(spend.budget, nights, spending=spending), as_json=json)
 
 
 @app.command
@@ -63,8 +62,8 @@ def init(
     /,
     *,
     nights: Nights,
-    prices: _SpendingOption = "growing",
-    limit: _ItemsOption = None,
+    spending: _SpendingOption = "growing",
+    max_items_per_user: _ItemsOption = None,
     spend: given.SpendOptions = given.SpendArguments(),
     charge: given.ChargeOptions = given.ChargeArguments(),
     key_file: KeyFile = None,
@@ -74,14 +73,16 @@ def init(
 
     Example: `voxpop series init state --nights 365 --epsilon 3 --delta 1e-6 --ledger team.ledger --dataset posts`
     """
-    from voxpop.mechanisms.set_union.mechanism import SetUnion
+    from voxpop.mechanisms.set_union.mechanism import Items
 
     if charge.run_id is not None:
         raise InputError("--run-id does not apply: a series is named by its folder. Leave it out.")
     account, key = account_of(charge, reported=False), _key(key_file)
-    union = SetUnion(limit)
-    series = union.series(folder, spend.budget, nights=nights, prices=prices, ledger=account, seed=charge.seed, key=key)
-    print_plan(union.plan_series(spend.budget, nights, prices=prices), as_json=json)
+    union = Items(max_items_per_user)
+    series = union.series(
+        folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
+    )
+    print_plan(union.plan_series(spend.budget, nights, spending=spending), as_json=json)
     if not json:
         _say_total(series)
 

@@ -254,7 +254,7 @@ class Engine(Protocol):
         """One of "text", "tokens", "items" and "sequence"; only items have no order."""
 
     @property
-    def reading(self) -> str:
+    def token_source(self) -> str:
         """How its tokens were made, which is public; "" where it is not known."""
 
     @property

@@ -101,7 +101,7 @@ class Corpus:
         from voxpop.privacy.budget import card
 
         line = "The data is private: a corpus shows nothing of it, neither users nor their number."
-        return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.SetUnion().release(corpus, budget)."])
+        return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.Items().release(corpus, budget)."])
 
 
 class CandidateArrays(Protocol):

@@ -24,9 +24,9 @@ from voxpop.release.profile import Profile
 from voxpop.release.table import to_parquet
 
 if TYPE_CHECKING:
+    from voxpop.release.counts import Counts
     from voxpop.release.release import Release
     from voxpop.release.result import Result
-    from voxpop.release.tally import Counts
 
 SIGNS = r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
 """The first characters of formulas: ASCII, full-width and small forms."""
@@ -96,7 +96,7 @@ def guarded_cell(cell: str) -> str:
     that would then read the same gets one as well. Therefore `unguarded` returns the original string.
 
     Example:
-        >>> guarded("=1+1"), guarded("'=1+1"), guarded("'tis"), guarded("a;=1+1")
+        >>> guarded_cell("=1+1"), guarded_cell("'=1+1"), guarded_cell("'tis"), guarded_cell("a;=1+1")
         ("'=1+1", "''=1+1", "'tis", "a;'=1+1")
     """
     inner = INNER.sub(r"\1\2'\3", cell)
@@ -252,8 +252,8 @@ def write(
         InputError: If the format is unknown or cannot contain these grams, or its library is not installed.
         ReleaseError: If the file exists or cannot be written.
     """
+    from voxpop.release.counts import Counts
     from voxpop.release.release import Release
-    from voxpop.release.tally import Counts
 
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Counts):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from spacy.matcher import PhraseMatcher
     from tokenizers import Tokenizer
 
+    from voxpop.release.counts import Counts
     from voxpop.release.release import Release
-    from voxpop.release.tally import Counts
 
 SLANTED = "’"
 
@@ -97,7 +97,7 @@ def _gram_texts(release: "Release") -> list[str]:
     """Return the grams as texts, those with an apostrophe also with the slanted one."""
     texts = joined_grams(release, "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
-    return texts + slanted if release.reading == "words" else texts
+    return texts + slanted if release.token_source == "words" else texts
 
 
 def joined_grams(release: "Release", where: str) -> list[str]:
@@ -195,8 +195,8 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
     if isinstance(tokenizer, re.Pattern):
         return None, split(Regex(tokenizer.pattern), "removed", invert=True)
     raise InputError(
-        f"`tokenizer` must be {', '.join(TOKENIZER_NAMES)}, a compiled regular expression, or None for lists of tokens; got "
-        f"{tokenizer!r}. A callable cannot become part of a tokenizer file."
+        f"`tokenizer` must be {', '.join(TOKENIZER_NAMES)}, a compiled regular expression, or None for lists of "
+        f"tokens; got {tokenizer!r}. A callable cannot become part of a tokenizer file."
     )
 
 
@@ -225,8 +225,8 @@ def to_subword_tokenizer(
     tokenizers = required("tokenizers", "tokenizers")
     result: Tokenizer
     result, trainer = _untrained(model, size, unknown)
-    if tally.grams.reading in IN_NORMAL_FORM:
-        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.reading, addresses=True))
+    if tally.grams.token_source in IN_NORMAL_FORM:
+        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.token_source, addresses=True))
     result.train_from_iterator(_text(tally.each_gram()), trainer)
     if model == "bpe":
         # A word at the start of a text has the same subwords as after a space; the decoder removes that space again.

@@ -92,7 +92,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("`min_users` needs max_length=1, because phrases have no such promise. Leave it out.")
         mechanism: Any = vp.NGrams(max_length=self.max_length)
         if self.max_length == 1:
-            mechanism = vp.SetUnion(min_users=self.min_users)
+            mechanism = vp.Items(min_users=self.min_users)
         self.release_ = mechanism.release(data, vp.Budget(self.epsilon, self.delta), ledger=self.ledger, seed=self.seed)
         self._count()
         return self

@@ -80,7 +80,7 @@ class LedgerAccount:
             ...         run = drinks.run("2026-11-25", save_to=f"{here}/words")
             ...         if not run.finished:
             ...             corpus = vp.read(table, user="who", items="what")
-            ...             words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=run)
+            ...             words = vp.Items(max_items_per_user=10).release(corpus, vp.Budget(2, 1e-8), ledger=run)
             ...     len(drinks.entries), vp.load(f"{here}/words") == words
             (1, True)
         """
@@ -122,7 +122,7 @@ class LedgerAccount:
         equal releases fit as a reserve than one after the other.
 
         Args:
-            plan: The plan that every release will have, such as `vp.SetUnion().plan(budget)`.
+            plan: The plan that every release will have, such as `vp.Items().plan(budget)`.
             times: The number of releases.
             label: A label for the reserve.
 
@@ -136,7 +136,7 @@ class LedgerAccount:
         Example:
             >>> import tempfile
             >>> import voxpop as vp
-            >>> plan = vp.SetUnion().plan(vp.Budget(0.5, 1e-8))
+            >>> plan = vp.Items().plan(vp.Budget(0.5, 1e-8))
             >>> with tempfile.TemporaryDirectory() as here:
             ...     drinks = vp.Ledger(f"{here}/team.ledger").open("drinks", vp.Budget(3, 1e-6), create=True)
             ...     reserve = drinks.reserve(plan, 40, "every week")
@@ -145,7 +145,7 @@ class LedgerAccount:
         """
         if not isinstance(getattr(plan, "guarantee", None), Guarantee) or not callable(getattr(plan, "release", None)):
             raise InputError(
-                "`plan` must be the plan of a release, such as `vp.SetUnion().plan(budget)`. A series is charged once "
+                "`plan` must be the plan of a release, such as `vp.Items().plan(budget)`. A series is charged once "
                 "for all its nights: give `ledger=` where it begins."
             )
         if type(times) is not int or times < 2:
@@ -218,7 +218,7 @@ class LedgerAccount:
 
         Args:
             guarantee: The guarantee of the release.
-            mechanism: The kind of release, such as "set union", which a reserve may be for. By default, reserves are
+            mechanism: The kind of release, such as "items", which a reserve may be for. By default, reserves are
                 left out.
         """
         check_charge(guarantee)
@@ -262,7 +262,7 @@ class LedgerAccount:
         """Return the largest multiple of 0.01 at which a release could be charged now or is reserved, or 0.
 
         Args:
-            mechanism: The configuration, such as `vp.SetUnion()`.
+            mechanism: The configuration, such as `vp.Items()`.
             delta: The delta of the release.
         """
         budget, entries = self._parsed(read_ledger(self.path))
@@ -399,9 +399,9 @@ class Ledger:
         >>> with tempfile.TemporaryDirectory() as here:
         ...     ledger = vp.Ledger(f"{here}/team.ledger")
         ...     drinks = ledger.open("drinks", vp.Budget(epsilon=3, delta=1e-6), create=True)
-        ...     words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=drinks)
+        ...     words = vp.Items(max_items_per_user=10).release(corpus, vp.Budget(2, 1e-8), ledger=drinks)
         ...     drinks.fits(vp.Guarantee(2, 1e-8)), [entry.mechanism for entry in drinks.entries]
-        (False, ['set union'])
+        (False, ['items'])
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:

@@ -19,8 +19,8 @@ from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.ledger.entry import is_text
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.counts import Addition
 from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kind_in
-from voxpop.release.tally import Addition
 
 if TYPE_CHECKING:
     from voxpop.ledger.entry import Entry

@@ -18,7 +18,7 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
-from voxpop.mechanisms.sequences.mechanism import LONGEST_SEQUENCE, LONGEST_GRAM, public_alphabet
+from voxpop.mechanisms.sequences.mechanism import LONGEST_GRAM, LONGEST_SEQUENCE, public_alphabet
 from voxpop.mechanisms.sequences.plan import check_epsilon
 from voxpop.papers.gram_tree import Level, Tree, gram_symbols, grow_tree, plant, synthetic_sequences
 from voxpop.privacy.budget import Budget, check_budget, check_whole
@@ -80,8 +80,8 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
         alphabet = public_alphabet(self.alphabet)
         if len(alphabet) > MOST_MODEL_SYMBOLS:
             raise InputError(
-                f"`alphabet` must have at most {MOST_MODEL_SYMBOLS:,} symbols, got {len(alphabet):,}: Algorithm 1 releases a "
-                "count of every symbol at every last node. Use voxpop.Sequences for larger alphabets."
+                f"`alphabet` must have at most {MOST_MODEL_SYMBOLS:,} symbols, got {len(alphabet):,}: Algorithm 1 "
+                "releases a count of every symbol at every last node. Use voxpop.Sequences for larger alphabets."
             )
         object.__setattr__(self, "alphabet", alphabet)
 

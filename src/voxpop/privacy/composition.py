@@ -64,8 +64,8 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     most = sum_up([each.epsilon for each in guarantees])
     delta = min(1.0, sum_up([each.delta for each in guarantees]))
     private = all(each.private for each in guarantees)
-    seen = " ".join(dict.fromkeys(each.seen for each in guarantees if each.seen))
-    return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private, seen)
+    server_view = " ".join(dict.fromkeys(each.server_view for each in guarantees if each.server_view))
+    return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private, server_view)
 
 
 @final

@@ -125,7 +125,7 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), drop_thresholds=())
         >>> exact = 100 * float(ndtr(0.5 - 5))
-        >>> bool(1 <= novel_release(one, whole(1, 100)) / exact < 1.01)
+        >>> bool(1 <= novel_release(one, whole_caps(1, 100)) / exact < 1.01)
         True
     """
     # The largest t of a level has the largest t V_1(0).
@@ -175,7 +175,7 @@ def any_release(rounds: CumulativeScore, pool: int) -> float:
 
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(12.0,), drop_thresholds=())
-        >>> bool(novel_release(one, whole(1, 100)) / 1.05 <= any_release(one, 100) < 1e-27)
+        >>> bool(novel_release(one, whole_caps(1, 100)) / 1.05 <= any_release(one, 100) < 1e-27)
         True
     """
     weights = np.cumsum(np.multiply(rounds.parts, rounds.mus)) / rounds.spreads * UNIT_ROUNDING

@@ -48,7 +48,10 @@ class Expense:
 
         if self.novel == 0:
             return 0.0
-        return min(1.0, math.exp(min(0.0, math.log(self.novel) - math.log(2) - float(log_ndtr(-self.mu / 2)))) * _RELATIVE_ERROR)
+        return min(
+            1.0,
+            math.exp(min(0.0, math.log(self.novel) - math.log(2) - float(log_ndtr(-self.mu / 2)))) * _RELATIVE_ERROR,
+        )
 
     def to_dict(self) -> dict[str, float | bool]:
         """The numbers, ready for JSON."""
@@ -117,7 +120,7 @@ class Guarantee:
         delta: The delta of differential privacy.
         neighbours: How the two data sets differ whose releases are nearly indistinguishable.
         private: False if the randomness came from a seed that others may have; then there is no guarantee.
-        seen: Data that parties other than the readers of the release received; the guarantee does not cover it.
+        server_view: Data that parties other than the readers of the release received; the guarantee does not cover it.
         spend: For a Gaussian release, the finer numbers by which it composes with others. Not compared.
 
     Example:
@@ -129,7 +132,7 @@ class Guarantee:
     delta: float
     neighbours: str = "one user added or removed"
     private: bool = True
-    seen: str = ""
+    server_view: str = ""
     spend: Expense | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -154,8 +157,8 @@ class Guarantee:
             "neighbours": self.neighbours,
             "private": self.private,
         }
-        if self.seen:
-            values["seen"] = self.seen
+        if self.server_view:
+            values["server_view"] = self.server_view
         if self.spend is not None:
             values["spend"] = self.spend.to_dict()
         return values
@@ -176,7 +179,7 @@ class Guarantee:
         """
         spend = values.get("spend")
         found = cls(**{**values, "spend": None if spend is None else Expense.from_dict(spend)})
-        texts = (found.neighbours, found.seen)
+        texts = (found.neighbours, found.server_view)
         if type(found.private) is not bool or not all(isinstance(each, str) and each.isprintable() for each in texts):
             raise TypeError("not a guarantee")
         # Composition adds up loaded guarantees: values below 0 would cancel the costs of other releases.

@@ -62,7 +62,7 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
     Example:
         >>> import voxpop as vp
         >>> from dataclasses import replace
-        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> plan = vp.Items(max_items_per_user=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> try:
         ...     replace(plan, budget=vp.Budget(epsilon=0.1, delta=1e-9)).guarantee
         ... except vp.errors.InputError as error:
@@ -226,9 +226,10 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
             probability: Strictly between 0 and 1.
             length: N-grams only: the number of tokens of the phrase, 1 if left out. The parts of the phrase are assumed
                 to be released.
-            per_user: Set unions and n-grams only: number of distinct items (or phrases of that length) each of the
-                users holds, all of them as rare as this one. The default is 10, or the limit if it is smaller. If users
-                hold more items than the limit, the result is the average over the random choice of their items.
+            per_user: Items and n-grams only: number of distinct items (or phrases of that length) each of the
+                users holds, all of them as rare as this one. The default is 10, or the maximum per user if it is
+                smaller. If users have more items than this maximum, the result is the average over the random choice of
+                their items.
 
         Returns:
             The number of users, or None if no number up to 10^12 is enough.
@@ -246,12 +247,17 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
             if most is None:
                 raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
             check_whole(name, value, most, meaning)
-        usual = min(USUAL_ITEMS, getattr(self.mechanism, "limit", None) or USUAL_ITEMS)
+        usual = min(USUAL_ITEMS, self._most_per_user or USUAL_ITEMS)
         return self._users_needed(probability, length or 1, per_user or usual)
 
     @property
     def longest(self) -> int | None:
         """The largest `length`; None if items have no length."""
+        return None
+
+    @property
+    def _most_per_user(self) -> int | None:
+        """The maximum number of items or phrases per user; None if the mechanism has none or chooses it privately."""
         return None
 
     @abstractmethod

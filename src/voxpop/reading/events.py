@@ -120,34 +120,39 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
     )
 
 
-def pause_of(session: Any, unit: str) -> float | int | None:
+def pause_of(session_gap: Any, unit: str) -> float | int | None:
     """Return the longest pause within a session in the unit of the times; None where nothing cuts.
 
     Raises:
         InputError: where it is no length of time, or a number is wanted because times are numbers.
     """
-    if session is None:
+    if session_gap is None:
         return None
-    seconds = _seconds(session)
+    seconds = _seconds(session_gap)
     if unit == NUMBERS:
-        if seconds is not None or isinstance(session, bool) or not isinstance(session, int | float) or not session >= 0:
-            raise InputError("the order of these events is a number, so session= must be one of the same unit.")
-        return session
+        if (
+            seconds is not None
+            or isinstance(session_gap, bool)
+            or not isinstance(session_gap, int | float)
+            or not session_gap >= 0
+        ):
+            raise InputError("the order of these events is a number, so session_gap= must be one of the same unit.")
+        return session_gap
     if seconds is None:
-        raise _no_length(session)
+        raise _no_length(session_gap)
     return round(seconds * PER_SECOND[unit])
 
 
-def _no_length(session: Any) -> InputError:
+def _no_length(session_gap: Any) -> InputError:
     return InputError(
-        f'session= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session!r}.'
+        f'session_gap= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session_gap!r}.'
     )
 
 
-def _seconds(session: Any) -> float | None:
-    if isinstance(session, timedelta):
-        return session.total_seconds()
-    found = PAUSE.fullmatch(session) if isinstance(session, str) else None
+def _seconds(session_gap: Any) -> float | None:
+    if isinstance(session_gap, timedelta):
+        return session_gap.total_seconds()
+    found = PAUSE.fullmatch(session_gap) if isinstance(session_gap, str) else None
     return float(found[1]) * SECONDS[found[2][0]] if found else None
 
 
@@ -160,20 +165,20 @@ SESSIONS_AT_ONCE = 1 << 15
 _THE_EVENTS = "the events"
 
 
-def check_events(kind: str, order: Any, session: Any) -> None:
+def check_events(kind: str, order: Any, session_gap: Any) -> None:
     """Check how a call of `read` wants events to become sequences, if rows are events.
 
     Raises:
-        InputError: where order or session do not fit the call.
+        InputError: where order or session_gap do not fit the call.
     """
     if order is None:
-        if session is not None:
-            raise InputError("session= cuts events in order of time: name the column of times as order=.")
+        if session_gap is not None:
+            raise InputError("session_gap= cuts events in order of time: name the column of times as order=.")
         return
     if kind != "sequence" or not isinstance(order, str):
         raise InputError("order= applies only to sequence=. Leave it out, or read the events with sequence=.")
-    if session is not None and _seconds(session) is None and not isinstance(session, int | float):
-        raise _no_length(session)
+    if session_gap is not None and _seconds(session_gap) is None and not isinstance(session_gap, int | float):
+        raise _no_length(session_gap)
 
 
 @final
@@ -183,13 +188,13 @@ class Events:
 
     Attributes:
         order: column of times.
-        session: the longest pause within a session; None for one sequence a user.
+        session_gap: the longest pause within a session; None for one sequence a user.
         limit: of memory.
         left_out: events without anything that happened, which are left out.
     """
 
     order: str
-    session: Any = None
+    session_gap: Any = None
     limit: MemoryLimit | None = None
     left_out: int = 0
     _unit: str | None = field(default=None, init=False)
@@ -242,7 +247,7 @@ class Events:
         times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # By user, then time, then symbol: the order of rows has no part in it.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
-        starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
+        starts = _starts(codes[order], times[order], pause_of(self.session_gap, str(self._unit)))
         whole = owners.combine_chunks()
         for begin in range(0, starts.size, SESSIONS_AT_ONCE):
             mine = starts[begin : begin + SESSIONS_AT_ONCE]

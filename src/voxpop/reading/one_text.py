@@ -45,8 +45,8 @@ class Cutter:
         known = self.tokenizer is None or callable(self.tokenizer) or isinstance(self.tokenizer, re.Pattern)
         if not known and self.tokenizer not in TOKENIZER_NAMES:
             raise InputError(
-                f"`tokenizer` must be {', '.join(TOKENIZER_NAMES)}, a compiled regular expression, a callable from a list of "
-                f"texts to a list of lists of strings, or None for lists of tokens; got {self.tokenizer!r}."
+                f"`tokenizer` must be {', '.join(TOKENIZER_NAMES)}, a compiled regular expression, a callable from a "
+                f"list of texts to a list of lists of strings, or None for lists of tokens; got {self.tokenizer!r}."
             )
 
     def __call__(self, text: str | Iterable[str]) -> list[str]:

@@ -86,7 +86,7 @@ class TypedKeys:
         return {each.name: number for number, each in enumerate(self.columns)}
 
     @cached_property
-    def reading(self) -> str:
+    def token_source(self) -> str:
         """The beginning of the `reading` of a corpus of these keys; the name of the tokenizer of texts follows."""
         return f"typed keys {sha256(repr((self.columns, self.texts, self.joint)).encode()).hexdigest()[:16]}: "
 

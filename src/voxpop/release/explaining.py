@@ -89,9 +89,10 @@ def key_text(keys: Keys, item: Any) -> str | None:
 
 def once_released(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
     """Return what a reader must know about a released gram."""
-    if len(gram) < 2 or numbers.get("eta") is None:
+    if len(gram) < 2 or numbers.get("max_spurious_share") is None:
         return []
-    return [f"At most a share of about {numbers['eta']:g} of the released phrases is expected to be of no user (eta)."]
+    share = f"At most a share of about {numbers['max_spurious_share']:g}"
+    return [f"{share} of the released phrases is expected to be of no user (max_spurious_share)."]
 
 
 def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
@@ -113,10 +114,11 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
         found.append("A user votes for its most frequent word only, so other words of a user do not count.")
     if numbers.get("min_users"):
         found.append(f"The plan releases no item that fewer than {numbers['min_users']:,} users have (min_users).")
-    if isinstance(limit := numbers.get("limit"), int):
-        noun = "phrase" if mechanism == "n-grams" else "item"
-        noun = f"{noun}{'' if limit == 1 else 's'}{' of its length' if mechanism == 'n-grams' else ''}"
-        found.append(f"A user with more than {limit:,} {noun} contributes a random sample of them (limit).")
+    for noun, rest in (("item", ""), ("phrase", " of its length")):
+        setting = f"max_{noun}s_per_user"
+        if isinstance(most := numbers.get(setting), int):
+            several = f"{noun}{'' if most == 1 else 's'}{rest}"
+            found.append(f"A user with more than {most:,} {several} contributes a random sample of them ({setting}).")
     return found
 
 

@@ -19,7 +19,7 @@ from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.release import Release
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
+from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import PROFILE, record_of
 from voxpop.release.table import key_texts, read_parquet, table_of_lists, write_parquet
 
@@ -45,7 +45,7 @@ class ColumnCover(NamedTuple):
         error: standard error of each of the two.
 
     Example:
-        >>> cover = Cover(covered=900.0, other=100.0, error=10.0)
+        >>> cover = ColumnCover(covered=900.0, other=100.0, error=10.0)
         >>> cover.share, round(cover.share_error, 4)
         (0.9, 0.0091)
     """
@@ -103,9 +103,9 @@ class Profile(Result):
         cover: of each column; empty without counts.
         plan: the numbers that ran.
         guarantee: of the whole profile.
-        reading: how texts were cut into words.
+        token_source: how texts were cut into words.
         error: standard error of each count; None without counts.
-        about: the operator's statements about the profile.
+        metadata: the operator's statements about the profile.
 
     Example:
         >>> import polars as pl
@@ -125,9 +125,9 @@ class Profile(Result):
     cover: Mapping[str, ColumnCover]
     plan: Plan
     guarantee: Guarantee
-    reading: str = ""
+    token_source: str = ""
     error: float | None = None
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     def __post_init__(self) -> None:
         if ("users" in self.table.column_names) != (self.error is not None):
@@ -206,7 +206,9 @@ class Profile(Result):
     def _release(self, number: int) -> Release:
         items, _ = self._rows(number)
         keys = self.keys.keys_of(number)
-        return Release.from_items(items, self.plan, self.guarantee, self.reading if not keys.columns else "items", keys)
+        return Release.from_items(
+            items, self.plan, self.guarantee, self.token_source if not keys.columns else "items", keys
+        )
 
     def _rows(self, number: int) -> tuple[pa.LargeStringArray, "Int64s"]:
         """Return the items of a set in order of bytes, and their noisy numbers of users, or zeros."""
@@ -224,7 +226,7 @@ class Profile(Result):
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         content = {
             **record_of(self),
-            "reading": self.reading,
+            "token_source": self.token_source,
             "columns": [{"name": each.name, "type": each.kind} for each in self.keys.columns],
             "text": list(self.keys.texts),
             "joint": [list(names) for names in self.keys.joint],
@@ -286,7 +288,15 @@ class Profile(Result):
         if not isinstance(other, Profile):
             return NotImplemented
         mine, theirs = (
-            (each.keys, each.table, dict(each.cover), each.guarantee, each.reading, each.error, each.plan.to_dict())
+            (
+                each.keys,
+                each.table,
+                dict(each.cover),
+                each.guarantee,
+                each.token_source,
+                each.error,
+                each.plan.to_dict(),
+            )
             for each in (self, other)
         )
         return mine == theirs
@@ -313,7 +323,7 @@ def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profil
         str(name): ColumnCover(*(float(each[field]) for field in ColumnCover._fields))
         for name, each in record["cover"].items()
     }
-    table, reading, error = read_parquet(tables[PROFILE.tables[0]]), str(record["reading"]), record["error"]
-    profile = Profile(keys, table, cover, reading=reading, error=error, **restored(record))
+    table, token_source, error = read_parquet(tables[PROFILE.tables[0]]), str(record["token_source"]), record["error"]
+    profile = Profile(keys, table, cover, token_source=token_source, error=error, **restored(record))
     profile.to_list()  # checks the values
     return profile

@@ -18,6 +18,7 @@ from voxpop.privacy.budget import Budget, Printed, check_budget, check_whole, pr
 from voxpop.privacy.planned import DiscoveryPlan
 from voxpop.reading.arrow import joined
 from voxpop.reading.one_text import cut_prompt
+from voxpop.release.counts import Counts, Top
 from voxpop.release.explaining import (
     Explanation,
     folded_gram,
@@ -29,7 +30,6 @@ from voxpop.release.explaining import (
 from voxpop.release.registry import load_object, mechanism_called
 from voxpop.release.release import Release
 from voxpop.release.table import Gram
-from voxpop.release.tally import Top, Counts
 from voxpop.release.verifying import plan_again
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _shown(item: Any) -> str:
 
 def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
     """Return the tokens of an item as the release would contain them, and how they were made."""
-    keys, reading = release.keys, release.reading
+    keys, reading = release.keys, release.token_source
     if keys is not None and keys.columns:
         spelled = key_text(keys, item)
         columns = ", ".join(f"{each.name} ({each.kind})" for each in keys.columns)
@@ -148,7 +148,7 @@ def check_same_reading(release: Release, engine: Engine) -> None:
     Raises:
         InputError: The tokenizer or the columns differ.
     """
-    if engine.reading != release.reading or engine.keys.names != (release.keys.names if release.keys else []):
+    if engine.token_source != release.token_source or engine.keys.names != (release.keys.names if release.keys else []):
         raise InputError(
             "the corpus must be read like the data of the release, and its columns or its tokenizer differ. Read it "
             "again with the same arguments."
@@ -174,7 +174,7 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
 
     Example:
         >>> import voxpop as vp
-        >>> settings = {"20 items": vp.SetUnion(limit=20), "100 items": vp.SetUnion(limit=100)}
+        >>> settings = {"20 items": vp.Items(max_items_per_user=20), "100 items": vp.Items(max_items_per_user=100)}
         >>> needed = vp.compare(settings, vp.Budget(epsilon=2, delta=1e-7))
         >>> needed.select("name", "per_user", "users_50").rows()[:3]
         [('20 items', 1, 17), ('20 items', 10, 51), ('20 items', 100, 360)]
@@ -203,7 +203,7 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
 def _name(compared: Any) -> str:
     """Return the title of a release, or the settings of a mechanism or a plan."""
     if isinstance(compared, Release):
-        return compared.about.title or repr(compared)
+        return compared.metadata.title or repr(compared)
     return repr(getattr(compared, "mechanism", compared))
 
 
@@ -301,7 +301,7 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(3000), "what": ["tea", "milk", "oats"] * 1000})
         >>> corpus = vp.read(table, user="who", items="what")
-        >>> found = vp.SetUnion(limit=1).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> found = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
         >>> print(vp.evaluate(found, corpus, users=[100, 1000]))
         PRIVATE: computed from the data without noise. Do not publish it.
           released: 3
@@ -322,8 +322,8 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
 
 EVALUATIONS = {
     "Release": "voxpop.release.questions:evaluate_release",
-    "Tally": "voxpop.release.questions:evaluate_tally",
-    "Ranking": "voxpop.release.questions:evaluate_ranking",
+    "Counts": "voxpop.release.questions:evaluate_counts",
+    "Top": "voxpop.release.questions:evaluate_top",
     "SequenceModel": "voxpop.mechanisms.sequences.evaluate:evaluate_model",
 }
 """The function of each class of results: of the result, the corpus and numbers of users."""
@@ -347,7 +347,7 @@ def evaluate_release(release: Release, corpus: "Corpus", users: Sequence[int]) -
     return Evaluation(facts, tuple(rows))
 
 
-def evaluate_tally(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
+def evaluate_counts(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
     """Return the errors of counts; see `evaluate`."""
     errors = np.abs(tally.users - _true_users(tally.grams, corpus))
     if not errors.size:
@@ -363,7 +363,7 @@ def evaluate_tally(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluat
     )
 
 
-def evaluate_ranking(ranking: Top, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
+def evaluate_top(ranking: Top, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
     """Return the share of the true first places that a ranking has; see `evaluate`."""
     true, number = _true_users(ranking.grams, corpus), len(ranking)
     if not number:

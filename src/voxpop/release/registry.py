@@ -44,17 +44,17 @@ class Registered(NamedTuple):
     @property
     def audit(self) -> str | None:
         """The function that returns its audit case."""
-        return f"voxpop.testing.cases:{self.command}" if self.audited else None
+        return f"voxpop.testing.cases:{self.command.replace('-', '_')}" if self.audited else None
 
 
 MECHANISMS = (
-    Registered("items", "set union", "set_union", "SetUnion", told=True),
+    Registered("items", "items", "set_union", "Items", told=True),
     Registered("ngrams", "n-grams", "ngrams", "NGrams", told=True),
-    Registered("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
+    Registered("heavy-hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
     Registered("sequences", "sequences", "sequences", "Sequences"),
-    Registered("profile", "profile", "profile", "Profiling", told=True),
-    Registered("count", "counts", "counts", "Counts", audited=False),
-    Registered("top", "top", "counts", "Top"),
+    Registered("profile", "profile", "profile", "ProfileMechanism", told=True),
+    Registered("count", "counts", "counts", "CountsMechanism", audited=False),
+    Registered("top", "top", "counts", "TopMechanism"),
 )
 
 

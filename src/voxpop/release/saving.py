@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REPORT: Final = "report.html"
 SUMS: Final = "SHA256SUMS"
 """Checksums of all other files, as `sha256sum --check` reads them. A signature on this file covers the report too."""
-ABOUT: Final = "about"
+METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
 DAMAGED_FOLDER: Final = "The folder is damaged: copy it again from where it came, or make the release again."
 
@@ -304,7 +304,7 @@ COUNTS = ResultKind(
     "counts.json",
     ("counts.parquet", TABLE_FILE),
     "`release.count` or `voxpop count`",
-    "voxpop.release.tally:tally_of",
+    "voxpop.release.counts:counts_of",
     base=RELEASE,
 )
 RANKINGS = ResultKind(
@@ -312,11 +312,11 @@ RANKINGS = ResultKind(
     "top.json",
     ("top.parquet", TABLE_FILE),
     "`release.top` or `voxpop top`",
-    "voxpop.release.tally:ranking_of",
+    "voxpop.release.counts:top_of_record",
     base=RELEASE,
 )
 BESIDE = (COUNTS, RANKINGS)
-PAGE_OF_ALL: Final = "voxpop.release.tally:page_of_all"
+PAGE_OF_ALL: Final = "voxpop.release.counts:page_of_all"
 MODEL = ResultKind(
     "sequence model",
     "model.json",
@@ -344,9 +344,9 @@ def kind_in(folder: str | PathLike[str]) -> ResultKind | None:
 
 def record_of(result: "Result") -> dict[str, Any]:
     """Return the fields of a result's record."""
-    said = result.about.to_dict()
+    said = result.metadata.to_dict()
     return {
-        **({ABOUT: said} if said else {}),
+        **({METADATA_KEY: said} if said else {}),
         "statement": str(result.guarantee),
         "guarantee": result.guarantee.to_dict(),
         "plan": result.plan.to_dict(),
@@ -364,7 +364,7 @@ def _proved(plan: Any) -> dict[str, Any]:
 
 def identity(record: Mapping[str, Any]) -> str:
     """Return a checksum of the content of a record, without the operator's statements."""
-    content = {name: value for name, value in record.items() if name != ABOUT}
+    content = {name: value for name, value in record.items() if name != METADATA_KEY}
     return checksum(json.dumps(content, sort_keys=True).encode())
 
 

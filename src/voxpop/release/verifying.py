@@ -15,13 +15,13 @@ from voxpop.privacy.composition import covers_guarantees, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
+from voxpop.release.counts import page_of_all
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load_object as imported
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
 from voxpop.release.result import charged_of, load
 from voxpop.release.saving import BESIDE, DAMAGED_FOLDER, RELEASE, REPORT, SUMS, checksum, kind_in
-from voxpop.release.tally import page_of_all
 
 NAMESPACE = "voxpop-release"
 """The namespace of signatures, by which ssh-keygen tells them from those of other software."""
@@ -30,6 +30,8 @@ _PRECISION = 1e-9
 """Relative difference that is taken for rounding of another machine."""
 _LARGE = 2**32
 """Whole numbers from here on are rounded numbers in fine units."""
+_CHOSEN = frozenset({"max_items_per_user", "max_phrases_per_user", "counted_in_full"})
+"""Settings that a release chooses privately if they are not given."""
 _RAN = frozenset({"ran", "second_chance", "trust"})
 """Numbers that follow from released phrases, and a statement of a federation; the guarantee depends on neither."""
 
@@ -156,8 +158,8 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     if {*numbers} - {*plan.to_dict()} - _RAN:
         raise unknown
     wrong = _unproved(record, stated, plan) + wrong
-    seen = replace(stated, seen="")  # a federation's statement
-    if not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
+    seen = replace(stated, server_view="")  # a federation's statement
+    if not _same(replace(guarantee, server_view="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
     texts = {"statement": str(stated)}
     if release is not None:
@@ -208,10 +210,10 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the mechanism that may have given these numbers."""
     kind = configuration(str(numbers["mechanism"]))
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
-    if _is_chosen(numbers) and any(each.name == "limit" for each in fields(kind)):
-        found["limit"] = None
+    if _is_chosen(numbers):
+        found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
     if "nights" in numbers:
-        return [{"limit": numbers["limit"]}]
+        return [{"max_items_per_user": numbers["max_items_per_user"]}]
     if "weighting" in found and found["weighting"] != "adaptive":
         rules = imported("voxpop.privacy.weightings.builtin:WEIGHTINGS").values()
         rule = next(each for each in rules if (each.name, each.noise) == (numbers["weighting"], numbers["noise"]))
@@ -248,7 +250,7 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     if "data_sets" in numbers:
         plan = mechanism.plan_each(tuple(numbers["data_sets"]), budget)
     elif "nights" in numbers:
-        plan = mechanism.plan_series(budget, numbers["nights"], prices=numbers["prices"])
+        plan = mechanism.plan_series(budget, numbers["nights"], spending=numbers["spending"])
     elif numbers["mechanism"] in ("counts", "top"):
         plan = mechanism.plan(budget, release)
     else:
@@ -260,9 +262,9 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     if numbers["mechanism"] == "counts":
         return with_record(plan, ran=plan.menu.index(tuple(numbers["limits"])))
     if numbers["mechanism"] == "n-grams":
-        return with_record(plan, words=plan.first.entry(numbers["word_limit"]))
+        return with_record(plan, words=plan.first.entry(numbers["max_words_per_user"]))
     (menu,) = plan.passes
-    return with_record(plan, passes=(menu, menu.entry(numbers["limit"])))
+    return with_record(plan, passes=(menu, menu.entry(numbers["max_items_per_user"])))
 
 
 def _differing(plan: Any, numbers: Mapping[str, Any]) -> list[str]:

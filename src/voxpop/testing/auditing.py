@@ -99,7 +99,7 @@ def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> fl
         The lower bound, at least 0; infinite where no epsilon would do.
 
     Example:
-        >>> 0.9 < epsilon_shown(Counts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
+        >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
         True
     """
     return _largest_epsilon(counts.directions(error), delta)
@@ -257,7 +257,7 @@ def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Findin
     """Audit a mechanism: run its case and compare the observed counts with the claim and with the plan.
 
     Args:
-        mechanism: the name of its command: "items", "ngrams", "hitters", "sequences", "profile" or "top".
+        mechanism: the name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
         trials: number of trials with the additional user, and as many without.
         error: probability that a bound is wrong, and probability that correct counts are reported as a deviation.
 

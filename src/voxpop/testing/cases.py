@@ -34,7 +34,7 @@ from voxpop.mechanisms.rounds.menu import LIMITS
 from voxpop.mechanisms.rounds.users_needed import item_probability
 from voxpop.mechanisms.sequences.mechanism import Sequences
 from voxpop.mechanisms.sequences.releasing import part_after_statistics
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import BOUND_STEPS, WHOLE
@@ -153,8 +153,8 @@ def _one_item(users: int, copies: int) -> LocalCorpus:
 
 def items(budget: Budget = BUDGET) -> Case:
     """Return the case of the default set union: all users of a copy hold the same item."""
-    plan: Any = SetUnion(limit=_LIMIT).plan(budget)
-    return near("set union", plan, _chances(plan.last), _one_item, first_numbers)
+    plan: Any = Items(max_items_per_user=_LIMIT).plan(budget)
+    return near("items", plan, _chances(plan.last), _one_item, first_numbers)
 
 
 def profile(budget: Budget = BUDGET) -> Case:
@@ -165,7 +165,7 @@ def profile(budget: Budget = BUDGET) -> Case:
         """Return the copies with each item as a value of the first column."""
         corpus = _one_item(users, copies)
         spelled = pc.binary_join_element_wise("0", corpus.vocabulary.cast(pa.string()), "|").cast(pa.large_string())
-        return replace(corpus, vocabulary=spelled, reading=plan.mechanism.keys.reading)
+        return replace(corpus, vocabulary=spelled, token_source=plan.mechanism.keys.token_source)
 
     # Each of very many users holds one value, so the smallest limit is chosen.
     chance = _chances(plan.passes[0].entry(LIMITS[0]))
@@ -177,7 +177,7 @@ def first_numbers(release: Release, length: int = 1) -> np.ndarray:
     return sensitivity.released_numbers(release, length)[:, 0]
 
 
-def hitters(budget: Budget = BUDGET) -> Case:
+def heavy_hitters(budget: Budget = BUDGET) -> Case:
     """Return the case of heavy hitters: all users of a copy hold the same word of two symbols.
 
     Words of different copies have no symbol in common. The release takes three rounds, as long as one copy needs them.
@@ -221,7 +221,7 @@ def laplace_tail_of_case(least: int, scale: float) -> float:
     """Return P(X >= least) for integer Laplace noise X of this scale.
 
     Example:
-        >>> round(laplace_tail(0, 1.0) + laplace_tail(1, 1.0), 12)
+        >>> round(laplace_tail_of_case(0, 1.0) + laplace_tail_of_case(1, 1.0), 12)
         1.0
     """
     tail = exp(-max(least, 1 - least) / scale) / (1 + exp(-1 / scale))
@@ -283,7 +283,7 @@ def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.i
         budget: the claim.
         engine: where the collection is read and weighed.
     """
-    plan = NGrams(2, limit=4, eta=0.5).plan(budget)
+    plan = NGrams(2, max_phrases_per_user=4, max_spurious_share=0.5).plan(budget)
     needed = plan.users_needed(1 - UNSURE, per_user=1)
     if needed is None:
         raise InternalError("no number of users makes a word sure")

@@ -53,7 +53,7 @@ class LocalCorpus:
         user_key: uint64 (users), a function of the user's id only, from which the user's random draws follow.
         vocabulary: large_string, token by id, sorted by UTF-8 bytes: ids do not depend on the order of the input.
         kind: "text", "tokens", "items" or "sequence".
-        reading: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
+        token_source: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
             "characters", "regex:PATTERN"), else the kind; "" where it is not known.
         keys: the columns that items came from, which are public as the schema is; none for words.
         limit: memory limit of the work on it; None for as much as it needs.
@@ -66,7 +66,7 @@ class LocalCorpus:
     user_key: Uint64s
     vocabulary: pa.LargeStringArray
     kind: str
-    reading: str = ""
+    token_source: str = ""
     keys: Keys = NO_KEYS
     limit: MemoryLimit | None = None
     families: tuple[str, ...] = ()
@@ -248,7 +248,7 @@ def _write_corpus(corpus: LocalCorpus, folder: Path) -> None:
     table = pa.table({"token": corpus.vocabulary})
     with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-    meta = {"format": "voxpop corpus", "version": _VERSION, "kind": corpus.kind, "reading": corpus.reading}
+    meta = {"format": "voxpop corpus", "version": _VERSION, "kind": corpus.kind, "token_source": corpus.token_source}
     with _private(folder / META) as file:
         file.write(json.dumps({**meta, "keys": corpus.keys.to_list(), "families": corpus.families}).encode())
     sync(folder)
@@ -304,9 +304,9 @@ def load_corpus(
         keys, families = Keys.from_list(meta.get("keys", [])), tuple(map(str, meta.get("families", [])))
     except Exception:  # the files may be anything
         raise _damaged(path) from None
-    kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
+    kind, token_source = str(meta.get("kind")), str(meta.get("token_source", ""))
     corpus = LocalCorpus(
-        **arrays, vocabulary=vocabulary, kind=kind, reading=reading, keys=keys, limit=limit, families=families
+        **arrays, vocabulary=vocabulary, kind=kind, token_source=token_source, keys=keys, limit=limit, families=families
     )
     if not _fits(corpus):
         raise _damaged(path)

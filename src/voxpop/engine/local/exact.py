@@ -28,14 +28,14 @@ class Summary(Printed):
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
-        reading: How tokens were made.
+        token_source: How tokens were made.
         columns: The columns of items and their types; none for words.
         figures: Each private number by its name, rounded to two digits unless exact.
         frequent: The tokens that most users have, with their users; empty unless requested.
     """
 
     kind: str
-    reading: str
+    token_source: str
     columns: tuple[str, ...]
     figures: dict[str, str]
     frequent: tuple[tuple[str, str], ...] = ()
@@ -45,14 +45,14 @@ class Summary(Printed):
         return {
             "private": PRIVATE,
             "kind": self.kind,
-            "reading": self.reading,
+            "token_source": self.token_source,
             "columns": list(self.columns),
             "figures": dict(self.figures),
             "frequent": [list(each) for each in self.frequent],
         }
 
     def __str__(self) -> str:
-        rows = [("kind", self.kind), ("tokens made by", self.reading or "a function without a name")]
+        rows = [("kind", self.kind), ("tokens made by", self.token_source or "a function without a name")]
         rows += [("columns of items", ", ".join(self.columns))] if self.columns else []
         rows += [*self.figures.items(), *self.frequent]  # a token may be called like a figure
         width = max(len(name) for name, _ in rows)
@@ -82,7 +82,7 @@ def summary_of(held: Any, *, exact: bool = False, frequent: int = 0) -> Summary:
         }
     figures |= {"ids of users": ", ".join(each or "undeclared type" for each in held.families)} if held.families else {}
     columns = tuple(f"{each.name} ({each.kind})" for each in held.keys.columns)
-    return Summary(held.kind, held.reading, columns, figures, _frequent(held, frequent, exact=exact))
+    return Summary(held.kind, held.token_source, columns, figures, _frequent(held, frequent, exact=exact))
 
 
 def _frequent(held: Any, number: int, *, exact: bool) -> tuple[tuple[str, str], ...]:

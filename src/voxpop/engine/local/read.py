@@ -199,7 +199,7 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
 def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> LocalCorpus:
     kind, keyed = wanted.kind, KeyedRows(wanted)
     limit = None if options.memory is None else MemoryLimit.of(options.memory, options.work_folder)
-    events = None if wanted.order is None else Events(wanted.order, wanted.session, limit)
+    events = None if wanted.order is None else Events(wanted.order, wanted.session_gap, limit)
     rows_at_once = _ITEMS_READ_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     request = Request(wanted.selection, rows_at_once, limit is not None, wanted.repeated, csv, options.progress)
     batches = track(
@@ -231,7 +231,8 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         ),
         (
             left_out,
-            f'of the values in "{keyed.content}" are null and were left out.{"" if kind == "items" else _NEIGHBOURS_IN_TEXT}',
+            f'of the values in "{keyed.content}" are null and were left out.'
+            f"{'' if kind == 'items' else _NEIGHBOURS_IN_TEXT}",
         ),
     ):
         if count:
@@ -243,7 +244,7 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
                 "released, round numbers or truncate times first.",
                 options.progress,
             )
-    return replace(corpus, reading=wanted.reading, keys=keyed.keys, families=keyed.families)
+    return replace(corpus, token_source=wanted.token_source, keys=keyed.keys, families=keyed.families)
 
 
 @contextmanager

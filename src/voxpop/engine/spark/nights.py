@@ -20,8 +20,8 @@ from voxpop.engine.local.weigh import item_names, weighing_order
 from voxpop.engine.spark.frames import (
     AnswerBatches,
     Arrays,
-    SparkBatches,
     Holder,
+    SparkBatches,
     closure,
     names_of,
     numbered_state,

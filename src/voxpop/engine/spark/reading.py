@@ -208,7 +208,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     if partitions is not None:
         check_whole("partitions", partitions, MOST_PARTITIONS, "the number of parts into which users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
-    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.reading, keys, families)
+    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.token_source, keys, families)
 
 
 def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "DataFrame":

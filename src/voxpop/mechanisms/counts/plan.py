@@ -10,13 +10,13 @@ from voxpop.privacy.budget import Budget, budget_numbers, check_probability, che
 from voxpop.privacy.certificate import counts_square, root_above
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.passes import Counted, CountsProof, PicksProof
-from voxpop.privacy.peeling import behind, largest_rate, gumbel_spread
+from voxpop.privacy.peeling import behind, gumbel_spread, largest_rate
 from voxpop.privacy.planned import Configured, Planned, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
+    from voxpop.release.counts import Counts, Top
     from voxpop.release.release import Release
-    from voxpop.release.tally import Top, Counts
 
 
 @final

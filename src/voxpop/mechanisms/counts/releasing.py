@@ -11,10 +11,10 @@ import pyarrow as pa
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus
 from voxpop.kernels.arrays import Bools, Int64s
-from voxpop.mechanisms.counts.constants import CLASS_EDGES, CERTAIN_SIGMAS, TYPICAL_SIZES
+from voxpop.mechanisms.counts.constants import CERTAIN_SIGMAS, CLASS_EDGES, TYPICAL_SIZES
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import string_array
-from voxpop.release.tally import Top, Counts
+from voxpop.release.counts import Counts, Top
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan

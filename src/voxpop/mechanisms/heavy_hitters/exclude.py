@@ -112,7 +112,7 @@ NO_WORDS = PublicList.of(())
 
 
 def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
-    reading = corpus.reading
+    reading = corpus.token_source
     if corpus.kind in ("tokens", "sequence"):
         return [tuple(text.split()) for text in texts]
     if not texts or corpus.kind == "items" or not (reading in TOKENIZERS or reading.startswith(PATTERN)):

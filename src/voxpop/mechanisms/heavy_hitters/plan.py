@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Aggregation = Literal["", "open", "secure"]
 """How sums of votes were added: the server saw the sums of each node, or only their total; "" without a server."""
 
-SEEN: dict[Aggregation, str] = {
+SERVER_VIEW: dict[Aggregation, str] = {
     "": "",
     "open": "In each round the server saw the sums of votes of every node, before the threshold.",
     "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, and of no "
@@ -71,7 +71,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     def _guaranteed(self) -> Guarantee:
         # The claim excludes the server's view before the threshold, so the plan states that view separately.
-        return Guarantee(self.budget.epsilon, self.budget.delta, seen=SEEN[self.aggregation])
+        return Guarantee(self.budget.epsilon, self.budget.delta, server_view=SERVER_VIEW[self.aggregation])
 
     def _proof(self) -> VotesProof:
         ballot = self.rules.ballot

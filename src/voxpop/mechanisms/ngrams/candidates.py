@@ -172,7 +172,7 @@ def _key(group: Int64s, estimate: Int64s | np.int64) -> Int64s:
     if group.size and int(group.max()) >= MOST_GROUPS:
         raise InputError(
             f"grams of one length may overlap in at most {MOST_GROUPS:,} ways, and more were released. Lower "
-            "`eta` or the budget."
+            "`max_spurious_share` or the budget."
         )
     # group < 2^27 and estimate <= 2^36: below 2^63.
     return np.asarray(group * (MOST_ESTIMATE + 2) + (MOST_ESTIMATE - estimate), np.int64)

@@ -64,9 +64,9 @@ SPARE_OF_DENSE = 0.5
 SECOND_CHARGE = 0.75
 """Charge by which the noise of the second-chance pass is set; users pay all that they have left."""
 SCREENING_CHARGES = (0.05, 0.025, 0.0125, 0.00625)
-"""Of the screening votes before lengths 2 to 5; longer ones have none. Without them, and with half of `SECOND_CHANCE_SPARE`, phrases
-of length 6 to 9 fell from 1,493, 333, 53 and 11 to 1,453, 280, 40 and 6, while the total rose from 166,269 to 168,157
-(0015)."""
+"""Of the screening votes before lengths 2 to 5; longer ones have none. Without them, and with half of
+`SECOND_CHANCE_SPARE`, phrases of length 6 to 9 fell from 1,493, 333, 53 and 11 to 1,453, 280, 40 and 6, while the total
+rose from 166,269 to 168,157 (0015)."""
 
 # ---- Which candidates take part in a vote (forecast.py, schedule.py) ----
 FIRST_BREADTH = 24

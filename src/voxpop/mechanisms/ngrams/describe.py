@@ -58,8 +58,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         values={
             "max_length": plan["max_length"],
             "limits": limits,
-            "word_limit": plan["word_limit"] if choice_in(plan) else None,
-            "eta": plan["eta"],
+            "max_words_per_user": plan["max_words_per_user"] if choice_in(plan) else None,
+            "spurious_share": plan["max_spurious_share"],
             "spurious": spurious,
             "single": single,
             "longest": longest,
@@ -83,7 +83,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 def _limits(plan: Mapping[str, Any]) -> list[int]:
     """Return the limit of each length; plans of DPNE may have a list."""
-    limit = plan["limit"]
+    limit = plan["max_phrases_per_user"]
     return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
 
 
@@ -221,7 +221,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     if rounds := _rounds(plan):
         lines.append(f"length 1 comes in {len(rounds)} adaptive rounds; its numbers are those of the last")
     if plan["max_length"] > 1:
-        lines += _about_passes(plan["eta"], paper=paper)
+        lines += _about_passes(plan["max_spurious_share"], paper=paper)
     if plan["ran"]:
         lines += ["", "What ran", *table([_RAN, *_ran(plan)])]
     if plan.get("second_chance"):
@@ -233,7 +233,11 @@ def _risk(plan: Mapping[str, Any]) -> list[str]:
     """Return the releases that the guarantee allows: phrases of no user or of only one user."""
     if plan["max_length"] == 1:
         return []
-    number = f"at most {at_most(max(spurious_of(plan), 0.01))}" if plan["ran"] else f"a share of about {plan['eta']:g}"
+    number = (
+        f"at most {at_most(max(spurious_of(plan), 0.01))}"
+        if plan["ran"]
+        else f"a share of about {plan['max_spurious_share']:g}"
+    )
     return [
         f"expected number of released phrases that nobody wrote: {number}; a phrase that only one user wrote is",
         f"released with a probability of up to {single_user(plan) or '0 %'}, once its parts are released",
@@ -249,14 +253,14 @@ def _rounds(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _words_text(plan: Mapping[str, Any]) -> list[str]:
     if choice_in(plan) is None:
         return []
-    limit = plan["word_limit"]
+    limit = plan["max_words_per_user"]
     return [f"length 1: {about_limit(plan, limit, 'words')}", *about_menu(plan, limit)]
 
 
 def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
     if paper:
         return f"DPNE as published, sigma of a length {plan['ratio']:g} times that of the one before"
-    values = plan.get("values")
+    values = plan.get("length_weights")
     return f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
 
 

@@ -240,7 +240,7 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
     state = run_passes(State(plan), Runner(corpus, gate))
     done = with_record(plan, gate, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
     tokens = downward_closed([grams.tokens for grams in state.grams])
-    return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.reading)
+    return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.token_source)
 
 
 def run_passes(state: State, runner: Runner) -> State:

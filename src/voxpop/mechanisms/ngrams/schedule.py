@@ -35,7 +35,7 @@ from voxpop.mechanisms.ngrams.forecast import (
     pruned,
     worthless,
 )
-from voxpop.mechanisms.ngrams.releasing import NextVote, Keep, Outcome, Pass, State
+from voxpop.mechanisms.ngrams.releasing import Keep, NextVote, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, cutpoints_above, cutpoints_below, deferred_by
 from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged
 from voxpop.privacy.weightings.builtin import Weighted
@@ -86,7 +86,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     forecast, before, length = _forecast(valid, state), state.before, state.length
     # The forecast number of candidates that will be released; sigma = 1 / mu for a sensitivity of about 1.
     most = min(valid.count, breadth_after(length - 1) * before)
-    threshold = threshold_for(mechanism.eta, state.charges.usual(length) ** -0.5, before, most)
+    threshold = threshold_for(mechanism.max_spurious_share, state.charges.usual(length) ** -0.5, before, most)
     expected = forecast.candidates(forecast.level_of(threshold)).count
     square, rates, charges = state.charges.vote(length, growth(before, valid.count, expected))
     voting = mechanism.voting(length)
@@ -155,7 +155,7 @@ def _after_vote(state: State, ballot: NextVote, vote: ThresholdVote, bands: Band
     names, levels = outcome.names, outcome.levels
     held = bands.of_names(names)
     sizes = [len(grams) for grams in state.grams]
-    result = vote.select(bands, held, levels, *allowed(state.plan.mechanism.eta, sizes, state.spurious))
+    result = vote.select(bands, held, levels, *allowed(state.plan.mechanism.max_spurious_share, sizes, state.spurious))
     main = len(bands.sets)
     poor = worthless(bands.sizes[:main], result.released[:main]) if main > 1 else 0
     places, piece = deferred_by(held, levels, vote.votes(bands, held, levels), result)
@@ -219,7 +219,7 @@ def _second_chance(state: State) -> Pass:
 def _after_second_chance(
     state: State, listed: DeferredList, vote: ThresholdVote, sigma: float, outcome: Outcome
 ) -> State:
-    eta = state.plan.mechanism.eta
+    eta = state.plan.mechanism.max_spurious_share
     spare = eta * sum(map(len, state.grams)) - state.spurious
     result = vote.select(listed, listed.of_names(outcome.names), outcome.levels, eta, spare)
     grams, added = listed.joined(state.grams, outcome.names[result.selected])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PRICES = np.geomspace(0.01, 10_000, 1_000)
 """In released grams for each spurious one. At the lowest a spurious gram costs next to nothing, at the highest a
-hundred times what `eta` allows by default; steps of 1.4 percent."""
+hundred times what `max_spurious_share` allows by default; steps of 1.4 percent."""
 
 
 def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:

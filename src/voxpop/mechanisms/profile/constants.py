@@ -4,7 +4,7 @@ from typing import Final
 
 SHARE_OF_COUNTS: Final = 0.22
 """The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery. These are
-shares, not aims as in `vp.allocate`: the error of counts depends on a limit that the release chooses."""
+shares, not targets as in `vp.split_budget`: the error of counts depends on a limit that the release chooses."""
 COVER: Final = 0.03
 """The share of cover."""
 SINGLES: Final = 0.3

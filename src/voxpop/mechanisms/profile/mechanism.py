@@ -53,7 +53,7 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
         >>> import polars as pl
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(3000), "city": ["Delft", "Lund"] * 1500, "price": [1.5] * 3000})
-        >>> profiling = vp.Profiling.of(table, user="who")
+        >>> profiling = vp.ProfileMechanism.of(table, user="who")
         >>> profiling.columns, profiling.left_out
         ({'city': 'string'}, {'price': 'double'})
     """
@@ -215,7 +215,7 @@ def profile(
     """Release the values of all columns of a table that many users share, with counts, under one guarantee.
 
     The plan is printed before anything runs: which columns are part of the profile, and which are left out. To see it
-    without a release, use `vp.Profiling.of(...).plan(budget)`.
+    without a release, use `vp.ProfileMechanism.of(...).plan(budget)`.
 
     Args:
         source: a table, as for `voxpop.read`.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
-from voxpop.mechanisms.profile.constants import SHARE_OF_COUNTS, COVER, SINGLES, SPURIOUS
+from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_COUNTS, SINGLES, SPURIOUS
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import (
     Menu,
@@ -32,7 +32,7 @@ LATER = 3
 
 
 class ProfileConfiguration(Configured, Protocol):
-    """The fields of `Profiling` that plans read."""
+    """The fields of `ProfileMechanism` that plans read."""
 
     @property
     def keys(self) -> "TypedKeys":
@@ -46,7 +46,7 @@ class ProfileConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
-    """What `Profiling.plan` returns: every number that will run, before any data is read.
+    """What `ProfileMechanism.plan` returns: every number that will run, before any data is read.
 
     Attributes:
         passes: the choice of the limit; in the plan of a release also the adaptive rounds that found the keys.
@@ -57,7 +57,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.Profiling({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
+        >>> plan = vp.ProfileMechanism({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
         >>> plan.delta <= 1e-7, plan.users_needed(0.9, per_user=10) < 150
         (True, True)
     """
@@ -102,7 +102,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "limit": last.limit if isinstance(last, AdaptiveRounds) else None,
+            "max_items_per_user": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_joint_values": self.joining,
             "spurious": SPURIOUS if self.joining else 0.0,
             "mu_squared_of_counts": self.counting,
@@ -123,7 +123,7 @@ def later_square(joining: float, counting: float, cover_sigma: float, columns: i
 
 
 def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan:
-    """Compute the numbers of a profile; see `Profiling.plan`."""
+    """Compute the numbers of a profile; see `ProfileMechanism.plan`."""
     # Rounds over single and over joint values.
     slack = 2 * slack_delta(planned_slack(None), budget.epsilon) + walk_slack(budget.epsilon, LATER)
     check_slack("a profile needs", budget, slack)

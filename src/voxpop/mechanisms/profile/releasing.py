@@ -10,7 +10,7 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
-from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, COVER_UNIT
+from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, SPURIOUS, SPURIOUS_EACH
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import released_in_rounds
 from voxpop.privacy.planned import with_record
@@ -39,7 +39,7 @@ class Stages(NamedTuple):
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
     """Return the private side; raises here if the data do not fit the plan, or both stages do not fit into memory."""
     corpus, keys = check_engine(data), plan.mechanism.keys
-    if not corpus.reading.startswith(keys.reading):
+    if not corpus.token_source.startswith(keys.token_source):
         raise InputError(
             "the data must be read for this profile, with its columns and combinations. Read it with "
             "`profiling.read(table, user=...)`."
@@ -50,7 +50,7 @@ def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
 def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
     """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
     (corpus, single), keys = data, plan.mechanism.keys
-    reading = corpus.reading.removeprefix(keys.reading)
+    reading = corpus.token_source.removeprefix(keys.token_source)
     gate, guarantee = plan.begin(seed)
     found, rounds = released_in_rounds(plan.passes[0], gate, single)
     tokens = with_joint(plan, corpus, found, rounds.limit, gate)

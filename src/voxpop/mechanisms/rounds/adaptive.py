@@ -21,7 +21,6 @@ from voxpop.mechanisms.rounds.plan import (
 )
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
 from voxpop.privacy.certificate import CAPPED, NEGLIGIBLE
-from voxpop.privacy.cumulative import UNIT_ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
     STEPS,
     Caps,
@@ -31,6 +30,7 @@ from voxpop.privacy.cumulative import (
     novel_release,
     whole_caps,
 )
+from voxpop.privacy.cumulative import UNIT_ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING

@@ -183,7 +183,7 @@ def planned_menu(terms: Terms) -> Menu:
     except BudgetError:
         raise BudgetError(
             f"the budget is too small to choose the limit privately, since limits up to {LIMITS[-1]:,} must be able to "
-            "run. Set the limit, such as limit=100 (--limit 100), or raise epsilon."
+            "run. Set max_items_per_user=100 (--max-items-per-user 100) or another number, or raise epsilon."
         ) from None
     whole = terms.sigma * sqrt(terms.data_sets)
     return Menu(

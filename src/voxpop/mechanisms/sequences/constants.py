@@ -40,10 +40,10 @@ LEAST_EASE, EASY = 0.5, 0.1
 """These numbers are smaller where noise is more than `EASY` of the mean count of a pair, in proportion, but by no more
 than `LEAST_EASE`: there even a few contexts contain much information that single symbols lack."""
 LARGE_COUNT = 1_000
-"""Above this many bins their number enters the rule above by its square root times the root of `LARGE_COUNT`: most symbols of
-a large alphabet are rare, and smoothing removes the noise of their bins. At epsilon 4 on reddit_posts, the error on
-held queries of up to 4 words falls against the plain number from 0.068 to 0.062 (2,000 words), from 0.063 to 0.052
-(20,000) and from 0.060 to 0.043 (100,000)."""
+"""Above this many bins their number enters the rule above by its square root times the root of `LARGE_COUNT`: most
+symbols of a large alphabet are rare, and smoothing removes the noise of their bins. At epsilon 4 on reddit_posts, the
+error on held queries of up to 4 words falls against the plain number from 0.068 to 0.062 (2,000 words), from 0.063 to
+0.052 (20,000) and from 0.060 to 0.043 (100,000)."""
 
 # ---- Finding the alphabet (plan.py) ----
 FIND: Final = "find"

@@ -40,7 +40,7 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -
     real = _sequences(engine.gathered(), model)
     drawn = model._queries.sessions
     rows = [
-        ("relative error of the number of users", abs(model.sequences / max(real.size, 1) - 1)),
+        ("relative error of the number of users", abs(model.n_users / max(real.size, 1) - 1)),
         ("distance of lengths", _distance(model, real, drawn, lengths)),
         ("distance of first symbols", _distance(model, real, drawn, _first_symbols)),
         ("distance of last symbols", _distance(model, real, drawn, last_symbols)),

@@ -14,11 +14,11 @@ from voxpop.errors import InputError
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
-from voxpop.mechanisms.sequences.profile import StepProfile, step_profile_of, profile_record
+from voxpop.mechanisms.sequences.profile import StepProfile, profile_record, step_profile_of
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, string_array
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
+from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import MODEL, record_of
 from voxpop.release.table import read_parquet, write_parquet
 
@@ -48,7 +48,7 @@ class SequenceModel(Result):
         profile: the released noisy numbers of sequences by length, and of distinct and repeated symbols.
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the guarantee of the release, or that it is not private.
-        about: the operator's statements for the report. It is not compared.
+        metadata: the operator's statements for the report. It is not compared.
     """
 
     alphabet: tuple[str, ...]
@@ -56,7 +56,7 @@ class SequenceModel(Result):
     profile: StepProfile
     plan: Plan
     guarantee: Guarantee
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     @property
     def max_length(self) -> int:
@@ -69,7 +69,7 @@ class SequenceModel(Result):
         return self.tree.counted
 
     @property
-    def sequences(self) -> float:
+    def n_users(self) -> float:
         """The number of users with a sequence, estimated from the noisy counts."""
         return self._sampler.fit.sequences
 

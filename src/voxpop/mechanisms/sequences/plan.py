@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.files.progress import rounded, tell
-from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, LEAST_COUNTED, EPSILON_PARTS, PER_NOISE
+from voxpop.mechanisms.sequences.constants import EPSILON_PARTS, FIND, FIND_SHARE, LEAST_COUNTED, PER_NOISE
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SMALLEST_RATE = 2.0**-30
 LARGEST_EPSILON = 1e4
-FINDER = "set union"
+FINDER = "items"
 """The mechanism that finds the alphabet, by its registered name."""
 _MISSING = (
     "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
@@ -102,7 +102,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return Claim(self.budget.epsilon, 0.0 if self.finding is None else self.budget.delta)
 
     def _finder(self) -> Any:
-        return configuration(FINDER)(limit=self.mechanism.max_length)
+        return configuration(FINDER)(max_items_per_user=self.mechanism.max_length)
 
     @property
     def finding(self) -> Budget | None:

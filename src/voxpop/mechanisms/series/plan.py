@@ -49,11 +49,11 @@ UNPLANNED = ("budget", "ran")
 @final
 @dataclass(frozen=True, repr=False)
 class SeriesPlan(Printed):
-    """The plan of a series: every number that runs, fixed before the first night. `SetUnion.plan_series` returns it.
+    """The plan of a series: every number that runs, fixed before the first night. `Items.plan_series` returns it.
 
     Attributes:
         budget: The privacy budget of all nights together.
-        prices: "growing" or "equal".
+        spending: "growing" or "equal".
         pool: Most items of one user in all nights.
         square: mu^2 that each user may spend in all nights.
         bits: Weights are whole multiples of 2^-bits.
@@ -65,18 +65,18 @@ class SeriesPlan(Printed):
         thresholds: By night, the score at which an item is released.
         rests: By night, the score below which an item rests on the next night.
         tried: Number of nights on which an item of a user gets weight although it rests.
-        limit: The most items of one user as given; None for the usual number.
+        max_items_per_user: The most items of one user as given; None for the usual number.
         ran: In the plan of a release, the number of nights so far.
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.SetUnion().plan_series(vp.Budget(epsilon=3, delta=1e-6), nights=30)
+        >>> plan = vp.Items().plan_series(vp.Budget(epsilon=3, delta=1e-6), nights=30)
         >>> len(plan.sigmas), plan.delta <= 1e-6
         (30, True)
     """
 
     budget: Budget
-    prices: Spending
+    spending: Spending
     pool: int
     square: float
     bits: int
@@ -88,7 +88,7 @@ class SeriesPlan(Printed):
     thresholds: tuple[int, ...]
     rests: tuple[int, ...]
     tried: int
-    limit: int | None = field(default=None, kw_only=True)
+    max_items_per_user: int | None = field(default=None, kw_only=True)
     ran: int = field(default=0, kw_only=True, compare=False)
 
     @property
@@ -134,7 +134,7 @@ class SeriesPlan(Printed):
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in UNPLANNED}
         lists = {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
         spent = budget_numbers(self.budget, self.delta)
-        return {"mechanism": "set union", "weighting": "series", "nights": self.nights, **spent, **lists}
+        return {"mechanism": "items", "weighting": "series", "nights": self.nights, **spent, **lists}
 
     @staticmethod
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
@@ -150,7 +150,7 @@ class SeriesPlan(Printed):
         return describe(self.to_dict(), str(self.guarantee))
 
 
-def plan_series(budget: Budget, nights: int, limit: int | None, prices: Spending) -> SeriesPlan:
+def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spending: Spending) -> SeriesPlan:
     """Compute the noise, the thresholds and the rest thresholds of all nights.
 
     Raises:
@@ -158,11 +158,11 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Spending
     """
     slack = walk_slack(budget.epsilon, nights)
     check_slack("a series needs", budget, slack)
-    pool, target = limit or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
+    pool, target = max_items_per_user or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
     mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY_OF_NIGHTS))
     square = mu * mu
     number = np.arange(1, nights + 1)
-    weights = number if prices == "growing" else np.ones_like(number)
+    weights = number if spending == "growing" else np.ones_like(number)
     costs = [max(1, WHOLE * int(each) // int(weights.sum())) for each in weights]
     filtered = IndividualFilter(square)
     # The grid follows from the largest cutoff; twice as much leaves room for the sensitivity.
@@ -187,7 +187,7 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Spending
     thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
     plan = SeriesPlan(
         budget,
-        prices,
+        spending,
         pool,
         square,
         bits,
@@ -197,9 +197,9 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Spending
         tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas),
         tuple(factors),
         thresholds,
-        _rests(costs, prices, total),
+        _rests(costs, spending, total),
         -(-nights // TRIED),
-        limit=limit,
+        max_items_per_user=max_items_per_user,
     )
     plan.guarantee  # noqa: B018  raises where the numbers exceed the budget
     return plan
@@ -210,9 +210,9 @@ def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits:
     return np.multiply(factors, sigmas) / (cell * 2.0**-bits)
 
 
-def _rests(costs: Sequence[int], prices: Spending, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
+def _rests(costs: Sequence[int], spending: Spending, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
     spent = np.cumsum(costs) / WHOLE
-    low, high = REST[prices]
+    low, high = REST[spending]
     levels = np.interp(spent, [1 / 7, 6 / 7], [low, high])
     return tuple(
         NEVER if part < 1 / 7 else floor(level * each) for part, level, each in zip(spent, levels, total, strict=True)
@@ -249,7 +249,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     return "\n".join(
         [
-            f"Set union over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
+            f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
             "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
             "",
             *table(night_rows(plan)),

@@ -49,7 +49,7 @@ class Record:
         before: the last complete night before it that had rows.
         begun: the night whose rows and payments are stored but whose noise was not added, or 0.
         started: whether a night was run, with rows or without.
-        reading: how tokens are made, "" before the first night.
+        token_source: how tokens are made, "" before the first night.
         keys: names and types of the items' columns.
         families: families of the ids of users; empty until a table declares them.
         ledger: path, data set and number of the entry that was charged, or empty.
@@ -67,7 +67,7 @@ class Record:
     before: int = 0
     begun: int = 0
     started: bool = False
-    reading: str = ""
+    token_source: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
     ledger: list[Any] = field(default_factory=list)
@@ -177,7 +177,8 @@ class Store:
             pools = None if record is None or record.frames else NightlyPools.of(arrays)
         except Exception as error:  # the file may be anything
             raise ReleaseError(
-                f"{self._folder / STATE_FILE} is damaged. Put back the file of the last night; without it the series ends."
+                f"{self._folder / STATE_FILE} is damaged. Put back the file of the last night; without it the "
+                "series ends."
             ) from error
         if record is None:
             raise ReleaseError(f"{self._folder / STATE_FILE} has another version: use the voxpop that wrote it.")

@@ -18,11 +18,11 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     if plan["weighting"] == "series":
         return series.describe(plan, guarantee)
     rounds = _decisions(plan)
-    kind, limit = rounds[-1]["pass"], plan["limit"]
+    kind, limit = rounds[-1]["pass"], plan["max_items_per_user"]
     if kind == "round":
         pool = "" if choice_in(plan) else f", from a pool of {plan['pool']:,}"
         head = [
-            f"Set union in {len(rounds)} adaptive rounds, {about_limit(plan, limit)}{pool}",
+            f"Items in {len(rounds)} adaptive rounds, {about_limit(plan, limit)}{pool}",
             *_joined_parts(guarantee, "" if limit is None else "thresholds in standard deviations of the score"),
             *about_menu(plan, limit),
             *_data_sets(plan),
@@ -33,7 +33,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         noise = "optimal selection by number of users" if optimal else f"{plan['noise']} noise"
         accounting = f"{plan['accounting']} accounting" if "accounting" in plan else ""
         head = [
-            f"Set union of at most {limit:,} items a user, {plan['weighting']} weighting, {noise}",
+            f"Items, at most {limit:,} per user, {plan['weighting']} weighting, {noise}",
             *_joined_parts(guarantee, accounting),
         ]
         scale, cutoff = "sigma" if plan["noise"] == "gaussian" else "scale", plan["cutoff"]
@@ -91,7 +91,7 @@ def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
 def _users_table(plan: Mapping[str, Any]) -> list[str]:
     probabilities, rows = _users_rows(plan)
     head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
-    missed = plan["missing"]
+    missed = plan["miss_probability"]
     chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
     return [
         "Users who must hold an item for it to be released with probability",
@@ -127,7 +127,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     last = rounds[-1]
     curves = [
         {"name": f"{size:,} item{'' if size == 1 else 's'} each", "points": points}
-        for size in sorted({1, min(OTHERS, plan["limit"]), plan["limit"]})
+        for size in sorted({1, min(OTHERS, plan["max_items_per_user"]), plan["max_items_per_user"]})
         if (points := curve_of(plan, last, size))
     ]
     return Story(
@@ -137,7 +137,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         kicker="Set union",
         proof=f"docs/privacy/{PAGES[last['pass']]}.md",
         values={
-            "limit": plan["limit"],
+            "limit": plan["max_items_per_user"],
             "chosen": choice_in(plan) is not None,
             "optimal": last["pass"] == "selection",
             "rounds": len(rounds),
@@ -158,7 +158,7 @@ def _nights(plan: Mapping[str, Any]) -> Story:
         words="union.html",
         noun=("item", "items"),
         title="released",
-        kicker=f"Set union over {plan['nights']:,} nights",
+        kicker=f"Items over {plan['nights']:,} nights",
         proof="docs/privacy/series.md",
         values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"]},
         grids=[Grid("Nights", head, rows, note)],
@@ -173,7 +173,7 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
     if last["pass"] == "selection":
         chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
     else:
-        share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
+        share = share_of(plan["weighting"], last["noise"], plan["max_items_per_user"], size)
         if share is None:
             return []
         chance = numbers.threshold_chance(last, share)

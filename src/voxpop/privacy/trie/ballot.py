@@ -207,7 +207,7 @@ def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
         InputError: The probability is out of range, or the number exceeds 10^15.
 
     Example:
-        >>> users_needed(0.9, Ballot(0.2, 16), 10)
+        >>> voters_needed(0.9, Ballot(0.2, 16), 10)
         128
     """
     check_probability(probability)

@@ -60,7 +60,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
 
     Example:
         >>> found = best_sampling(Budget(1, 1 / 65_876_900), rounds=3)
-        >>> users_needed(0.9, found.ballot, 3) <= 55
+        >>> voters_needed(0.9, found.ballot, 3) <= 55
         True
     """
     if not 1 <= rounds <= _MOST_ROUNDS:

@@ -15,7 +15,7 @@ from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import check_choice, check_within
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
-from voxpop.privacy.weightings.rule import WEIGHT_ROUNDING, USUAL_ALPHA, RuleSetting, WeightingRule, even_share
+from voxpop.privacy.weightings.rule import USUAL_ALPHA, WEIGHT_ROUNDING, RuleSetting, WeightingRule, even_share
 
 LARGEST_ALPHA: Final = 1000.0
 

@@ -13,7 +13,7 @@ from voxpop.kernels.arrays import DROPPED, ONE_CAP, UNDECIDED, Bytes, Int32s, In
 from voxpop.kernels.proved import proved
 from voxpop.privacy.cumulative import STEPS, Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
-from voxpop.privacy.weightings.rule import WEIGHT_ROUNDING, USERS_BOUND, RuleSetting
+from voxpop.privacy.weightings.rule import USERS_BOUND, WEIGHT_ROUNDING, RuleSetting
 
 
 @final

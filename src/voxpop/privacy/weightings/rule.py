@@ -225,7 +225,7 @@ class Weighting(ABC):
         ...         return 0.5 / np.sqrt(limit)
         ...     def share(self, weights, cutoff):
         ...         return np.full(len(weights), 0.5 / np.sqrt(len(weights)))
-        >>> plan = vp.SetUnion(limit=10, weighting=Half()).plan(vp.Budget(3, 1e-6))
+        >>> plan = vp.Items(max_items_per_user=10, weighting=Half()).plan(vp.Budget(3, 1e-6))
         >>> plan.threshold > 1
         True
     """

@@ -140,8 +140,8 @@ class MemoryLimit:
         total = bytes_of(memory)
         if total < LEAST_MEMORY:
             raise InputError(
-                f"`memory` must be at least {shown_size(LEAST_MEMORY)}, got {memory}: Python and the libraries alone take about "
-                f"{shown_size(FIXED_MEMORY)}."
+                f"`memory` must be at least {shown_size(LEAST_MEMORY)}, got {memory}: Python and the libraries alone "
+                f"take about {shown_size(FIXED_MEMORY)}."
             )
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
@@ -220,7 +220,7 @@ def shown_size(size: int) -> str:
     """Return a size as people write it.
 
     Example:
-        >>> shown(1 << 31), shown(1 << 29), shown(1536 << 20)
+        >>> shown_size(1 << 31), shown_size(1 << 29), shown_size(1536 << 20)
         ('2GiB', '512MiB', '1536MiB')
     """
     for unit, name in ((1 << 30, "GiB"), (MIB, "MiB"), (1 << 10, "KiB")):

@@ -146,7 +146,7 @@ def page_of(
         checksums: of the other files in the folder.
         total: of several results; by default of this one, stated if it was charged to a ledger.
     """
-    if total is None and result.about.ledger is not None:
+    if total is None and result.metadata.ledger is not None:
         total = total_of([result._stated])
     guarantee, plan = result.guarantee, result.plan.to_dict()
     shown = grams.slice(0, MOST_SHOWN)
@@ -179,7 +179,7 @@ def page_of(
             numbers=list(_numbers(plan)),
             checksums=checksums,
             version=metadata.version("voxpop"),
-            about=result.about,
+            about=result.metadata,
             cautions=cautions(guarantee),
             together=None if total is None else f"{total.even_if}; {total.if_fixed}. {total.reason}",
             large_epsilon=LARGE_EPSILON,

@@ -19,7 +19,7 @@ from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.release.release import Release, report_of
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
+from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import (
     BESIDE,
     COUNTS,
@@ -53,7 +53,7 @@ class Addition(Result):
         return (self.grams._stated, self._stated)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        return _page_of(replace(self.grams, about=self.about), [self], checksums)
+        return _page_of(replace(self.grams, metadata=self.metadata), [self], checksums)
 
     def _grid(self) -> "Grid":
         """Return the table of the report."""
@@ -121,7 +121,7 @@ class Counts(Addition):
         error: standard deviation of the noise on each number.
         plan: the numbers that ran.
         guarantee: the guarantee of only the counts.
-        about: the operator's statements about the counts.
+        metadata: the operator's statements about the counts.
     """
 
     _saved_as = COUNTS
@@ -131,7 +131,7 @@ class Counts(Addition):
     error: float
     plan: Plan
     guarantee: Guarantee
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     def __post_init__(self) -> None:
         if len(self.users) != len(self.grams):
@@ -160,7 +160,7 @@ class Counts(Addition):
         check_whole("k", k, 2**31, "the number of grams that are named")
         return list(islice(self, k))
 
-    def complete(self, prompt: str | Sequence[str], limit: int = 10) -> list["Completion"]:
+    def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
         """Return the continuations of a prompt as `Release.complete` does, those of most users first.
 
         The longest context still comes first. Within it, the noisy counts decide, so the order has the guarantee
@@ -168,18 +168,18 @@ class Counts(Addition):
 
         Args:
             prompt: a text or a list of tokens.
-            limit: the maximum number of continuations.
+            first: the maximum number of continuations.
 
         Raises:
-            InputError: If the prompt is neither a text nor a list of strings, or the limit is below 1.
+            InputError: If the prompt is neither a text nor a list of strings, or `first` is below 1.
         """
-        return self._completer.complete(prompt, limit)
+        return self._completer.complete(prompt, first)
 
     @cached_property
     def _completer(self) -> "Completer":
         from voxpop.release.table import Completer
 
-        return Completer(self.grams.each_gram(), self.grams.reading, self._by_gram)
+        return Completer(self.grams.each_gram(), self.grams.token_source, self._by_gram)
 
     @cached_property
     def _by_gram(self) -> dict[tuple[str, ...], int]:
@@ -231,7 +231,7 @@ class Counts(Addition):
         return self._by_gram[gram]
 
     def __repr__(self) -> str:
-        return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
+        return f"Counts({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
 
     def _repr_html_(self) -> str:
         """Return the guarantee, the error and the first grams for a notebook."""
@@ -259,7 +259,7 @@ class Top(Addition):
         places: int64, rows of the release, the gram of most users first.
         plan: the numbers that ran.
         guarantee: the guarantee of only the ranking.
-        about: the operator's statements about the ranking.
+        metadata: the operator's statements about the ranking.
     """
 
     _saved_as = RANKINGS
@@ -268,7 +268,7 @@ class Top(Addition):
     places: Int64s
     plan: Plan
     guarantee: Guarantee
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     def to_arrow(self) -> pa.Table:
         """Return the ranked rows of the release in order, with a column `place` (int64) from 1 on.
@@ -303,7 +303,7 @@ class Top(Addition):
         return (grams[place] for place in self.places)
 
     def __repr__(self) -> str:
-        return f"Ranking({len(self):,} of {len(self.grams):,} grams, {self.guarantee})"
+        return f"Top({len(self):,} of {len(self.grams):,} grams, {self.guarantee})"
 
     def _repr_html_(self) -> str:
         """Return the guarantee and the first grams for a notebook."""
@@ -314,12 +314,12 @@ class Top(Addition):
         return card(title, lines, ("place", "gram"), rows, cautions(self.total.adaptive))
 
 
-def tally_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Counts:
+def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Counts:
     """Return the counts of a record and its tables."""
     return Counts(release, _numbers(tables[COUNTS.tables[0]]), float(record["plan"]["error"]), **restored(record))
 
 
-def ranking_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:
+def top_of_record(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:
     """Return the ranking of a record and its tables."""
     places = _numbers(tables[RANKINGS.tables[0]])
     if np.unique(places).size < places.size or not ((places >= 0) & (places < len(release))).all():
