@@ -1,8 +1,8 @@
 """The API reference: tables and Sphinx directives for every public name, generated from the `__all__` of each module.
 
 A page of `docs/reference` contains the marker `<!-- public names of: MODULE -->`, and `docs/conf.py` replaces it.
-`tests/test_docs.py` checks that the pages have a marker for each public module. `docs/reference/api.md` lists the same names
-as plain Markdown, for readers on a code host. `python -m tools.reference` writes it, and a test compares it.
+`tests/test_docs.py` checks that the pages have a marker for each public module. `docs/reference/api.md` lists the same
+names as plain Markdown, for readers on a code host. `python -m tools.reference` writes it, and a test compares it.
 """
 
 import dataclasses

@@ -219,8 +219,8 @@ class Spend:
     """The privacy budget.
 
     Attributes:
-        epsilon: Privacy budget, above 0. 1 is strict, 4 is common.
-        delta: Probability with which the bound by epsilon may fail, such as 1e-7.
+        epsilon: Privacy budget, above 0. At most 1 is strict, at most 10 reasonable.
+        delta: Largest probability that an item of only one user is released, such as 1e-7.
     """
 
     epsilon: float | None = None
@@ -235,8 +235,8 @@ class Spend:
         """
         if self.delta is None and self.epsilon is not None:
             raise InputError(
-                "--delta is missing: give the probability with which the bound by epsilon may fail, such as --delta "
-                "1e-7. Choose it far below one over the number of users, and never compute it from the data."
+                "--delta is missing: give the largest probability that an item of only one user is released, such as "
+                "--delta 1e-7. Choose it far below one over the number of users, and never compute it from the data."
             )
         return self.pure
 
