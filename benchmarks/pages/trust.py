@@ -1,4 +1,4 @@
-"""Write benchmarks/results/trust.md: each claim of docs/trust.toml, how it is checked, and the last outcome of its tests.
+"""Write benchmarks/trust.md: each claim of docs/trust.toml, how it is checked, and the last outcome of its tests.
 
 `python -m benchmarks.pages.trust` runs all tests that the claims name, the Spark tests in the environment of `make
 spark`. `--junit FILE ...` reads reports of pytest instead. Outcomes are stored in docs/trust-outcomes.json: a claim
@@ -24,12 +24,12 @@ ENVIRONMENTS = {
 """Python, and options of pytest."""
 REGISTRY = ROOT / "docs" / "trust.toml"
 OUTCOMES = ROOT / "docs" / "trust-outcomes.json"
-LIST = ROOT / "benchmarks" / "results" / "trust.md"
+LIST = ROOT / "benchmarks" / "trust.md"
 HEAD = """# Every claim, and the outcome of its tests
 
-Each claim links to its explanation. [The registry](../../docs/trust.toml) names its tests; `make trust` runs them at full
+Each claim links to its explanation. [The registry](../docs/trust.toml) names its tests; `make trust` runs them at full
 length and writes this list. The last runs were from {first} to {last}, and all tests passed unless a claim states otherwise.
-[Trust](../../docs/trust.md) has the ten claims that matter most.
+[Trust](../docs/trust.md) has the ten claims that matter most.
 """
 
 
@@ -137,7 +137,7 @@ def entry(claim: dict, outcome: Outcome) -> str:
     notes = [] if outcome.passed and not outcome.failed + outcome.skipped else [str(outcome)]
     notes += dict.fromkeys(outcome.figures)
     text = f" ({'; '.join(notes)})" if notes else ""
-    return f"- [{claim['claim']}](../../docs/{claim['page']}){text}\n"
+    return f"- [{claim['claim']}](../docs/{claim['page']}){text}\n"
 
 
 if __name__ == "__main__":
