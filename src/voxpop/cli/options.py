@@ -30,7 +30,7 @@ class Table:
     """The private table, and how its rows are read.
 
     Attributes:
-        user: Column that identifies the user. For a key of several columns repeat the option or separate the names by
+        user: Column that identifies the user; required. For a key of several columns repeat the option or separate the names by
             commas.
         text: Column of texts, which are split into words.
         tokens: Column of lists of words.
@@ -219,8 +219,9 @@ class Spend:
     """The privacy budget.
 
     Attributes:
-        epsilon: Privacy budget, above 0. At most 1 is strict, at most 10 reasonable.
-        delta: Largest probability that an item of only one user is released, such as 1e-7.
+        epsilon: Privacy budget, above 0; required. At most 1 is strict, at most 10 reasonable.
+        delta: Largest probability that an item of only one user is released, such as 1e-7. Required, except for
+            models of sequences with a known alphabet.
     """
 
     epsilon: float | None = None

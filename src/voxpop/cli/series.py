@@ -81,6 +81,8 @@ def init(
     series = union.series(folder, spend.budget, nights=nights, prices=prices, ledger=account, seed=charge.seed, key=key)
     print_plan(union.plan_series(spend.budget, nights, prices=prices), as_json=json)
     if not json:
+        if not series.guarantee.private:
+            say(guarantee_text(series.guarantee))
         _say_total(series)
 
 
