@@ -30,8 +30,8 @@ class Table:
     """The private table, and how its rows are read.
 
     Attributes:
-        user: Column that identifies the user; required. For a key of several columns repeat the option or separate the names by
-            commas.
+        user: Column that identifies the user; required. For a key of several columns repeat the option or separate the
+            names by commas.
         text: Column of texts, which are split into words.
         tokens: Column of lists of words.
         items: Column of items, or of lists of items. For a composite key repeat the option or separate the names by
