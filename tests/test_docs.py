@@ -30,7 +30,7 @@ from benchmarks.spark.pairs import COSTS
 from benchmarks.support.benchmark import STAMP
 from tools.reference import MODULES as MODULES_OF_REFERENCE
 from tools.reference import PAGES as REFERENCE_PAGES
-from tools.reference import public_names, with_public_names
+from tools.reference import PLAIN, plain_page, public_names, with_public_names
 
 import voxpop
 from voxpop.cli import main
@@ -199,6 +199,11 @@ def test_the_reference_has_every_public_name(module):
     names = {name for name in public_names(module) if f"{module}.{name}" not in MODULES_OF_REFERENCE}
     assert {name for name in names if not re.search(rf"auto\w+:: {module}\.{name}$", text, re.MULTILINE)} == set()
     assert len(names) > 3
+
+
+def test_the_page_of_signatures_is_up_to_date():
+    """docs/reference/api.md is what the package gives today; `python -m tools.reference` writes it."""
+    assert PLAIN.read_text() == plain_page()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)

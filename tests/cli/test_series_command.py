@@ -44,6 +44,13 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     assert "--run-id does not apply" in voxpop("series", "init", "s", "--nights", 4, *budget, "--run-id", "x").complaint
 
 
+def test_a_series_with_a_seed_is_marked_from_the_start(voxpop):
+    """`series init` marks the guarantee as NOT PRIVATE, like every later command."""
+    budget = ["--epsilon", 3, "--delta", "1e-6"]
+    assert "NOT PRIVATE" in voxpop("series", "init", "seeded", "--nights", 2, *budget, "--seed", 3).out
+    assert "NOT PRIVATE" not in voxpop("series", "init", "private", "--nights", 2, *budget).out
+
+
 def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
     """A number that begins with a hyphen follows two hyphens; the exit code is 2 if nothing was deleted."""
     for name, user in (("below", -5), ("above", 2**63 + 5)):

@@ -343,7 +343,7 @@ QUESTIONS = (
     ("", "source", "Files with the private table", None),
     ("table", "user", "Column that identifies the user", None),
     ("table", "", "Kind of contents (text, tokens, items or sequence)", "text"),
-    ("budget", "epsilon", "Epsilon: 1 is strict, 4 is common", "1"),
+    ("budget", "epsilon", "Epsilon: at most 1 is strict, at most 10 reasonable", "1"),
     (
         "budget",
         "delta",

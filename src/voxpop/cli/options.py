@@ -30,8 +30,8 @@ class TableArguments:
     """The private table, and how its rows are read.
 
     Attributes:
-        user: Column that identifies the user. For a key of several columns repeat the option or separate the names by
-            commas.
+        user: Column that identifies the user; required. For a key of several columns repeat the option or separate the
+            names by commas.
         text: Column of texts, which are split into words.
         tokens: Column of lists of words.
         items: Column of items, or of lists of items. For a composite key repeat the option or separate the names by
@@ -219,8 +219,9 @@ class SpendArguments:
     """The privacy budget.
 
     Attributes:
-        epsilon: Privacy budget, above 0. 1 is strict, 4 is common.
-        delta: Probability with which the bound by epsilon may fail, such as 1e-7.
+        epsilon: Privacy budget, above 0; required. At most 1 is strict, at most 10 reasonable.
+        delta: Largest probability that an item of only one user is released, such as 1e-7. Required, except for
+            models of sequences with a known alphabet.
     """
 
     epsilon: float | None = None
@@ -235,8 +236,8 @@ class SpendArguments:
         """
         if self.delta is None and self.epsilon is not None:
             raise InputError(
-                "--delta is missing: give the probability with which the bound by epsilon may fail, such as --delta "
-                "1e-7. Choose it far below one over the number of users, and never compute it from the data."
+                "--delta is missing: give the largest probability that an item of only one user is released, such as "
+                "--delta 1e-7. Choose it far below one over the number of users, and never compute it from the data."
             )
         return self.pure
 

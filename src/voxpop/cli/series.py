@@ -84,6 +84,8 @@ def init(
     )
     print_plan(union.plan_series(spend.budget, nights, spending=spending), as_json=json)
     if not json:
+        if not series.guarantee.private:
+            say(guarantee_text(series.guarantee))
         _say_total(series)
 
 

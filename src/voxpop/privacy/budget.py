@@ -13,8 +13,10 @@ from numbers import Real
 
 from voxpop.errors import BudgetError, InputError, on_one_line
 
-_EPSILON = "1 is strict, 4 is common, and values above 10 give hardly any protection"
-_DELTA = "1e-7 is common; keep it well below one over the number of users, and do not compute it from the data"
+_EPSILON = "At most 1 is strict, and values above 10 give hardly any protection"
+_DELTA = (
+    "Use a hundredth of one over the expected number of users or less, such as 1e-7; do not compute it from the data"
+)
 SUSPECT_DELTA = 1e-3
 """A delta above this protects no one in a table of a thousand users."""
 
@@ -25,7 +27,7 @@ class Budget:
 
     Args:
         epsilon: Bound on the change of any result's log-odds by one user. Finite, more than 0.
-        delta: The probability with which the promise of epsilon may fail, about. At least 0, less than 1.
+        delta: The largest probability that an item of only one user is released. At least 0, less than 1.
 
     Raises:
         BudgetError: A value is not a number or out of range.
@@ -47,7 +49,7 @@ class Budget:
         object.__setattr__(self, "epsilon", epsilon)
         if delta > SUSPECT_DELTA:
             warnings.warn(
-                f"`delta` {delta:g} is large: data of that share of users may come out. {_DELTA}.", stacklevel=3
+                f"`delta` {delta:g} is large: data of that share of users may be released. {_DELTA}.", stacklevel=3
             )
         object.__setattr__(self, "delta", delta)
 

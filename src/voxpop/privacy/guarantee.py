@@ -280,12 +280,12 @@ def cautions(guarantee: "Guarantee") -> list[str]:
         sure = percent_at_most(odds_after(epsilon, delta, 0.5))
         said.append(
             f"Epsilon {epsilon:g} {strength}: a reader who considered it equally likely that a person took part or not "
-            f"can be up to {sure} sure after this release. 1 is strict, 4 is common."
+            f"can be up to {sure} sure after this release. At most 1 is strict."
         )
     if delta > LARGE_DELTA:
         people = people_covered(delta)
-        fits = "It fits no number of people." if not people else "It fits one person, not two."
-        fits = fits if people < 2 else f"It fits at most {people:,} people."
+        fits = "It suits no number of people." if not people else "It suits one person, not two."
+        fits = fits if people < 2 else f"It suits at most {people:,} people."
         said.append(
             f"Delta {delta:g} is large. It should be a hundredth of one over the number of people, or less. {fits}"
         )
@@ -350,7 +350,7 @@ def event_of(guarantee: "Guarantee") -> Any:
     try:
         from dp_accounting import dp_event
     except ImportError:
-        raise InputError("events need dp-accounting, which is not installed: pip install voxpop[accounting].") from None
+        raise InputError("events need dp-accounting, which is not installed: pip install dp-accounting.") from None
     if not guarantee.private:
         return dp_event.NonPrivateDpEvent()
     if guarantee.spend is not None and not guarantee.spend.two_sided:

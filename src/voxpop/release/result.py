@@ -265,7 +265,7 @@ class Result(Sized, Iterable[Any], ABC):
         try:
             import pandas as pd
         except ImportError:
-            raise InputError("to_pandas needs pandas, which is not installed: pip install voxpop[pandas].") from None
+            raise InputError("to_pandas needs pandas, which is not installed: pip install pandas.") from None
         table = self.to_arrow()
         columns = zip(table.column_names, table.columns, strict=True)
         return pd.DataFrame(

@@ -78,7 +78,9 @@ def start_session(master: str) -> "SparkSession":
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise InputError("--engine spark needs pyspark: pip install 'voxpop[spark]', or use --engine local.") from None
+        raise InputError(
+            "--engine spark needs pyspark: pip install 'pyspark>=4,<5' 'pandas<3', or use --engine local."
+        ) from None
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder: Any = SparkSession.builder.appName("voxpop")
     if master.startswith(CONNECT):
