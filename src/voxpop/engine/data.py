@@ -114,7 +114,7 @@ class CandidateArrays(Protocol):
 
     @property
     def estimates(self) -> Int64s:
-        """The estimate of each partner: a kept gram of the same length, or a kept token if `single`."""
+        """The estimate of each partner, which is a kept gram of the same length or (if `single`) a kept token."""
 
     @property
     def single(self) -> bool:

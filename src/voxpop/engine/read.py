@@ -116,10 +116,10 @@ def event_columns(
     """Return the columns of users, activities and times of an event log, by their standard names.
 
     Args:
-        source: See `read`.
+        source: The source, as in `read`.
         user: The user column that the caller named; None for the column of cases.
-        csv: See `read`.
-        types: See `read`.
+        csv: The dialect of CSV files, as in `read`.
+        types: The types of columns, as in `read`.
         progress: Whether messages are shown.
 
     Raises:

@@ -121,7 +121,7 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
 
 
 def pause_of(session_gap: Any, unit: str) -> float | int | None:
-    """Return the longest pause within a session in the unit of the times; None without a limit.
+    """Return the longest pause within a session in the unit of the times; None for no limit.
 
     Raises:
         InputError: If the argument is not a duration, or not a number although times are numbers.

@@ -1,4 +1,4 @@
-"""One file as Arrow batches: Parquet, Arrow, CSV, TSV, JSON, XES and text. All but the first two may be compressed.
+"""One file of Parquet, Arrow, CSV, TSV, JSON, XES or text as Arrow batches. All but the first two may be compressed.
 
 Messages of readers quote the row that failed, so they are replaced. The messages of voxpop contain the file, the row or
 column if known, and the next step.

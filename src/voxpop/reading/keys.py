@@ -1,4 +1,4 @@
-"""The items of a corpus as columns: their names and types, and the conversion between rows and items.
+"""The items of a corpus as columns, with names and types, and the conversion between rows and items.
 
 The item of one column is the column's value as spelled by this module. The item of several columns joins their
 spellings with bars. A backslash precedes each bar and backslash within a spelling, so that two keys never become one

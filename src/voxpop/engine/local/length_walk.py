@@ -1,4 +1,4 @@
-"""The corpus, length by length: the users' grams that may still be released."""
+"""The corpus, length by length, with the users' grams that may still be released."""
 
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The private state of a series on this machine: users' pools, remaining budgets and the scores of all items."""
+"""The private state of a series on this machine, with users' pools, remaining budgets and the scores of all items."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from voxpop.reading.limited.memory import MemoryLimit
 
 ORDER_OF_NIGHTS = "series"
 BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
-"""Peak memory of a night in bytes: for each item of a pool or a row, for each user and for each item."""
+"""Peak memory of a night in bytes, for each item of a pool or a row, for each user and for each item."""
 
 Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
 Reading = Opening

@@ -101,7 +101,7 @@ BoundedSets = tuple[Int32s, Int64s]
 
 @dataclass(slots=True)
 class _Scratch:
-    """The marker of one thread for repeated items: the last user of each item."""
+    """The marker of one thread for repeated items, which is the last user of each item."""
 
     seen: Int32s
     stamp: int = 0
@@ -110,7 +110,7 @@ class _Scratch:
 def bounded_sets(
     holdings: Holdings, limit: int, candidates: Bytes | None, secret: Source, pass_name: str
 ) -> Iterator[BoundedSets]:
-    """Yield (items, starts) for batches of users: at most `limit` distinct candidates per user, drawn uniformly.
+    """Yield (items, starts) for batches of users, with at most `limit` distinct candidates per user, drawn uniformly.
 
     Draws are without replacement. A user's draw depends only on the secret, the user's key and the user's own items,
     so adding a user changes no other user's draw. The sets are in the order of users for any number of threads.
@@ -309,7 +309,7 @@ class Histogram:
 
 _NAMES_AT_ONCE = 1 << 20
 BYTES_OF_ID = 48
-"""Peak memory per distinct item in bytes: the weight, the last user, the result, and pages of the name."""
+"""Peak memory per distinct item in bytes, for the weight, the last user, the result, and pages of the name."""
 
 
 def weigh(
@@ -371,7 +371,7 @@ def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
     return found, weights[:end] if 2 * end > names.size else weights[:end].copy()
 
 
-# The order in which users weigh, which is the same rule in memory, within a memory limit and on Spark.
+# The order of weighing users. The same rule applies in memory, within a memory limit and on Spark.
 #
 # Users are sorted by 64 bits of a keyed hash of the user's key, and then by the key itself. Both are functions of the
 # user's id and the secret only. The position of a user's rows, the number of users, the file and the machine have no
@@ -386,7 +386,7 @@ def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
 
 @proved("randomness.md#the-order-of-users")
 def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
-    """Return the users in the order in which they weigh: by (hash, key), both of 64 bits.
+    """Return the users in the order of weighing, by (hash, key), both of 64 bits.
 
     Proof: "So the order of two users is a function of the secret and these two."
 

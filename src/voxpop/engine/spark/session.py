@@ -147,7 +147,7 @@ def use_own_python(session: "SparkSession") -> None:
 DYNAMIC = "spark.dynamicAllocation.enabled"
 SETTING = "spark.sql.shuffle.partitions"
 QUIET = 2.0
-"""Seconds without a new executor after which all executors are assumed to have registered."""
+"""Seconds without a new executor before all executors are assumed to have registered."""
 MOST_SECONDS = 30.0
 EVERY = 0.2
 MOST_COUNTED = 1 << 14
