@@ -17,7 +17,7 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int32s, Int64s, Texts
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
-"""Arrow's names of floats. Integers have the same names as in numpy. Versions before 22 of Arrow would need pandas."""
+"""Arrow's names of floats. Names of integers are numpy's. Arrow's own conversion needs pandas before version 22."""
 
 
 def text_buffers(texts: pa.Array) -> Texts:

@@ -1,9 +1,9 @@
 """Event logs of processes in files of XES, and the standard names of their columns.
 
 XES is a form of XML. A log consists of traces (cases), and a trace consists of events. Each has attributes. A log is
-read as a table of events, block by block. Attributes of a trace have the prefix `case:`, as in all tools for event logs. This
-module uses no parser for XES, because the available ones print values that they cannot read, and accept a truncated
-file as a complete one.
+read as a table of events, block by block. Attributes of a trace have the prefix `case:`, as in all tools for event
+logs. This module uses no parser for XES, because the available ones print values that they cannot read, and accept a
+truncated file as a complete one.
 """
 
 from collections.abc import Iterable, Iterator

@@ -2,7 +2,8 @@
 
 The rule for names is the same as in Spark and pyarrow. Names that begin with a dot or an underscore are skipped in
 every folder below the one that the caller names, except for folders of partitions such as `_year=2026`. Temporary names
-of editors, downloads and copies are skipped as well. A path that the caller writes in full is read.
+of editors, downloads and copies are skipped as well. A path that the caller writes in full is read. Tables with a log
+of their files raise an error.
 """
 
 from collections.abc import Iterable

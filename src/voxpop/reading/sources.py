@@ -232,7 +232,7 @@ def _is_table(file: Path) -> bool:
 
 
 def local_files(source: Any, *, other: bool = False) -> list[Path]:
-    """Return the files of a source of local files, or an empty list. See `_files` for `other`."""
+    """Return the files of a source of local files; an empty list for other sources. See `_files` for `other`."""
     several = isinstance(source, list | tuple)
     paths = [os.fspath(each) for each in (source if several else [source])] if _are_paths(source) else []
     if any(path in STANDARD_INPUT or is_remote(path) for path in paths):

@@ -384,7 +384,7 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
         others = batch_of_rows(rows, columns, where, 1).columns
     except SourceError:  # the other decoder also finds its row
         return None
-    # int64 (rows), the position of each row, because the doubtful rows follow the other rows.
+    # int64 (rows), the position of each row after the doubtful rows are appended to the other rows.
     order = int64_array(np.where(doubtful, frame.height + np.cumsum(doubtful), np.cumsum(~doubtful)) - 1)
     return pa.RecordBatch.from_arrays(
         [pa.concat_arrays(pair).take(order) for pair in zip(sure, others, strict=True)], names

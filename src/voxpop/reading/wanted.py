@@ -90,7 +90,7 @@ class Wanted:
         session_gap: The longest pause within a sequence of events; None for no limit.
         types: The types that the caller declares, by column, as Arrow prints them.
         drops: Whether rows without a user are skipped.
-        typed: The sets of typed keys that are built from rows as tokens; None for other contents.
+        typed: The sets of typed keys that rows are converted to; None for other contents.
 
     Raises:
         InputError: If these arguments do not fit together.

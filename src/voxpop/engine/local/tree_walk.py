@@ -46,7 +46,7 @@ class MemoryTreeWalk:
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
     def count_variety(self, given: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the number of sequences per bin, by their distinct symbols and (for two bins) by repetitions."""
+        """Return the total number of distinct symbols and, for two bins, of repeated symbols of all sequences."""
         (most, bins), starts = given.tolist(), self._starts
         # End marks do not count.
         counts = count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, most)

@@ -70,7 +70,7 @@ class Holdings:
 
 
 def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Uint64s:
-    """Return the name of each item in draws: 128 bits (n, 2), which are the same in every corpus.
+    """Return the name of each item in draws: 128 bits (n, 2), the same wherever the item occurs.
 
     Args:
         words: large_string (n), the items.
