@@ -204,7 +204,7 @@ def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
         large_string, sorted; and int32 arrays, with -1 for unused words.
 
     Raises:
-        InputError: If there are more words than 32-bit numbers.
+        InputError: If there are more words than 32-bit numbers can count.
     """
     every = pa.chunked_array([each.cast(pa.large_string()) for each in words], pa.large_string())
     found = pc.unique(every.filter(array_of(np.concatenate([np.empty(0, np.bool_), *used]))))

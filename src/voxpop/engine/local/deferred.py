@@ -106,7 +106,7 @@ class UserBudgets:
         self._left = left
 
     def left(self, users: int) -> Int64s | None:
-        """Return the remaining budget of each user, None before the first charge."""
+        """Return the remaining budget of each user; None before the first charge."""
         if self._left is not None and self._left.size != users:
             raise InternalError("users came or went after some had paid")
         return self._left

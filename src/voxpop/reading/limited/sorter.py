@@ -227,7 +227,7 @@ def number_within(
 
     Raises:
         MemoryLimitError: If there are more distinct pairs than the table can store within the limit.
-        InputError: If there are more distinct pairs than 32-bit numbers.
+        InputError: If there are more distinct pairs than 32-bit numbers can count.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(1 << FIRST_SLOTS_BITS, np.uint32)
