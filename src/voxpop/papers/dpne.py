@@ -146,9 +146,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
-    """Return the set union of length 1 by the paper's accounting, with a sigma that leaves the rest to later
-    lengths.
-    """
+    """Return the set union of length 1 by the paper's accounting, with noise that leaves the rest to later lengths."""
     voting = dpne.voting(1)
     # The ratio of the mu of all later lengths together to mu_1.
     rest = (1 / share - 1) ** 0.5

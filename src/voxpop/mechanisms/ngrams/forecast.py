@@ -92,7 +92,7 @@ class Forecast:
         return Forecast(valid, pairs, estimates.capped, overlap, unit)
 
     def candidates(self, level: int) -> Candidates:
-        """Return the valid candidates whose forecast reaches a level."""
+        """Return the valid candidates with a forecast that reaches a level."""
         # (left grams,), ceil(level est(overlap) / (est(a) FINE)), computed once, in integers (docs/privacy/ngrams.md,
         # "One predicate").
         need = -(-(level * self.overlap) // (self.left * FINE_CELLS))
