@@ -113,7 +113,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         return tuple(share / fsum(raw) for share in raw)
 
     def voting(self, length: int) -> Voting:
-        """Return the numbers of the vote on a length."""
+        """Return the numbers of a length's vote."""
         return Voting(WEIGHTINGS[self.weighting], self.limits[length - 1], self.max_spurious_share, self.alpha)
 
     def plan(self, budget: Budget) -> NGramsPlan:
@@ -180,7 +180,7 @@ def squares(dpne: DPNE, later: float) -> list[float]:
 
 
 def settled(dpne: DPNE, length: int, square: float, released: int, candidates: int) -> RoundPlan:
-    """Return the vote on a length, with sigma from its charge and rho from the number of candidates (Section 2)."""
+    """Return a length's vote, with sigma from its charge and rho from the number of candidates (Section 2)."""
     voting = dpne.voting(length)
     setting = voting.setting(square, released, candidates)
     sigma = noise_for(square, voting.rule.sensitivity(setting))

@@ -250,7 +250,7 @@ def threshold_factor(alphabet: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateNodes:
-    """The nodes of one level for which children are counted.
+    """The nodes of one level, before their children are counted.
 
     Attributes:
         parents: int64, the entry of the tree that each node continues, in increasing order; -1 for the root.
@@ -324,7 +324,7 @@ def explore(gate: "PathsGate") -> Tree:
 
 
 class Following(NamedTuple):
-    """The grams for which children are counted next.
+    """The grams with children to be counted next.
 
     Attributes:
         entries: int64, the entry of the tree that each gram continues, in increasing order.
@@ -344,7 +344,7 @@ class Following(NamedTuple):
 def _open_next(
     paths: PathBudget, tree: Tree, candidates: CandidateNodes, level: Level, nodes: Int32s, levels_left: int
 ) -> Following:
-    """Return the children for which further children are counted next."""
+    """Return the children that are continued on the next level."""
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)
     # A gram is continued if levels remain on the path and the count is clearly above its noise.
     grows = (candidates.heights > 1)[:, None] & (level.counts > thresholds[:, None])

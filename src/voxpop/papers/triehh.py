@@ -108,7 +108,7 @@ def theorem_delta(theta: int) -> float:
 
 
 def theorem_theta(delta: float) -> int:
-    """Return the smallest threshold for which Theorem 1 gives this delta; at least 10, as the theorem requires.
+    """Return the smallest threshold with this delta by Theorem 1; at least 10, as the theorem requires.
 
     Example:
         >>> theorem_theta(1 / 65_876_900)

@@ -97,7 +97,7 @@ def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> fl
         error: The probability that the bound is wrong.
 
     Returns:
-        The lower bound, at least 0; infinite if no epsilon is sufficient.
+        The lower bound, at least 0; infinite if no epsilon is large enough.
 
     Example:
         >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
@@ -203,7 +203,7 @@ class Finding:
 
     @property
     def epsilon_exact(self) -> float:
-        """Epsilon at the claim's delta by the exact probabilities, which is the most that this case can show."""
+        """Epsilon at the claim's delta by the exact probabilities, which is the maximum that this case can show."""
         return _largest_epsilon(self._pairs(), self.delta)
 
     @property

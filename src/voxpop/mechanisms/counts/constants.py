@@ -9,10 +9,10 @@ USUAL: Final = 0.95
 
 # ---- The private choice of the limit (docs/privacy/counts.md) ----
 COUNT_LIMITS: Final = tuple(2**step for step in range(14))
-"""The limits to choose from: 1, 2, 4, ..., 8,192 released words for which a user counts in full."""
+"""The limits to choose from: 1, 2, 4, ..., 8,192 released words per user at full weight."""
 CLASS_EDGES: Final = COUNT_LIMITS[1:]
-"""Numbers of released words at which the next class of users begins. With classes four times as wide, the chosen limit
-could be far too low if all users of a class are at its upper end."""
+"""The first number of released words in each class of users but the first. With classes four times as wide, the chosen
+limit could be far too low if all users of a class are at its upper end."""
 TYPICAL_SIZES: Final = tuple(2**0.5 * limit for limit in COUNT_LIMITS)
 """The number of released words that represents each class."""
 CERTAIN_SIGMAS: Final = 3.0

@@ -23,7 +23,7 @@ class CountsMechanism:
     undercounted but are never overcounted. The proof is in docs/privacy/counts.md.
 
     Attributes:
-        counted_in_full: The number of released words up to which a user counts in full. It halves with each further
+        counted_in_full: The maximum number of released words per user at full weight. It halves with each further
             length, and the noise grows with the square root of the sum over all lengths. By default, the limit with the
             smallest mean error is chosen privately.
 

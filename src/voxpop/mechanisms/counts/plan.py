@@ -25,12 +25,11 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
     """The plan of `CountsMechanism`, with every number of the run before any private data is read.
 
     If the limit is chosen privately, the numbers before the release are those of the largest limit, because it has the
-    most noise.
+    largest noise.
 
     Attributes:
         grams: The release with the grams to count.
-        menu: The limits that may run. Each has, for each length, the maximum number of grams for which a user counts
-            in full.
+        menu: The limits that may run. Each has, for each length, the maximum number of grams per user at full weight.
         sigmas: The standard deviation of the noise on every count for each limit, in users.
         histogram_sigma: The standard deviation of the noise on the number of users in a class; 0 if no limit is chosen.
         ran: The index of the limit that ran; None before the release.
@@ -46,7 +45,7 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
 
     @property
     def limits(self) -> tuple[int, ...]:
-        """The maximum number of grams for which a user counts in full, for each length."""
+        """The maximum number of grams per user at full weight, for each length."""
         return self.menu[-1 if self.ran is None else self.ran]
 
     @property
@@ -136,7 +135,7 @@ def plan_counts(
         sigmas = tuple(each * (whole / sqrt(1 - SHARE_OF_LIMIT)) for each in sensitivities)
         histogram = whole / sqrt(SHARE_OF_LIMIT)
     plan = CountsPlan(counts, budget, release, menu, sigmas, histogram)
-    # The comparison uses the eighty digits with which sigma was confirmed, and the most expensive limit.
+    # The comparison uses eighty digits, as the confirmation of sigma does, and the most expensive limit.
     if square is not None and counts_square(plan._proof()) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(plan)

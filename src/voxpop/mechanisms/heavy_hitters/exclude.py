@@ -57,7 +57,7 @@ def _entry_text(entry: PublicWord) -> str:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class PublicList:
-    """A public list of words. Two lists are equal if they have the same size and fingerprint.
+    """A public list of words. Equality compares size and fingerprint.
 
     Attributes:
         size: The number of distinct entries.

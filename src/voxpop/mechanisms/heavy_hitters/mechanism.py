@@ -45,9 +45,9 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         alphabet: The kind of symbols: one of the "characters" or "bytes" of a word. With "tokens", a whole document or
             sequence is a word, such as a phrase, and its tokens are the symbols.
         unit: The number of symbols that each round adds to a prefix, 1 to 4. Longer units need fewer rounds, and
-            therefore fewer users for each word, but more sums in each round. "auto" takes the longest units for which
-            secure aggregation can add the sums: four characters in the first round and two in each later round, two
-            bytes and one, or one token and one. A plan lists the cost of each unit.
+            therefore fewer users for each word, but more sums in each round. "auto" takes the longest units that secure
+            aggregation can handle: four characters in the first round and two in each later round, two bytes and one,
+            or one token and one. A plan lists the cost of each unit.
         exclude: Public words that no user votes for, such as a dictionary or the words of an earlier release. Give an
             iterable of strings, a release, or the path of a text file with one word per line. The tokenizer of the
             data normalises the words. Each user then votes for the most frequent of the user's other words. The list

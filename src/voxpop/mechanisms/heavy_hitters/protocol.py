@@ -53,7 +53,7 @@ ROOT = Prefix(())
 
 
 def prefix_after(word: Word, size: int) -> Prefix:
-    """Return the first symbols of a word, where the end mark counts as a symbol.
+    """Return the first symbols of a word, counting the end mark as a symbol.
 
     Args:
         word: The word, which must not be empty.
@@ -304,7 +304,7 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     # padding of -1 sorts before all tokens.
     order = np.lexsort(rows.T[::-1])
     rows = rows[order]
-    # The leading places at which each row equals the preceding row.
+    # For each row, the leading places that agree with the preceding row.
     alike = np.logical_and.accumulate(rows[1:] == rows[:-1], axis=1)
     fresh, shared = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int32)
     fresh[1:], shared[1:] = ~alike.all(axis=1), (alike & (rows[1:] >= 0)).sum(axis=1)

@@ -2,7 +2,7 @@
 
 The charge of a pass depends on the length or, if tokens are few, on the released grams. From length 5 on, a user with
 only short runs of candidates pays a larger part of the remaining budget, because such a user can take part in fewer
-later lengths. Users pay only for passes in which they have a candidate (docs/privacy/individual.md).
+later lengths. Users pay only for passes over their candidates (docs/privacy/individual.md).
 
 The public numbers of a length are the votes of its users, the planned numbers and the numbers that ran.
 """
@@ -65,18 +65,18 @@ class Charges:
         return replace(self, dense=words <= tuned.FEW_TOKENS)
 
     def measurement(self, length: int) -> tuple[Charge, Self]:
-        """Return the charge of the measurement before the vote on a length, and the charges for later passes."""
+        """Return the charge of the measurement before a length's vote, and the charges for later passes."""
         share = self._share(length) * tuned.MEASUREMENT
         charges = IndividualFilter(self.cap)
         # Each even share is rounded down, so the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
         return charges.charge(charges.cost(share), 1.0), replace(self, left=self.left - share)
 
     def usual(self, length: int) -> float:
-        """Return the mu^2 that the vote on a length costs before anything is known about its outcome."""
+        """Return the mu^2 that a length's vote costs before anything is known about its outcome."""
         return self._share(length) * self.cap
 
     def vote(self, length: int, ratio: float = tuned.VOTE_FALL) -> tuple[float, Rates | None, Self]:
-        """Return the mu^2 of the vote on a length, the rates that users pay, and the charges for later passes.
+        """Return the mu^2 of a length's vote, the rates that users pay, and the charges for later passes.
 
         Args:
             length: The number of tokens in the grams.
@@ -86,7 +86,7 @@ class Charges:
         return share * self.cap, self._rates(length, ratio), replace(self, left=self.left - share)
 
     def screening(self, length: int) -> float | None:
-        """Return the mu^2 of the screening vote before the vote on a length, or None without one."""
+        """Return the mu^2 of the screening vote before a length's vote; None if it has no screening vote."""
         if self.dense or length > 1 + len(tuned.SCREENING_CHARGES):
             return None
         return tuned.SCREENING_CHARGES[length - 2] * self.cap
@@ -257,7 +257,7 @@ class LengthPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class LengthRun:
-    """The numbers with which one length ran, which are functions of the budget and of earlier results.
+    """The numbers of the run of one length, which are functions of the budget and of earlier results.
 
     Attributes:
         length: The number of tokens in a gram.
@@ -289,7 +289,7 @@ class LengthRun:
 @final
 @dataclass(frozen=True, slots=True)
 class SecondChanceRun:
-    """The numbers with which the second-chance pass ran, over the deferred candidates of all lengths.
+    """The numbers of the second-chance pass over the deferred candidates of all lengths.
 
     Attributes:
         sigma: The noise scale.

@@ -44,7 +44,7 @@ FEW_TOKENS = 100
 between was measured."""
 LEAST_SHARE = 1 / 3
 """Minimum part of an even share of the remaining budget that each length receives, for any worth. It protects lengths
-whose `values` are 0, because their grams are parts of longer grams."""
+with `values` of 0, because their grams are parts of longer grams."""
 MEASUREMENT = 0.02
 """Share of a length's mu^2 that pays for the measurement before it. The optimum is flat: 1.2 percent released 132,160,
 2 percent 132,376 and 3 percent 133,037 (0011)."""
@@ -58,8 +58,8 @@ CHAIN_FALL = 0.6
 worth. On ubuntu_irc with [0, 0, 0, 0, 1], 0.45 released 276, 0.6 released 356, and 0.8 with half the exponent of worth
 312 (0013)."""
 PACED_FROM = 5
-"""The first length at which users reserve budget for later lengths, depending on their runs of candidates. A start at
-length 2 released fewer phrases in prototypes (0015)."""
+"""From this length on, users reserve budget for later lengths, depending on their runs of candidates. A start at length
+2 released fewer phrases in prototypes (0015)."""
 SECOND_CHANCE_SPARE = (0.4, 0.2, 0.1, 0.04)
 """Budget that a user keeps in addition to the charges that can still follow, by length from `PACED_FROM` on; nothing at
 later lengths. The second-chance pass spends it and finds short phrases. Half of these values released 166,269 phrases,
@@ -98,8 +98,8 @@ SCREENING_STEPS = (0.5, 1.0, 2.0)
 """Cutpoints of a screening vote above its first cutpoint, in units of its sigma. They divide the candidates that pass
 into bands."""
 FIRST_EDGE = 0.5
-"""Forecast at which the second band of candidates begins, in units of the vote's sigma. Each further band begins at
-twice the forecast of the preceding band."""
+"""Lowest forecast of the second band of candidates, in units of the vote's sigma. Each further band begins at twice the
+forecast of the preceding band."""
 MOST_BANDS = 12
 """Maximum number of bands per length. The forecast doubles from band to band, so 11 edges span a factor of 1,024."""
 FEWEST_IN_BAND = 64
@@ -126,11 +126,11 @@ weights are simulated."""
 LIKELIEST = 0.3
 """Maximum probability that a candidate without votes reaches the lowest cutpoint."""
 MOST_CHANCE = 0.93
-"""Maximum share of the candidates without users that reach the cutpoint from which their number is estimated. Only the
-second-chance pass has lower cutpoints. With 0.98, 0.93, 0.84 and 0.6 it released 66,884, 67,091, 65,862 and 63,006
-phrases of the posts, 3,436, 3,637, 3,532 and 3,359 of ubuntu_irc, and 2,715, 3,141, 3,138 and 3,024 of MSNBC. Below a
-higher cutpoint there are more candidates with few users, below a lower one there are few candidates of any kind. These
-are single second-chance passes over votes that were kept, and no page has the runs."""
+"""Maximum share of the candidates without users that reach the reference cutpoint, which is used to estimate their
+number. Only the second-chance pass has lower cutpoints. With 0.98, 0.93, 0.84 and 0.6 it released 66,884, 67,091,
+65,862 and 63,006 phrases of the posts, 3,436, 3,637, 3,532 and 3,359 of ubuntu_irc, and 2,715, 3,141, 3,138 and 3,024
+of MSNBC. Below a higher cutpoint there are more candidates with few users, below a lower one there are few candidates
+of any kind. These are single second-chance passes over votes that were kept, and no page has the runs."""
 EARLY_ETA = 0.7
 """The part of eta that lengths up to 4 may use, because the second-chance pass needs the rest (0015)."""
 OWN_ETA_FROM = 5
@@ -149,7 +149,7 @@ LEAST_OF_MEAN = 0.25
 """Lower bound of an estimate, as a part of the mean of its class. Bounds in sigma were measured before there were
 classes: a tenth and a whole sigma released 1 and 3 percent fewer than a quarter (0002)."""
 LEAST_MEAN = 1 / 16
-"""Lower bound of such a mean, in sigma, because most released grams have at least one user."""
+"""Lower bound of such a mean, in sigma, because released grams usually have at least one user."""
 
 # ---- The second-chance pass (votes.py, schedule.py) ----
 PIECES = 6

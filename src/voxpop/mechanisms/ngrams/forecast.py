@@ -110,8 +110,8 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
     Args:
         candidates: All candidates.
         forecast: The forecast of these candidates.
-        least: The forecast at which the second band begins, in weight. Each further band begins at twice the forecast
-            of the preceding one.
+        least: The lowest forecast of the second band, in weight. Each further band begins at twice the forecast of the
+            preceding one.
         joined: The candidates together with those that passed a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)

@@ -76,7 +76,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
         return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 
     def voting(self, length: int) -> "Voting":
-        """Return the numbers of the vote on a length, which are the same at all lengths."""
+        """Return the numbers of a length's vote, which are the same at all lengths."""
         from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.privacy.individual import MOST_BOUND
         from voxpop.privacy.weightings.builtin import PolicyGaussian

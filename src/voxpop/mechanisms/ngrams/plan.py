@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 CROWDED = 10**6
-"""Candidates per gram of the preceding length for which a plan shows the highest threshold."""
+"""Candidates per gram of the preceding length, as assumed for the highest threshold of a plan."""
 USUAL_CANDIDATES = 10
-"""Candidates per gram of the preceding length for which a plan shows the users needed."""
+"""Candidates per gram of the preceding length, as assumed for the users needed of a plan."""
 _PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
 """Passes in addition to one for each length, namely at most four screening votes and the second-chance pass."""
@@ -62,7 +62,7 @@ class Extraction(Protocol):
         """The expected share of spurious grams."""
 
     def voting(self, length: int) -> Voting:
-        """Return the numbers of the vote on a length."""
+        """Return the numbers of a length's vote."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -85,7 +85,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         schedule: The pure function that returns the next pass of a release, and None at the end.
         worths: The worth of the budget of each length; empty if the schedule does not use it.
         words: The adaptive rounds that released the words, if any; None before a release.
-        ran: The numbers with which each length ran; empty before a release.
+        ran: The numbers of each length's run; empty before a release.
         second_chance: The numbers of the second-chance pass; None if it did not run.
 
     Example:

@@ -88,7 +88,7 @@ class State:
         words: The released words, in the order of their bytes.
         rounds: The adaptive rounds that released the words; None without adaptive rounds.
         grams: The released grams of each length.
-        ran: The numbers with which each length ran.
+        ran: The numbers of each length's run.
         keep: The grams of the last vote that users keep.
         levels: int64 by rank, the number of cutpoints reached by each gram of the last released length.
         estimates: The estimates of the released grams of each measured length.
@@ -179,7 +179,7 @@ class Pass:
         size: The number of measured grams in a measurement.
         rounds: The adaptive rounds of length 1, or the menu of them; None in all other passes.
         keep: The grams that users keep before the pass; None if the preceding pass was no vote.
-        extend: The candidates with which users extend their grams to this length before the pass; None if their grams
+        extend: The candidates that extend the grams of users to this length before the pass; None if their grams
             already have this length.
         among: The candidates that take part; None for all.
     """
@@ -199,18 +199,18 @@ class Pass:
 
     @property
     def name(self) -> str:
-        """The name of the pass, from which draws are derived."""
+        """The name of the pass, which determines its draws."""
         return "sweep" if self.kind == "second chance" else f"{LABELS[self.kind]} {self.length}"
 
     @property
     def cell(self) -> int:
-        """The number of grid units per cell, to which noisy weights of a measurement are rounded."""
+        """The number of grid units per cell. The noisy weights of a measurement are rounded to cells."""
         unit = 1 if self.shares is None else self.shares.setting.unit
         return max(1, round(cell_below(self.sigma) * unit))
 
 
 class Runner:
-    """Runs passes through the gate of a release. Private data remain behind the gate."""
+    """Runs passes through the gate of a release. The gate does not return private data."""
 
     def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate") -> None:
         self._engine, self._gate = engine, gate

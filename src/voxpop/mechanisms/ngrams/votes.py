@@ -55,7 +55,7 @@ def cutpoints_above(usual: float, top: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The outcome of the noisy votes of a length.
+    """The outcome of a length's noisy votes.
 
     Attributes:
         reached: int64 (bands, cutpoints), the number of candidates that reach each cutpoint.
@@ -150,7 +150,7 @@ class ThresholdVote:
     def votes(self, bands: "Grouped", held: Int64s, levels: Int64s) -> Votes:
         """Count the candidates of each band that reach each cutpoint."""
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
-        # (bands, cutpoints), the number of candidates for which this is the last reached cutpoint.
+        # (bands, cutpoints), the number of candidates by their last reached cutpoint.
         np.add.at(counts, (held, levels - 1), 1)
         # A candidate that reaches a cutpoint reaches all lower ones, so the counts are summed from above.
         reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]

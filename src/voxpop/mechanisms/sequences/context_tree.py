@@ -34,8 +34,7 @@ class ContextTree:
     """Contexts by node, with shorter ones first, and the counts of the symbols after them.
 
     A node's children are its context with one more symbol before it. The node "others" of the same parent counts the
-    steps that are in none of these children. Therefore every step of a sequence is in exactly one node without
-    children.
+    steps outside of these children. Therefore every step of a sequence is in exactly one node without children.
 
     Attributes:
         width: The number of symbols including the end mark, which is symbol `width - 1`. Before a sequence, the end
@@ -68,7 +67,7 @@ class ContextTree:
         """int32 by node, the length of its context; for "others", one more than the length of the parent's context."""
         depths = np.zeros(self.nodes, np.int32)
         for node in range(1, self.nodes):
-            # Parents come before children.
+            # Parents precede children.
             depths[node] = depths[self.parents[node]] + 1
         return depths
 

@@ -96,7 +96,7 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
 
 
 def _spread(size: int, state: Uint64s) -> Floats:
-    """Return numbers that are each uniform in [0, 1), where every run of numbers is spread evenly."""
+    """Return numbers that are each uniform in [0, 1), such that every run of numbers is spread evenly."""
     found: Floats = (np.arange(size) * GOLDEN + uniform(state)) % 1.0
     return found
 

@@ -85,7 +85,7 @@ def _next(model: "SequenceModel", real: Sessions, drawn: Sessions) -> float:
 
 
 def _shares(model: "SequenceModel", real: Sessions, drawn: Sessions, length: int) -> tuple[Int64s, Floats, Floats]:
-    """Return all runs of a length, and the shares of real and of drawn sequences that contain each of them."""
+    """Return all runs of this length, and the shares of real and of drawn sequences that contain each of them."""
     size, counted = len(model.alphabet), []
     if (size + 1) ** length > 2**62:
         return np.empty(0, np.int64), np.empty(0), np.empty(0)

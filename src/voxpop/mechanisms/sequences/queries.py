@@ -155,7 +155,7 @@ class Queries:
         import polars as pl
 
         require_polars()
-        from scipy.special import stdtrit  # scipy.stats takes a tenth of the least limit of memory
+        from scipy.special import stdtrit  # scipy.stats takes a tenth of the smallest memory limit
 
         if isinstance(level, bool) or not 0.5 <= level < 1:
             raise InputError(f"`level` must be at least 0.5 and below 1, got {level!r}: the share of correct answers.")
@@ -223,7 +223,7 @@ def reaching(_: ContextSampler, sessions: Sessions, *, steps: Int32s, within: in
 
 
 def commonest_runs(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
-    """Return the most common runs of a length, by the number of sessions that contain them, for this alphabet size."""
+    """Return the most common runs of this length, by the number of sessions that contain them."""
     counts = runs_of(sessions, length, size).group_by("run").len()
     top = counts.sort("len", "run", descending=[True, False])["run"].head(number).to_numpy()
     columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]

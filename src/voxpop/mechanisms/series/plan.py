@@ -65,7 +65,7 @@ class SeriesPlan(Printed):
         sigmas: The standard deviation of the noise on a weight, by night.
         cutoffs: The limit of an item's weight, by night, in grid units.
         factors: The factor of a noisy weight, in cells, in the score, by night.
-        thresholds: The score at which an item is released, by night.
+        thresholds: The minimum score of a released item, by night.
         rests: The score below which an item rests on the next night, by night.
         tried: The number of nights on which a resting item of a user still receives weight.
         max_items_per_user: The maximum number of items per user as given; None for the default.
@@ -223,7 +223,7 @@ def _rests(costs: Sequence[int], spending: Spending, total: np.ndarray[Any, Any]
 
 
 def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) -> np.ndarray[Any, Any]:
-    """Return the state of each item on a night: 0 for released items, 1 for resting ones, 2 for active ones.
+    """Return the state of each item on this night: 0 for released items, 1 for resting ones, 2 for active ones.
 
     The state follows from public numbers and the score after the preceding night. Therefore an item that joined tonight
     has the same state as if it had joined earlier.

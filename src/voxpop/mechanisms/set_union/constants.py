@@ -8,4 +8,4 @@ USUAL_LIMIT: Final = 100
 MOST_MIN_USERS: Final = 10**7
 """The maximum value of `min_users`."""
 MOST_NIGHTS: Final = 1000
-"""The maximum number of nights of a series, for which planning takes about a second."""
+"""The maximum number of nights of a series. Planning this many takes about a second."""

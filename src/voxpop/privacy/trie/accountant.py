@@ -12,13 +12,13 @@ before it
 
 With one word per user, a user stops voting for good when the prefix is lost. With several, another word may survive.
 Any k may follow any other k, even with one word: longer prefixes have fewer users, but some users who were lost with
-their node in one round may be sampled in the next. The other direction, in which the user is removed, exchanges p and
-q. A user who does not vote, or a prefix that survives in any case, leaves F unchanged.
+their node in one round may be sampled in the next. If the user is removed instead of added, p and q are exchanged. A
+user who does not vote, or a prefix that survives in any case, leaves F unchanged.
 
 **Certified from above.** F is decreasing and convex in c, and F(0) = 1. Therefore linear interpolation in c between
-nodes, the first of which is 0, is an upper bound of F, and the value at the last node is an upper bound beyond it.
-Numbers of users with q or 1 - p below 1e-16 are skipped, because the expression exceeds F(c) there by at most 2e-16. A
-term of 1e-15 per round covers this error and the rounding of sums near 1, and a factor covers all other rounding.
+nodes, starting at 0, is an upper bound of F, and the value at the last node is an upper bound beyond it. Numbers of
+users with q or 1 - p below 1e-16 are skipped, because the expression exceeds F(c) there by at most 2e-16. A term of
+1e-15 per round covers this error and the rounding of sums near 1, and a factor covers all other rounding.
 """
 
 import math
@@ -158,7 +158,7 @@ def direction_delta(
 
     Args:
         epsilon: The epsilon of the guarantee.
-        corners: The worst cases of a round, from `chances`.
+        corners: The worst cases, from `chances`.
         rate: The probability that a user is sampled, per round.
         rounds: The number of rounds.
         words: `one` or `many`.
@@ -177,7 +177,7 @@ def direction_delta(
     for _ in range(rounds):
         # q F(c p / q), float64 (nodes, corners).
         going_on = first * surviving.read(values)
-        # With one word per user, a user whose word is lost stops voting. With several, another word may survive.
+        # With one word per user, a user stops voting when the word is lost. With several, another word may survive.
         ending = np.maximum(0.0, lost - points[:, None] * lost_other) if words == "one" else lost * losing.read(values)
         # F one round earlier is the largest value over all corners, and never lower than before.
         values = np.maximum(values, (going_on + ending).max(axis=1))
@@ -198,7 +198,7 @@ def _check_rounds(epsilon: float, rounds: int, words: str) -> None:
 #
 # Let k other users vote for a prefix if sampled. Their numbers of votes are independent, and the prefix survives
 # with theta votes. Therefore p(k) = P(X_1 + ... + X_k >= theta) without the extra user, and q(k) = p(k + 1) with the
-# extra user (`ballot.py`). The accounting only needs the set of points (p(k), q(k)) of a round.
+# extra user (`ballot.py`). The accounting only needs the set of points (p(k), q(k)).
 #
 # **Fewer points**, if each user has at most one vote. The maximised function is jointly convex in p and q, so its
 # supremum over a set is at most its maximum over the corners of any polygon around the set. The steps
@@ -221,11 +221,11 @@ SPACING = 0.02  # a triangle spans about this share of k
 _ALL = 128  # up to this number of points, all are kept
 _OUTWARDS = 1 + 1e-9
 _MOST = 1 << 62  # more users than any collection has
-_MOST_POINTS = 4_000_000  # numbers of users at which the extra user can matter; a few hundred MB, a few seconds
+_MOST_POINTS = 4_000_000  # maximum number of points, which take a few hundred MB and a few seconds
 
 
 def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float = SPACING) -> Floats:
-    """Return the corners of a polygon around all points (p, q) at which the extra user can make a difference.
+    """Return the corners of a polygon around all points (p, q) where the extra user can make a difference.
 
     Args:
         ballot: The distribution of a user's votes, and the threshold.
@@ -280,7 +280,7 @@ def _every(ballot: Ballot, negligible: float) -> Floats:
 
 
 def _boundary(before: Callable[[int], bool], theta: int) -> int:
-    """Return the smallest number of users, at least theta, for which `before` is false."""
+    """Return the smallest number of users, at least theta, that makes `before` false."""
     if not before(theta):
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)

@@ -1,4 +1,4 @@
-"""The number of votes of a user in a round, and the probability that a prefix survives it.
+"""The number of votes per user and round, and the probability that a prefix survives a round.
 
 A user is sampled with probability `rate`. A sampled user votes once. A second vote follows with probability `again`,
 and after the second vote, each further vote follows with probability `further`, up to theta votes. All votes of a user
@@ -35,7 +35,7 @@ _SURE = 1e-20  # probability of loss below which further users make no relevant 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """The public law of a user's votes in a round, and the threshold.
+    """The public law of the number of votes per user and round, and the threshold.
 
     Args:
         rate: The probability that a user is sampled.
@@ -87,7 +87,7 @@ class Ballot:
         """Return the prefixes with at least theta votes. No other numbers of votes are ever compared.
 
         Args:
-            votes: The votes of all users in a round, by prefix.
+            votes: The votes of all users in one round, by prefix.
 
         Example:
             >>> Ballot(0.5, 3).survivors({"su": 3, "mo": 2})
@@ -193,7 +193,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
 
 
 def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
-    """Return the number of users at which the worst-case discovery has at least this probability.
+    """Return the number of users that gives the worst-case discovery at least this probability.
 
     Args:
         probability: The probability of discovery, strictly between 0 and 1.
