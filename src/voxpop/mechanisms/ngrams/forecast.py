@@ -2,8 +2,9 @@
 
 The forecast of a gram is the Markov estimate: the product of the estimates of the left gram and its partner, divided by
 the estimate of their overlap. All estimates are whole numbers of cells, so rounding never decides which pairs reach a
-level. The pair of `a` and `b` reaches a level if and only if `estimate(b) >= ceil(level * estimate(overlap) /
-(estimate(a) * FINE))`.
+level. The pair of `a` and `b` reaches a level if and only if
+
+    estimate(b) >= ceil(level * estimate(overlap) / (estimate(a) * FINE_CELLS)).
 
 The measurements are cheap and therefore coarse, often ten times as coarse as the votes. Therefore `calibrated_cells`
 groups the grams by their level in the vote and shrinks each measurement towards the mean of its group (James and Stein

@@ -189,7 +189,7 @@ class SequenceModel(Result):
         return self._following([], level).drop_nulls("symbol")
 
     def ending(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the last symbols of sequences, including truncated ones; the columns are those of `starting`."""
+        """Return the last symbols of sequences, including those truncated at `max_length`; columns as in `starting`."""
         found = self._queries.answer(queries.last_symbols, level, symbol=self.alphabet)
         return found.sort("share", descending=True, maintain_order=True)
 
