@@ -94,13 +94,11 @@ def to_spark(release: Release, session: Any, columns: Columns = None) -> Any:
     Returns:
         A DataFrame with the key columns only.
     """
+    table = release.to_arrow()
     if release.keys is None:
-        table = pa.table({columns if isinstance(columns, str) else "gram": release.grams["gram"]})
-    elif not release.keys.columns:
-        table = pa.table({columns if isinstance(columns, str) else "word": released_items(release).cast(pa.string())})
-    else:
-        table = release.keys.table(released_items(release)).rename_columns(key_names(release, columns))
-    return session.createDataFrame(table)
+        table = table.select(["gram"])
+    names = key_names(release, columns or table.column_names)
+    return session.createDataFrame(table.rename_columns(names))
 
 
 def _filtered_on_spark(release: Release, table: Any, columns: Columns) -> Any:

@@ -22,10 +22,10 @@ from voxpop.release.saving import RELEASE, TABLE, stated
 from voxpop.release.table import (
     check_canonical,
     from_parquet,
+    plain_table,
     public_words,
     table_of_items,
     to_parquet,
-    with_keys,
     without_words,
 )
 
@@ -117,12 +117,13 @@ class Release(Result):
         return Release(table_of_items(items), plan, guarantee, reading, Keys() if keys is None else keys)
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow table with the columns `gram` (list of string) and `length` (int32).
+        """Return a pyarrow table with the released items, in canonical order.
 
-        Keys of a table follow under the names and types that their columns had; a key column that is called `gram` or
-        `length` takes that place.
+        Returns:
+            For keys of a table, their columns with the names and types that they had. For words and other items
+            without columns, the column `word` (string). For grams, `gram` (list of string) and `length` (int32).
         """
-        return with_keys(self.grams, self.keys)
+        return plain_table(self.grams, self.keys)
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each gram as a tuple of tokens in canonical order; an item is a tuple of one."""

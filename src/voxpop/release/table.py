@@ -16,13 +16,15 @@ import pyarrow.parquet as pq
 
 from voxpop.errors import InputError, InternalError
 from voxpop.files.folder import entries_of
-from voxpop.kernels.arrays import Int32s
+from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.keys import Keys, split_texts
 from voxpop.reading.one_text import NAMES, Cutter, cut_prompt
 from voxpop.reading.segmenting import folded
 
+WORD = "word"
+"""The column of items that have no key columns."""
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
 
 
@@ -70,15 +72,18 @@ def check_canonical(table: pa.Table) -> None:
         raise InternalError("The grams of a release must be distinct and in canonical order")
 
 
-def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:
-    """Return the table of a release with the columns that its items came from."""
-    if keys is None or not keys.columns:
+def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
+    """Return the columns that users read: those of keys, `word` for words, and `gram` with `length` for grams."""
+    if keys is None:
         return table
-    columns = keys.table(joined(table["gram"]).flatten())
-    ours = table.select([name for name in table.column_names if name not in columns.column_names])
-    for name in columns.column_names:
-        ours = ours.append_column(columns.schema.field(name), columns[name])
-    return ours
+    items = joined(table["gram"]).flatten()
+    return keys.table(items) if keys.columns else pa.table({WORD: items})
+
+
+def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
+    """Return a table with a column of results, under another name if a key column has this one."""
+    free = f"noisy_{name}" if name in table.column_names else name
+    return table.append_column(free, array_of(numbers.astype(np.int64)))
 
 
 def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
@@ -90,7 +95,7 @@ def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
 def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
     """Return the bytes of a Parquet file that depend only on the table's contents."""
     canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
-    return write_parquet(with_keys(canonical, keys))
+    return write_parquet(plain_table(canonical, keys))
 
 
 def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
@@ -100,13 +105,16 @@ def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
         ValueError: where it is not one; pyarrow's own errors are of this kind, too.
     """
     whole = read_parquet(content).replace_schema_metadata(None)
-    if keys is not None and keys.columns:
-        table = table_of_items(keys.spell([joined(whole[name]) for name in keys.names]))
-        if not with_keys(table, keys).equals(whole.cast(with_keys(table, keys).schema)):
-            raise ValueError("keys and grams differ")
-        return table
-    # Parquet names the inner field its own way, which the cast undoes.
-    return whole.cast(SCHEMA)
+    if keys is None:
+        # Parquet names the inner field its own way, which the cast undoes.
+        return whole.cast(SCHEMA)
+    if whole.column_names != (keys.names or [WORD]):
+        raise ValueError("other columns than those of the record")
+    table = table_of_items(keys.spell([joined(each) for each in whole.columns]))
+    ours = plain_table(table, keys)
+    if not ours.equals(whole.cast(ours.schema)):
+        raise ValueError("values that are not spelled like keys")
+    return table
 
 
 def write_parquet(table: pa.Table) -> bytes:
