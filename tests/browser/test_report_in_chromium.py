@@ -363,6 +363,28 @@ def test_on_paper(opened, tmp_path):
     assert any(line.strip() == "Signature" for line in last)
     assert any("release.parquet" in line for line in last)
 
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
+@pytest.mark.parametrize("name", ["phrases", "items", "empty", "many", "sequences"])
+def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):
+    """Text or charts fill more than half of every page but the last, and phrases are on paper."""
+    page = opened(name).page
+    page.wait_for_timeout(1000)
+    page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    call = ["pdftotext", "-bbox-layout", tmp_path / "report.pdf", "-"]
+    sheets = subprocess.run(call, capture_output=True, check=True, text=True).stdout.split("<page ")[1:]
+    filled = []
+    for sheet in sheets:
+        height = float(re.search(r'height="([\d.]+)"', sheet)[1])
+        ends = [float(end) for end in re.findall(r'<word [^>]*yMax="([\d.]+)"', sheet)]
+        filled.append(max(end for end in ends if end < height - 50) / height)
+    assert min(filled[:-1]) > 0.5, filled
+    assert filled[-1] > 0.2, filled
+    if name in ("phrases", "items", "many"):
+        printed = page.inner_text("#printed") if page.is_visible("#printed") else page.text_content("#printed")
+        words = re.findall(r"<word [^>]*>([^<]+)</word>", "".join(sheets))
+        first = printed.split(" · ")[0].strip().split()[-1]
+        assert first in words
+
 
 def test_charts_are_drawn(opened):
     """There are bars for every length and part of the budget, and a line for each length with one threshold."""
