@@ -363,6 +363,7 @@ def test_on_paper(opened, tmp_path):
     assert any(line.strip() == "Signature" for line in last)
     assert any("release.parquet" in line for line in last)
 
+
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 @pytest.mark.parametrize("name", ["phrases", "items", "empty", "many", "sequences"])
 def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):

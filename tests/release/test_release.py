@@ -75,7 +75,7 @@ def test_tables_have_the_promised_columns(words):
 
 @pytest.mark.parametrize("name", ["gram", "length", "word", "users", "place", "noisy"])
 def test_a_key_column_may_have_any_name(name, tmp_path):
-    """Tables of keys, of counts and of rankings have the key column and one column of results, also if names collide."""
+    """Tables of keys, counts and rankings have the key column and one column of results, also if names collide."""
     rows = pl.DataFrame({"who": range(6000), name: [7] * 4000 + [5] * 2000})
     corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)
     keys = vp.SetUnion(limit=1).release(corpus, budget)

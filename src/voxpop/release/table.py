@@ -3,10 +3,13 @@
 Grams are in canonical order: by length, then by the bytes of their tokens.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import groupby
+from pkgutil import iter_modules
 from typing import Any, final
 
 import numpy as np
@@ -148,33 +151,44 @@ def read_parquet(content: bytes) -> pa.Table:
 
 
 def without_words(
-    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], *, mentions: bool
+    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], keep: Iterable[str], *, mentions: bool
 ) -> pa.Table:
     """Return the rows of a table of grams that contain none of some public words.
 
     Case, accents in another normal form and widths do not matter. A word that the tokenizer cuts into several tokens
-    removes the grams that contain them in a row.
+    removes the grams that contain them in a row. A word also removes its form with 's at the end.
 
     Args:
         table: Of grams.
         keys: The columns of the items; None for grams.
         reading: How texts became tokens.
         words: The public words.
+        keep: Those of them that remain.
         mentions: Whether grams with a token that contains "@" are removed too.
+
+    Raises:
+        InputError: If the tokenizer removed every "@", so that no token shows that it was one of a mention.
     """
+    if mentions and reading == "words":
+        raise InputError(
+            "the tokenizer 'words' removes \"@\" from texts, so names after it can no longer be told from other words. "
+            "Remove such names from the texts before the release, or remove public names with `names` or a list."
+        )
     columns = 0 if keys is None else len(keys.columns)
     whole = columns or reading in ("items", "tokens", "sequence")
     # The expression of a saved release is not run, because it may be forged.
     cutter = Cutter(reading if reading in NAMES else "words")
-    cut = [(word,) if whole else cutter(word) for word in words]
-    blocked = {tuple(map(folded, tokens)) for tokens in cut if tokens}
+    given, kept = ([(word,) if whole else cutter(word) for word in each] for each in (words, keep))
+    blocked = {tuple(map(folded, tokens)) for tokens in given if tokens}
+    blocked -= {tuple(map(folded, tokens)) for tokens in kept}
     sizes = sorted({len(tokens) for tokens in blocked})
     items = joined(table["gram"])
     grams = key_texts(items.flatten(), columns) if columns else map(tuple, items.to_pylist())
 
     def is_kept(gram: tuple[str, ...]) -> bool:
         tokens = tuple(map(folded, gram))
-        parts = (tokens[at : at + size] for size in sizes for at in range(len(tokens) - size + 1))
+        forms = {tokens, tuple(POSSESSIVE.sub("", token) for token in tokens)}
+        parts = (each[at : at + size] for each in forms for size in sizes for at in range(len(each) - size + 1))
         return not (mentions and any("@" in token for token in gram)) and not any(part in blocked for part in parts)
 
     return table.filter(pa.array([is_kept(gram) for gram in grams], pa.bool_()))
@@ -193,6 +207,48 @@ def public_words(given: Any) -> list[str]:
             "the words must be strings. Give a list of them, or the path of a file with one word per line."
         )
     return [word.strip() for word in words if word.strip()]
+
+
+def names_of_persons(locales: str | Iterable[str]) -> list[str]:
+    """Return the given names and family names that Faker lists for some locales, such as en_US.
+
+    Raises:
+        InputError: If Faker is not installed, or has no names for a locale.
+    """
+    wanted = [locales] if isinstance(locales, str) else list(locales)
+    if not wanted:
+        return []
+    try:
+        from faker.providers import person
+    except ImportError:
+        raise InputError(
+            "public lists of names come from Faker, which is not installed: pip install voxpop[names]."
+        ) from None
+    known = sorted(each.name for each in iter_modules(person.__path__))
+    found: set[str] = set()
+    for locale in wanted:
+        provider = import_module(f"{person.__name__}.{locale}").Provider if locale in known else person.Provider
+        lists = [getattr(provider, name) for name in dir(provider) if NAMES_OF_FAKER.search(name)]
+        if all(callable(each) or each in (person.Provider.first_names, person.Provider.last_names) for each in lists):
+            raise InputError(
+                f"`names` must be locales of Faker with names, such as en_US. Choose from {', '.join(known)}."
+            )
+        found.update(_strings([each for each in lists if not callable(each)]))
+    return sorted(found)
+
+
+POSSESSIVE = re.compile("['’]s$")
+NAMES_OF_FAKER = re.compile("(first|last|middle)_(?!.*format)")
+"""The attributes of a locale that are names; others are titles and patterns."""
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings in nested lists, and the keys of dicts, which map names to frequencies."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Iterable):
+        for each in value:
+            yield from _strings(each)
 
 
 def _strictly_rising(grams: Any, lengths: Any) -> bool:
