@@ -111,7 +111,7 @@ def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
 
 
 def test_a_ranking_as_tables():
-    """Rows are in order, with places; keys keep their types, and places have another name beside a key column `place`."""
+    """Rows are in order; keys keep their types, and places have another name beside a key column `place`."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
     keys = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
