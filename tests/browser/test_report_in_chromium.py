@@ -408,6 +408,19 @@ def test_charts_without_the_rest(opened, reports, tmp_path):
     assert set(shown) == {"sessions", "pictures"}
 
 
+@pytest.mark.parametrize("name", ["items", "empty", "phrases", "sequences"])
+def test_charts_fill_their_frame_in_a_notebook(chromium, reports, tmp_path, name):
+    """The frame is filled to nine tenths at least, also if the result has a table and no charts."""
+    charts = vp.load(reports[name].parent).charts()
+    charts.save(tmp_path / "charts.html")
+    page = chromium.new_page(viewport={"width": 900, "height": 100})
+    page.goto((tmp_path / "charts.html").as_uri())
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollHeight") > 0.9 * charts.height
+    assert f"height:{charts.height}px" in charts._repr_html_()
+    page.close()
+
+
 def test_a_seeded_release_cannot_be_overlooked(opened):
     """The alert is at the top of the page, and the title of the window states NOT PRIVATE."""
     page = opened("seeded").page

@@ -258,6 +258,17 @@ def test_block_saves_a_clean_copy(made, tmp_path, monkeypatch, capsys):
     assert ("Lee",) not in vp.load("fourth")
 
 
+def test_one_page_answers_the_fifteen_questions():
+    """Each heading of the page is a question, and each has an answer."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "faq.md").read_text(encoding="utf-8")
+    _, *answers = page.split("\n## ")
+    assert len(answers) == 15
+    for each in answers:
+        question, answer = each.split("\n", 1)
+        assert question.endswith("?")
+        assert len(answer.split()) > 25, question
+
+
 def test_a_report_asks_for_names(made):
     """The person who signs confirms that names were checked."""
     page = (made / "report.html").read_text()
