@@ -78,7 +78,7 @@ def test_a_key_column_may_have_any_name(name, tmp_path):
     """Tables of keys, counts and rankings have the key column and one column of results, also if names collide."""
     rows = pl.DataFrame({"who": range(6000), name: [7] * 4000 + [5] * 2000})
     corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)
-    keys = vp.SetUnion(limit=1).release(corpus, budget)
+    keys = vp.Items(max_items_per_user=1).release(corpus, budget)
     assert keys.to_polars().to_dict(as_series=False) == {name: [5, 7]}
     tally, ranking = keys.count(corpus, budget), keys.top(corpus, budget, k=2)
     assert tally.to_polars().columns == [name, "noisy_users" if name == "users" else "users"]

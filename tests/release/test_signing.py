@@ -26,7 +26,7 @@ def made(tmp_path_factory):
     home = tmp_path_factory.mktemp("signed")
     said = pl.DataFrame({"who": range(3000), "what": ["Thank you, Ann Lee", "see @bob soon", "Ann's tea"] * 1000})
     posts = vp.read(said, user="who", text="what", tokenizer="whitespace")
-    vp.NGrams(max_length=2, limit=20).release(posts, BUDGET).save(home / "phrases")
+    vp.NGrams(max_length=2, max_phrases_per_user=20).release(posts, BUDGET).save(home / "phrases")
     return home / "phrases"
 
 
@@ -115,7 +115,7 @@ def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"who": range(400), "what": "tea"}).write_parquet("t.parquet")
     job = 'command="items"\nsource="t.parquet"\noutput="words"\ntable={user="who",items="what"}\n'
-    Path("job.toml").write_text(f"{job}mechanism={{limit=1}}\nbudget={{epsilon=1,delta=1e-8}}\n")
+    Path("job.toml").write_text(f"{job}mechanism={{max_items_per_user=1}}\nbudget={{epsilon=1,delta=1e-8}}\n")
     assert main(["sign", "job.toml", "--key", str(key)]) == 0
     call = ["run", "job.toml", "--signature", "job.toml.sig", "--signers", "signers"]
     assert main(call) == 2
@@ -124,7 +124,7 @@ def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
     assert main([*call, "--set", "budget.epsilon=2"]) == 2
     assert "does not cover --set" in capsys.readouterr().err
     assert main(call) == 0
-    Path("job.toml").write_text(f"{job}mechanism={{limit=1}}\nbudget={{epsilon=2,delta=1e-8}}\n")
+    Path("job.toml").write_text(f"{job}mechanism={{max_items_per_user=1}}\nbudget={{epsilon=2,delta=1e-8}}\n")
     assert main([*call, "--dry-run"]) == 2
     assert "is not a signature of ann" in capsys.readouterr().err
 
@@ -164,14 +164,14 @@ def test_phrases_without_names(made, tmp_path):
 def test_keys_without_names():
     """Values of columns are compared as texts, each column for itself."""
     table = pl.DataFrame({"who": range(3000), "name": ["ann", "tea|x", "milk"] * 1000, "size": 7})
-    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items=["name", "size"]), BUDGET)
+    keys = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["name", "size"]), BUDGET)
     assert keys.without(["Ann", "tea|x"]).to_list() == [("milk", 7)]
     assert keys.without(["7"]).to_list() == []
 
 
 def test_lists_of_names(tmp_path):
     """A list is strings or a file with one word per line."""
-    plan, guarantee = vp.SetUnion().plan(BUDGET), vp.Guarantee(4, 1e-7)
+    plan, guarantee = vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7)
     words = vp.Release.from_items(pa.array(["ann", "bob", "tea"]), plan, guarantee, "words")
     (tmp_path / "names.txt").write_text("\ufeffAnn\n\nBOB \n")
     assert words.without(tmp_path / "names.txt").to_list() == ["tea"]
@@ -190,7 +190,7 @@ def test_public_lists_of_names():
     """Names of the given locales are removed, with 's too, except for words that are kept; other words remain."""
     pytest.importorskip("faker", reason="faker is not installed: pip install voxpop[names]")
     items = pa.array(sorted(NAMES, key=str.encode))
-    words = vp.Release.from_items(items, vp.SetUnion().plan(BUDGET), vp.Guarantee(4, 1e-7), "items")
+    words = vp.Release.from_items(items, vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7), "items")
     found = {locale: set(words.without(names=locale)) for locale in ("en_US", "ru_RU", "nl_NL", "es_ES")}
     assert found["en_US"] == {"tea", "ольга", "van der ven"}
     assert "ольга" not in found["ru_RU"]
@@ -221,12 +221,12 @@ def test_every_locale_with_names_is_read():
 def test_names_without_faker(monkeypatch):
     """The message names what to install."""
     monkeypatch.setitem(sys.modules, "faker.providers", None)
-    words = vp.Release.from_items(pa.array(["tea"]), vp.SetUnion().plan(BUDGET), vp.Guarantee(4, 1e-7))
+    words = vp.Release.from_items(pa.array(["tea"]), vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7))
     with pytest.raises(InputError, match=r"pip install voxpop\[names\]"):
         words.without(names="en_US")
 
 
-@pytest.mark.parametrize("mechanism", [vp.SetUnion(limit=20), vp.NGrams(max_length=2)])
+@pytest.mark.parametrize("mechanism", [vp.Items(max_items_per_user=20), vp.NGrams(max_length=2)])
 def test_mentions_that_the_tokenizer_removed(mechanism):
     """The default tokenizer cuts "@bob" to "bob", so a filter of mentions would find none: it is an error."""
     said = pl.DataFrame({"who": range(3000), "what": ["see @bob soon"] * 3000})
