@@ -33,7 +33,7 @@ def test_alike_ids_are_counted(ids, spills):
         options = vp.ReadOptions(memory="any" if spills else None)
         if spills:
             patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(1 << 14)))
-            patch.setattr(read, "ITEMS_AT_ONCE", 64)
+            patch.setattr(read, "_ITEMS_READ_AT_ONCE", 64)
         corpus = read_engine(table, user="who", items="what", options=options)
     assert corpus.alike == len(set(ids)) - len(set(map(plain, ids)))
 

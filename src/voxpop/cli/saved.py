@@ -7,7 +7,6 @@ from importlib import import_module
 from io import StringIO
 from itertools import islice
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -167,44 +166,6 @@ def explain(
 def _its_count(tally: Any, found: Any) -> dict[str, int]:
     """Return the released count of an explained item, or nothing if none was released."""
     return {} if tally is None or not found.released else {"count": tally.of_gram(found.tokens)}
-
-
-def block(
-    folder: given.ResultFolder,
-    /,
-    *,
-    output: given.Output,
-    words: Annotated[
-        Path | None,
-        Parameter(name="--list", help="UTF-8 file with one public word per line, such as names of persons."),
-    ] = None,
-    names: Annotated[
-        list[str] | None,
-        Parameter(help="Locale of Faker's lists of names, such as en_US. Repeat the option. Needs voxpop[names]."),
-    ] = None,
-    keep: Annotated[
-        Path | None, Parameter(help="UTF-8 file with one word per line that remains although a list contains it.")
-    ] = None,
-    mentions: Annotated[bool, Parameter(help='Also remove words that contain "@".')] = False,
-    first: given.First = 20,
-    overwrite: given.Overwrite = False,
-) -> None:
-    """Save a release without the items that contain public words, such as names of persons. Costs no budget.
-
-    Example: `voxpop block words --names en_US --list nicknames.txt -o clean`
-    """
-    if words is None and not names and not mentions:
-        raise InputError("There is nothing to remove: add --list FILE, --names LOCALE or --mentions.")
-    release = RELEASE.load(folder)
-    clean = release.without(words or (), names=names or (), keep=keep or (), mentions=mentions)
-    clean.save(output, overwrite=overwrite)
-    kept = set(clean.each_gram())
-    gone = [gram for gram in release.each_gram() if gram not in kept]
-    releasing.say(f"Removed {releasing.plural(len(gone), 'gram')} of {len(release):,}.")
-    if gone and first:
-        shown = f"{', '.join(all_printable(gone[:first]))}{', ...' if len(gone) > first else ''}"
-        releasing.say(releasing.indented(fill(shown, releasing.WIDTH)))
-    releasing.say(releasing.saved(output, clean))
 
 
 def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:

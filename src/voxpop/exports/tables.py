@@ -23,7 +23,7 @@ from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.release.tally import Addition
+    from voxpop.release.counts import Addition
 
 
 def filter(release: Release, table: Any, columns: Columns = None) -> Any:

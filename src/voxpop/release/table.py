@@ -26,7 +26,7 @@ from voxpop.reading.keys import Keys, split_texts
 from voxpop.reading.one_text import TOKENIZER_NAMES, Cutter, cut_prompt
 from voxpop.reading.segmenting import folded
 
-WORD = "word"
+WORD_COLUMN = "word"
 """The column of items that have no key columns."""
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
 
@@ -80,7 +80,7 @@ def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
     if keys is None:
         return table
     items = joined(table["gram"]).flatten()
-    return keys.table(items) if keys.columns else pa.table({WORD: items})
+    return keys.table(items) if keys.columns else pa.table({WORD_COLUMN: items})
 
 
 def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
@@ -111,7 +111,7 @@ def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
     if keys is None:
         # Parquet names the inner field its own way, which the cast undoes.
         return whole.cast(SCHEMA)
-    if whole.column_names != (keys.names or [WORD]):
+    if whole.column_names != (keys.names or [WORD_COLUMN]):
         raise ValueError("other columns than those of the record")
     table = table_of_items(keys.spell([joined(each) for each in whole.columns]))
     ours = plain_table(table, keys)
