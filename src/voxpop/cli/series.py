@@ -21,8 +21,6 @@ from voxpop.cli.releasing import (
     total_text,
 )
 from voxpop.errors import InputError
-from voxpop.reading.arrow import joined
-from voxpop.reading.keys import spelled
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.series.series import Series
@@ -138,6 +136,9 @@ def show(folder: _SeriesFolder, /, *, key_file: KeyFile = None, json: given.Json
     series = _opened_series(folder, key_file)
     plan, counts, guarantee = series.plan, series.counts, series.guarantee
     if json:
+        from voxpop.reading.arrow import joined
+        from voxpop.reading.keys import spelled
+
         *columns, nights = (joined(each) for each in series.released.columns)
         texts = zip(*(spelled(each, "item").to_pylist() for each in columns), strict=True)
         items: list[Any] = [
