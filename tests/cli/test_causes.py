@@ -219,8 +219,8 @@ def test_shells_complete_commands(voxpop, shell):
 def test_bash_completes_a_command(voxpop, tmp_path):
     """Bash itself completes the beginning of a command by the script."""
     (tmp_path / "completion").write_text(voxpop("completion", "bash").out)
-    code = 'source ./completion; COMP_WORDS=(voxpop hit); COMP_CWORD=1; COMP_LINE="voxpop hit"; COMP_POINT=10; '
-    code += '_voxpop voxpop hit voxpop; echo "${COMPREPLY[@]}"'
+    code = 'source ./completion; COMP_WORDS=(voxpop hea); COMP_CWORD=1; COMP_LINE="voxpop hea"; COMP_POINT=10; '
+    code += '_voxpop voxpop hea voxpop; echo "${COMPREPLY[@]}"'
     ran = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stdout.split() == ["heavy-hitters"], ran.stderr
 

@@ -89,7 +89,7 @@ def test_a_job_runs_its_command(voxpop, job):
     assert (code, err) == (0, "")
     assert "Released 1 item." in out
     release = vp.load("words", vp.Release)
-    assert release.plan.limit == 1
+    assert release.plan.max_items_per_user == 1
     assert release.metadata.job == jobs.Job(app, Path("job.toml"), []).digest
     assert release.metadata.job in out
     assert release.metadata.job in Path("words/report.html").read_text()

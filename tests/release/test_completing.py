@@ -170,11 +170,11 @@ def test_prompts_that_are_none(prompt):
         release_of([("a",)]).complete(prompt)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 2.5, True, "3"])
-def test_limits_that_are_none(limit):
-    """A limit that is not a whole number of at least 1 raises `InputError`."""
-    with pytest.raises(InputError, match="`limit` must be a whole number"):
-        release_of([("a",)]).complete("a", limit)
+@pytest.mark.parametrize("first", [0, -1, 2.5, True, "3"])
+def test_numbers_of_rows_that_are_none(first):
+    """A number of rows that is not a whole number of at least 1 raises `InputError`."""
+    with pytest.raises(InputError, match="`first` must be a whole number"):
+        release_of([("a",)]).complete("a", first)
 
 
 def test_reading_survives_saving(tmp_path):
