@@ -79,7 +79,8 @@ def further() -> list[object]:
     """Return the digest of the counts and the ranking of released words."""
     union = vp.Items(max_items_per_user=100).release(text(), THREE, seed=SEED)
     counts, top = union.count(text(), ONE, seed=SEED), union.top(text(), ONE, k=20, seed=SEED)
-    return digest([*counts.to_polars().rows(), *top.to_polars().rows()])
+    rows = [(list(gram), len(gram), users) for gram, users in counts.each_gram()]
+    return digest([*rows, *((list(gram), len(gram), place) for place, gram in enumerate(top.each_gram(), start=1))])
 
 
 def model() -> list[object]:
@@ -107,7 +108,8 @@ def nights(folder: Path) -> list[object]:
     series = vp.Items().series(folder / "series", FOUR, nights=3, seed=SEED)
     for night in range(3):
         series.run(text(night * 10**7))
-    return digest(series.released.to_pylist())
+    rows = series.released.to_pylist()
+    return digest({"gram": [row["word"]], "length": 1, "night": row["night"]} for row in rows)
 
 
 UNIONS = {

@@ -32,7 +32,7 @@ from voxpop.release.saving import (
     identity,
     record_of,
 )
-from voxpop.release.table import read_parquet, write_parquet
+from voxpop.release.table import read_parquet, with_result, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
@@ -140,11 +140,9 @@ class Counts(Addition):
     def to_arrow(self) -> pa.Table:
         """Return the table of the release with a column `users` (int64), the largest count first.
 
-        A key column of the release that is called `users` is left out; `gram` contains its values.
+        The column is `noisy_users` if a key column is called `users`.
         """
-        table = self.grams.to_arrow()
-        table = table.select([name for name in table.column_names if name != "users"])
-        return table.append_column("users", int64_array(self.users)).take(int64_array(self._order))
+        return with_result(self.grams.to_arrow(), "users", self.users).take(int64_array(self._order))
 
     def top(self, k: int) -> list[tuple[Any, int]]:
         """Return the k items or grams with the largest counts. This costs no budget, because the counts are public.
@@ -273,11 +271,10 @@ class Top(Addition):
     def to_arrow(self) -> pa.Table:
         """Return the ranked rows of the release in order, with a column `place` (int64) from 1 on.
 
-        A key column of the release that is called `place` is left out; `gram` contains its values.
+        The column is `noisy_place` if a key column is called `place`.
         """
         table = self.grams.to_arrow().take(int64_array(self.places))
-        names = [name for name in table.column_names if name != "place"]
-        return table.select(names).append_column("place", int64_array(np.arange(1, self.places.size + 1)))
+        return with_result(table, "place", np.arange(1, self.places.size + 1, dtype=np.int64))
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each ranked gram as a tuple of tokens, in order."""
