@@ -1,4 +1,4 @@
-"""`voxpop ledger`: create data sets with a budget, and show the spent budget."""
+"""The commands of `voxpop ledger`, which create data sets with a budget and show the spent budget."""
 
 from math import inf, isfinite
 from pathlib import Path
@@ -110,12 +110,12 @@ def reserve(
 def _usual(command: str) -> Any:
     """Return the mechanism of a command with its default settings."""
     (place,) = (each.config for each in MECHANISMS if each.command == command)
-    # Every alphabet has the same guarantee.
+    # The guarantee does not depend on the alphabet.
     return load_object(place)(**({"alphabet": ["a"]} if command == "sequences" else {}))
 
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
-    """Return an account for JSON. A used part is None if its cap is 0 and something was charged to it."""
+    """Return an account for JSON. A used part is None if its cap is 0 and a release was charged to it."""
     budget, total = account.budget, account.spent
     return {
         "dataset": account.name,
