@@ -9,8 +9,8 @@ response or by a Gaussian mechanism, and adds up in each of three corners. A rel
 it and for all earlier releases:
 
 * plain: epsilons add up, and so do the deltas of Gaussian noise at the epsilons of its releases;
-* gaussian: squares of mu add up, and a release without a `Spend` has the mu that dominates its epsilon;
-* mixed: half of epsilon is for releases without a `Spend`, and squares of mu add up for releases with one.
+* gaussian: squares of mu add up, and a release without an `Expense` has the mu that dominates its epsilon;
+* mixed: half of epsilon is for releases without an `Expense`, and squares of mu add up for releases with one.
 
 A first release, or a reserve of equal releases, may always run if it fits the budget as a whole, because no result can
 have influenced it. The proof is in docs/privacy/composition.md.

@@ -4,7 +4,7 @@ Each release is dominated by one symmetric pair of distributions. Dominating pai
 later release depends on an earlier result (Zhu, Dong and Wang, 2022). On either side, the pair has a revealing outcome
 of some probability, which is impossible on the other side. Otherwise, the pair is
 
-* for a release with a `Spend`, a Gaussian mechanism of mu, where the revealing outcome has the probability `hit`;
+* for a release with an `Expense`, a Gaussian mechanism of mu, where the revealing outcome has the probability `hit`;
 * for any other (epsilon_j, delta_j)-private release, randomised response with loss epsilon_j or -epsilon_j, where the
   revealing outcome has the probability delta_j (Kairouz, Oh and Viswanath, 2015).
 
@@ -219,10 +219,10 @@ def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bo
     Args:
         epsilon: Any real number of at least 0.
         guarantees: The guarantees of the releases.
-        plain: Whether to use also the bounds that treat releases with a `Spend` by their epsilon and delta.
+        plain: Whether to use also the bounds that treat releases with an `Expense` by their epsilon and delta.
 
     Returns:
-        The smallest of three bounds, which use every `Spend`, only those that are not loose, or no `Spend`.
+        The smallest of three bounds, which use every `Expense`, only those that are not loose, or no `Expense`.
     """
     tightest = _delta(epsilon, *_split(guarantees, math.inf))
     for loosest in (LOOSE, 0.0) if plain else ():
