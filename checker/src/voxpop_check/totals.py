@@ -143,7 +143,7 @@ def holds(epsilon: float, releases: Sequence[Release], stated: float = 0.0) -> b
 
 
 def least_epsilon(releases: Sequence[Release]) -> float:
-    """Return approximately the smallest epsilon for which the sum of deltas is proved, with six digits."""
+    """Return approximately the smallest epsilon, with six digits, that proves the sum of deltas."""
     low, high = 0.0, (whole := float(sums(releases)[0]))
     while high - low > 1e-7 * high:
         middle = (low + high) / 2

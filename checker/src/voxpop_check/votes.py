@@ -25,7 +25,7 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
     require(n.theta >= 1 and n.rounds >= 1, "the numbers of votes or rounds are out of range")
     # With delta 0, no number of users could be ignored, and the numbers of users are unbounded.
     require(bool(delta > 0), "votes have a delta above 0")
-    # The numbers of users for which a prefix almost never or almost always grows cost twice this per round.
+    # If a prefix almost never or almost always grows with k users, ignoring such k costs twice this per round.
     ignored = delta / 10**6 / n.rounds
     precision, ctx.prec = ctx.prec, 64
     try:
@@ -51,7 +51,7 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
 
 
 def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, arb]]:
-    """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users for which the result of a round is uncertain."""
+    """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that do not determine the result of a round."""
     # Tails are products of at most theta doubles, and multiples of 2^-128.
     exact = [n.rate] + [n.rate * n.again * n.further**x for x in range(n.theta - 1)]
     tails = [ONE] + [x * (1 + arb(0, n.theta * 2.0**-52)) + arb(0, 2.0**-128) if x > 0 else arb(0) for x in exact]

@@ -1,4 +1,4 @@
-"""Federation over any transport: the sums of votes that nodes send, their encoding, and the round of the server."""
+"""Federation over any transport, with the sums of votes that nodes send, their encoding, and the server's round."""
 
 import hashlib
 import json

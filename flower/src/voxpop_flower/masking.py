@@ -168,7 +168,7 @@ class Member:
             )
         self.peers = dict(sorted(peers.items()))
         least = least_of(len(peers))
-        # Shamir's secret sharing, in which any `least` shares determine the secret.
+        # By Shamir's secret sharing, any `least` shares determine the secret.
         of_key = create_shares(self.secrets[0], least, len(peers))
         of_mask = create_shares(self.secrets[2], least, len(peers))
         letters = {}

@@ -204,7 +204,7 @@ def _table(given: Mapping[str, str]) -> LocalCorpus:
 
 
 def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie, HittersPlan, LocalCorpus]:
-    """Return trie, plan and users of a round, after checking that the votes are within the budget of the run.
+    """Return the trie, the plan and the users of the next vote, after checking it against the budget of the run.
 
     Raises:
         BudgetError: The votes exceed the budget.

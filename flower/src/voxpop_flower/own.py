@@ -41,7 +41,7 @@ class NodeSettings:
         most: The maximum budget per run.
         secure: Whether the node sends only masked sums.
         allow_seed: Whether the node votes in runs with a seed, which are not private.
-        keep_hours: The hours after which the folder of a run is deleted.
+        keep_hours: The maximum age of the folder of a run in hours. Older folders are deleted.
     """
 
     table: Mapping[str, str]

@@ -16,7 +16,7 @@ from voxpop_flower.masking import LEAST_NODES
 FIELDS = {"max-length": "max_length", "alphabet": "alphabet", "unit": "unit"}
 NO_SEED = -1
 PATIENCE = 300.0
-"""Seconds for all work of a busy machine within a stage of a round."""
+"""Seconds that a busy machine may need for one stage of a round."""
 
 
 @final
@@ -30,7 +30,7 @@ class Settings:
         seed: The seed of a run that is NOT private, or None.
         nodes: The number of nodes to wait for before the first round.
         patience: The maximum seconds to wait for the nodes, and for the answers of a round or of one of its stages.
-        output: The folder in which the server saves the release.
+        output: The output folder of the release on the server.
         secure: Whether secure aggregation adds the sums, so that the server receives only their total.
         symbols: The public alphabet of secure aggregation.
         exclude: The server's file of public words that users do not vote for, or "".

@@ -143,7 +143,7 @@ def _question(trie: Trie, settings: Settings) -> dict[str, Any]:
 
 
 def _first(settings: Settings) -> dict[str, Any]:
-    """Return the input of the first stage of a round, in which a new node fixes the words of its users."""
+    """Return the input of a round's first stage. A new node fixes the words of its users in this stage."""
     words = json.dumps(settings.mechanism.excluded.words)
     return {"exclude": words, "ballot": numbers_of(settings.plan.rules.ballot)}
 

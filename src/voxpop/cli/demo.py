@@ -44,7 +44,7 @@ def demo(
 ) -> None:
     """Release phrases of Python's standard library, and complete some of them.
 
-    The data are docstrings and comments. Each module is one user.
+    The text consists of docstrings and comments. Each module counts as one user.
     """
     import voxpop as vp
 
@@ -111,7 +111,7 @@ def standard_library(folder: Path | None = None) -> "pa.Table":
     Python.
 
     Args:
-        folder: Another folder of Python sources, or None for the standard library.
+        folder: A folder of Python sources to read instead of the standard library.
 
     Returns:
         A pyarrow table with the columns `module` and `text`.

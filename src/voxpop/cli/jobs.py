@@ -206,7 +206,7 @@ def command_for(app: App) -> Callable[..., Any]:
         new: Annotated[bool, Parameter(help="Ask for the settings, and write a new job file.")] = False,
         json: given.Json = False,
     ) -> Any:
-        """Run a job file: one command with its options, which is reviewed and signed once.
+        """Run a job file, which contains one command with its options and is reviewed and signed once.
 
         Example: `voxpop run words.toml --dry-run`
         """
@@ -241,7 +241,7 @@ def sign(
         Path | None, Parameter(name=["--output", "-o"], help="File of the signature; PATH.sig by default.")
     ] = None,
 ) -> None:
-    """Sign a release or a job with an SSH key, by `ssh-keygen -Y sign`. A folder is verified first.
+    """Sign a release or a job with an SSH key by `ssh-keygen -Y sign`. The files of a folder are verified first.
 
     Example: `voxpop sign words --key ~/.ssh/id_ed25519`
     """

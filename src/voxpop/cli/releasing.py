@@ -1,4 +1,4 @@
-"""The steps of every command that releases a result, in an order in which an invalid call spends no budget.
+"""The steps of every command that releases a result, ordered so that an invalid call spends no budget.
 
 Results are printed as text for people or as JSON for machines. Both are functions of the results only.
 """
@@ -191,7 +191,7 @@ def read_options(run: RunArguments) -> Any:
 
 
 def opened_source(source: Any, run: RunArguments) -> Any:
-    """Return the source for `voxpop.read`: the paths or the query, or the rows of paths on Spark."""
+    """Return the source for `voxpop.read`, which is the paths or the query, or a Spark table of the rows of paths."""
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
     if not isinstance(source, list):
@@ -327,7 +327,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def sample(release: "Release") -> list[str]:
-    """Return up to 20 grams, evenly spaced in canonical order, in which grams that begin with a letter are first."""
+    """Return up to 20 grams, evenly spaced in canonical order, starting with grams that begin with a letter."""
     words = [gram for gram in release.each_gram() if gram[0][:1].isalpha()]
     chosen = words_first(release.each_gram()) if len(words) < SAMPLE else words
     number = len(chosen)

@@ -1,4 +1,4 @@
-"""Releases in the forms that other software reads: tables, SQL, files and objects of other libraries.
+"""Exports of releases as tables, SQL, files and objects of other libraries.
 
 A release is public, so the exports cost no budget. Functions that need an optional library import it when they are
 called.

@@ -1,4 +1,7 @@
-"""A namespace of polars tables: after `import voxpop.exports.polars`, `frame.voxpop.read(user=..., text=...)`."""
+"""A namespace of polars tables, for example for `frame.voxpop.read(user=..., text=...)`.
+
+Importing this module registers the namespace.
+"""
 
 from typing import Any, final
 

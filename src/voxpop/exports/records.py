@@ -1,6 +1,6 @@
-"""Documents for the person who signs a release: a record for a public registry, and a checklist.
+"""A record for a public registry and a checklist, for the person who signs a release.
 
-Both are texts in the same folder, filled in from a result and from the operator's statements.
+Both are generated from templates in this folder with the facts of a result and the operator's statements.
 """
 
 import datetime

@@ -32,7 +32,7 @@ class Target:
         per_user: The parameter `per_user` of `plan.users_needed`.
         length: The parameter `length` of `plan.users_needed`.
         error: The maximum standard error of a count, if each user has at most `counted_in_full` released items.
-        counted_in_full: The maximum number of released items with which a user counts in full.
+        counted_in_full: The maximum number of released items per user such that the user counts in full.
 
     Raises:
         InputError: If there is not exactly one target, or it does not fit the mechanism.

@@ -167,7 +167,7 @@ def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times:
     Args:
         budget: The budget of the data set.
         before: The guarantees of the charged releases, fewer than `MOST_ENTRIES`.
-        now: The guarantee of a release for which `may_run` is False.
+        now: The guarantee of a release that `may_run` rejects.
         times: The number of requested equal releases.
     """
     every = [now] * times
@@ -233,7 +233,7 @@ def _gaussian_delta(epsilon: float, mu: float) -> float:
 
 @lru_cache(maxsize=64)
 def _largest_square(epsilon: float, delta: float) -> Fraction:
-    """Return the largest mu^2 for which the noise costs at most delta, rounded down."""
+    """Return the largest mu^2, rounded down, such that the noise costs at most delta."""
     room = max(0.0, delta * (1 - 1e-12))
     low, high = 0.0, 1e3 if room else 0.0
     for _ in range(200):

@@ -219,7 +219,7 @@ class LedgerAccount:
 
         Args:
             guarantee: The guarantee of the release.
-            mechanism: The kind of release, such as "items", for which a reserve may pay. By default, reserves are
+            mechanism: The kind of release, such as "items", because a reserve may pay for it. By default, reserves are
                 ignored.
         """
         check_charge(guarantee)
@@ -260,7 +260,7 @@ class LedgerAccount:
         return labelled(self.entries, label)
 
     def largest_epsilon(self, mechanism: Any, delta: float) -> float:
-        """Return the largest epsilon, a multiple of 0.01 or 0, for which a release could be charged now or is reserved.
+        """Return the largest epsilon (a multiple of 0.01 or 0) of a release that could be charged now or is reserved.
 
         Args:
             mechanism: The configuration, such as `vp.Items()`.
@@ -284,7 +284,7 @@ class LedgerAccount:
 
     @staticmethod
     def _reserved(entries: Sequence[Entry], mechanism: Any, delta: float) -> Iterator[float]:
-        """Yield the epsilons for which a reserve pays for a release."""
+        """Yield the epsilons of releases that a reserve pays for."""
         for each in entries:
             if each.guarantee.delta == delta and remaining_of(entries, each):
                 with suppress(BudgetError):  # no plan of this mechanism has such a budget

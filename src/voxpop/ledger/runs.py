@@ -77,7 +77,7 @@ def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -
 def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bool = False) -> Path:
     """Save a result to a new folder that only the owner can open.
 
-    This folder is next to the output folder, or on another disk with enough space.
+    This folder is next to the output folder, or elsewhere if it cannot be written there.
 
     Args:
         save: A function that writes the result to a folder.

@@ -151,7 +151,7 @@ class Printed:
         return str(self)
 
     def _repr_html_(self) -> str:
-        """Return the text of `print` as HTML for a notebook, in which wide tables can be scrolled."""
+        """Return the text of `print` as HTML for a notebook, with scroll bars for wide tables."""
         return f'<pre style="overflow-x:auto;white-space:pre;font-family:monospace">{escape(str(self))}</pre>'
 
 
@@ -211,7 +211,7 @@ def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
 
 
 def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return grams in three groups: those that begin with a letter, then numbers, and then punctuation."""
+    """Return grams that begin with a letter, followed by grams that begin with a number, and then punctuation."""
     return sorted(grams, key=lambda gram: 0 if gram[0][:1].isalpha() else 1 if gram[0][:1].isalnum() else 2)
 
 

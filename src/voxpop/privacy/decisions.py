@@ -113,8 +113,8 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
     exact, mass = number(epsilon), number(delta)
     growth = context.exp(exact)
     base = mass / (growth - 1)
-    # The last counts for which the first branch is the smaller one, and the second one is below 1 (closed form of the
-    # paper).
+    # The last count such that the first branch is the smaller one, and the number of further counts such that the
+    # second branch is below 1 (closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     return turn, turn + int(context.floor(span / exact))
@@ -178,7 +178,8 @@ class ThresholdRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        # Shape (items,): the distance of weights below the threshold, in scales of the noise. The difference is exact.
+        # The distance of weights below the threshold, in scales of the noise, of shape (items,). The difference is
+        # exact.
         missing = (self.threshold_units - weights) * self.unit / self.scale
         # Compute the smaller of both probabilities, so that it keeps its digits.
         tail = ndtr(-np.abs(missing)) if self.noise == "gaussian" else np.exp(-np.abs(missing)) / 2
@@ -201,7 +202,7 @@ class SelectionRule:
         epsilon: The epsilon of the release, more than 0.
         delta: The delta of the release, more than 0.
         unit_weight: The weight of one user.
-        few: The maximum number of users for which an item is never released.
+        few: The maximum number of users of an item that is never released.
 
     Example:
         >>> float(SelectionRule(1.0, 1e-5, unit_weight=4).exact(4))
@@ -371,7 +372,7 @@ class NoisyLevels(Opening):
         levels = np.zeros(weights.size, np.int64)
         if not self.rules:
             return levels
-        # Most items win no coin. An item that misses a coin also misses the later ones, so bisect the coins.
+        # Items usually win no coin. An item that misses a coin also misses the later ones, so bisect the coins.
         first = np.flatnonzero(decide(self.rules[0], weights, draws))
         spans = [(first, 1, len(self.rules))]
         while spans:

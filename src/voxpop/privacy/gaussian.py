@@ -72,7 +72,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
 
 
 def _without_shift(epsilon: Floats, mu: Floats) -> Floats:
-    # For mu = 0, both distributions are equal, so delta = max(0, 1 - e^epsilon).
+    # For mu = 0, both distributions are the same, so delta = max(0, 1 - e^epsilon).
     return np.log(np.maximum(-np.expm1(epsilon), 0.0))
 
 
@@ -130,7 +130,7 @@ def delta(epsilon: float, mu: float) -> float:
 
 
 def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest sigma for which a Gaussian mechanism is (epsilon, delta)-private.
+    """Return the smallest sigma that makes a Gaussian mechanism (epsilon, delta)-private.
 
     Any error of the result increases privacy, because delta is evaluated again at this double in eighty digits.
 
@@ -242,9 +242,9 @@ class UniqueItems:
 
 Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
-"""The norm in which the weights of a user must be bounded, by the kind of noise."""
+"""The norm that must bound the weights of a user, by the kind of noise."""
 _SINGLE = 1024  # up to this number of novel items, each number is evaluated separately
-_RATIO = 1.005  # larger numbers form cells, with the most items of the cell, each at the weight for the fewest
+_RATIO = 1.005  # larger numbers form cells, with their largest number of items, each at the weight for the smallest
 
 
 def log_below(noise: Noise, x: Floats) -> Floats:

@@ -208,7 +208,7 @@ class Guarantee:
         return event_of(self)
 
 
-# The meaning of a guarantee in words: odds before and after a release, and cautions.
+# The meaning of a guarantee in words, with odds before and after a release, and cautions.
 
 WHY_SMALLER: Final = (
     "The second total is below the sum because independent Gaussian noise adds up by squares, so the losses of several "
@@ -249,7 +249,7 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
 
 
 def people_covered(delta: float) -> int:
-    """Return the maximum number of people n for which delta is far below 1 / n, that is, at most 0.01 / n."""
+    """Return the maximum number of people n such that delta is far below 1 / n, that is, at most 0.01 / n."""
     return floor(FAR_BELOW / delta * (1 + 1e-12))
 
 

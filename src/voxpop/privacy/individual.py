@@ -1,8 +1,8 @@
-"""An individual filter, with which every user pays separately and only for passes in which they take part.
+"""An individual filter. Every user pays separately, and only for the passes that they take part in.
 
 A pass has a charge, which is the mu^2 that a user with bound 1 pays. A user who pays c moves the weights by at most
-sqrt(c / charge), and by 0 if the user has no candidate. The payment of a user is a function of their own data, their
-own past and public results. The payments of a user are integers that add up to at most the cap on every path. Therefore
+sqrt(c / charge), and by 0 if the user has no candidate. The payment of a user depends only on the data and the past of
+this user and on public results. The payments of a user are integers that add up to at most the cap on every path. Thus
 all passes together are as private as one Gaussian mechanism with the cap as its mu^2. The theorem and its proof are in
 docs/privacy/individual.md (after Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", 2021).
 
@@ -22,7 +22,7 @@ from voxpop.kernels.proved import proved
 
 @proved("individual.md#what-integers-and-doubles-change")
 def noise_for(square: float | Fraction, sensitivity: float) -> float:
-    """Return the smallest sigma, rounded up, for which (sensitivity / sigma)^2 is at most `square`.
+    """Return the smallest sigma, rounded up, such that (sensitivity / sigma)^2 is at most `square`.
 
     Proof: "the square of S_t / sigma_t is compared with m_t in exact fractions"
     """
@@ -40,7 +40,7 @@ RATE_BITS = 20
 BOUND_STEPS = 2**20
 """Bounds are multiples of 1 / BOUND_STEPS, rounded down."""
 MOST_BOUND = 4
-"""The maximum ratio of a user's effect on the weights to the effect at the charge, for which rounding is charged."""
+"""The maximum ratio of a user's effect on the weights to the effect at the charge. The charge for rounding uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Charge:
         """
         # kappa = S - 1 is the maximum that the rounding of all users adds to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
-        # Shape (users,), in weight: r = S sqrt(c / charge) - kappa, so that r + kappa <= S sqrt(c / charge).
+        # r = S sqrt(c / charge) - kappa, so that r + kappa <= S sqrt(c / charge). In weight, of shape (users,).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
         # Round down, because the payment covers any smaller effect.
         steps = np.floor(np.clip(radius, 0.0, MOST_BOUND) * BOUND_STEPS)

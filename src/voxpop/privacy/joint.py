@@ -37,7 +37,7 @@ from voxpop.privacy.numerics import numerical_slack
 ROUNDING = 1 + 1e-10  # exceeds the relative error of the doubles below, where delta_G is within 1e-11
 _EXACT_PAIRS = 512  # up to this limit, the pairs (items of the user, novel items) of even weights are enumerated
 _SHARES = 400  # cells of s for each number of novel items
-_SHARES_OF_FEW = 4000  # for up to 8 novel items, for which w changes fastest with s
+_SHARES_OF_FEW = 4000  # cells of s for up to 8 novel items, because w then changes fastest with s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +83,7 @@ def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest
     Returns:
         The delta of each case.
     """
-    # Shape (cases,): ln(1 - d), then d and m, and the two bounds.
+    # Compute ln(1 - d), then d and m, and the two bounds, of shape (cases,).
     log_none = cases.items * log_ndtr((threshold - cases.weight) / sigma)
     hit = -np.expm1(log_none)
     mu = np.sqrt(cases.shared / sigma**2 + mu_rest**2)

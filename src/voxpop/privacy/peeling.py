@@ -31,7 +31,7 @@ MOST_RATE: Final = 1e6
 """A rate that exceeds the rates of all budgets."""
 HALVINGS: Final = 100
 LOG_ORDERS: Final = tuple(range(-30, 40))
-"""The values of ln(a - 1) for orders a at which the search starts."""
+"""The values of ln(a - 1) that the search over orders a starts from."""
 
 
 @proved("top.md#k-picks")
@@ -144,7 +144,7 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
 
 
 def _lost(epsilon: float, candidates: int) -> float:
-    """Return the cost of draws for which 128 bits do not suffice, on both sides."""
+    """Return the cost of draws that need more than 128 bits, on both sides."""
     return candidates * LOST * (1.0 + exp(min(epsilon, _LARGEST_EPSILON)))
 
 
@@ -155,7 +155,7 @@ def gumbel_spread(rate: float) -> float:
 
 
 def behind(picks: int, candidates: int, rate: float, probability: float) -> float:
-    """Return a difference by which counts may be out of order, for a given probability.
+    """Return a bound on the difference of counts that are out of order, for a given probability.
 
     With this probability, no pick has a count that is lower by this difference than a count that was still available.
     """

@@ -226,10 +226,9 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
             probability: The probability of the release, strictly between 0 and 1.
             length: The number of tokens of the phrase, 1 by default (only for n-grams). The parts of the phrase are
                 assumed to be released.
-            per_user: The number of distinct items (or phrases of that length) that each of these users has, all of
-                which are as rare as this one (only for items and n-grams). The default is 10, or the maximum per user
-                if it is smaller. If users have more items than this maximum, the result is the average over the random
-                choice of their items.
+            per_user: The number of distinct items (or phrases of that length) per user, which are all as rare as this
+                one (only for items and n-grams). The default is 10, or the maximum per user if it is smaller. If users
+                have more items than this maximum, the result is the average over the random choice of their items.
 
         Returns:
             The number of users, or None if no number up to 10^12 suffices.

@@ -63,7 +63,7 @@ def invert(
         tail: The tail of the distribution.
         draws: Two words per value from `Secret.draws`, the more significant word first.
         more: A function that returns 128 further uniform bits for a row (first argument) and a round (second, from 1).
-        most: The bound from which values need not be distinguished.
+        most: The smallest value that need not be distinguished from larger ones.
         band: The error bound of the computation in doubles, which only tests increase.
 
     Returns:
@@ -77,7 +77,7 @@ def invert(
         [0, 1, 2]
     """
     high, low = draws[:, 0], draws[:, 1]
-    # float64 of shape (rows,): the middle of the interval of length 2^-128 that the bits determine.
+    # The middle of the interval of length 2^-128 that the bits determine, as float64 of shape (rows,).
     uniform = high.astype(np.float64) * 2.0**-64 + low.astype(np.float64) * 2.0**-128 + 2.0**-129
     rate = max(tail.rate, _TINY)
     # exp(-offset - rate m) > U if m < place, so the value is the largest integer below it.
@@ -91,7 +91,7 @@ def invert(
 
 
 def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) -> Callable[[int, int], int]:
-    """Return the function with which `invert` draws further bits.
+    """Return the function that draws further bits for `invert`.
 
     Args:
         secret: The source of the bits.
@@ -179,7 +179,7 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, s
     """
     draws = secret.draws(purpose, first.astype(np.uint64), second.astype(np.uint64))
     # One uniform number of 128 bits determines sign and size. With q = e^-rate, P(X <= -m) = q^m / (1 + q), which is at
-    # most 1/2 for m >= 1. The top bit selects the end from which to count.
+    # most 1/2 for m >= 1. The top bit selects the end to count from.
     positive = draws[:, 0] >= _SIGN
     draws[positive] = ~draws[positive]  # count from the other end, because X >= m is as likely as X <= -m
     magnitude = invert(laplace_tail(rate), draws, further_bits(secret, purpose, first, second))

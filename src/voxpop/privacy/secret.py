@@ -278,7 +278,7 @@ def _blocks_of(data: Bytes, starts: Int64s, sizes: Int64s) -> Bytes:
 
     Proof: "No two items share a block."
     """
-    # uint8 of shape (texts, 16): up to 15 bytes, zeros, and the length in the last byte, so that blocks are distinct.
+    # Up to 15 bytes, zeros, and the length in the last byte, so that blocks are distinct. uint8 of shape (texts, 16).
     blocks = np.zeros((sizes.size, _BLOCK), np.uint8)
     blocks[:, _SHORT] = sizes
     places = np.arange(_SHORT)

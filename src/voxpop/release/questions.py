@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_SIMILAR = 5
 """The maximum number of similar released items in an explanation."""
 LEVELS = (10, 20, 50, 100, 200, 500, 1000)
-"""The numbers of users for which an evaluation has a row by default."""
+"""The numbers of users that have a row in an evaluation by default."""
 
 
 def explain(release: Release, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> Explanation:

@@ -82,7 +82,7 @@ class ResultKind:
             record: The record that `read` returned.
             tables: The tables that `read` returned.
             folder: The name of the folder, for messages.
-            base: The record and the release to which counts or a ranking belong, or None.
+            base: The record and the release that counts or a ranking belong to, or None.
 
         Raises:
             ReleaseError: If the contents were changed together with their checksums.

@@ -42,7 +42,7 @@ class NightsGate(Gate[NightsProof]):
             corpus: The rows of the night.
             night: The number of the night, from 1.
             states: The function of scores that returns the states of items, independent of their users.
-            since: The first night from which resting items get weight.
+            since: The first night with items that get weight even if they are resting.
         """
         self._check("payment", night)
         past = self._secret.restrict(*map(noise_of, range(1, night)))
@@ -83,7 +83,7 @@ def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:
 
 @proved("series.md#proof")
 def _past_noise(proof: NightsProof, secret: Source, night: int, names: Uint64s) -> Int64s:
-    """Return the scores of items that are new on a night, which are the sums of noise of all earlier nights.
+    """Return the scores of new items, which are the sums of the noise of all earlier nights.
 
     Proof: "Under P, novel readings are pure noise and independent of all outputs, so of the choice of items"
     """

@@ -76,7 +76,7 @@ class Step(Protocol):
 
     @property
     def extend(self) -> Any:
-        """The candidates with which users extend their grams to this length before the pass."""
+        """The candidates that extend the grams of users to this length before the pass."""
 
     @property
     def among(self) -> Any:

@@ -49,7 +49,7 @@ class _Even(WeightingRule):
 
     @abstractmethod
     def _table(self, setting: RuleSetting) -> Int64s:
-        """Return the share in units by the number of items of a user, as int64 of shape (limit + 1,)."""
+        """Return the share in units by the user's number of items, as int64 of shape (limit + 1,)."""
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add each user's share to each of the user's items."""
@@ -148,7 +148,7 @@ class PolicyLaplace(_Descent):
 
     @proved("set-union.md#items-that-only-the-extra-user-holds")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items of a user, which all have the weight of the final level.
+        """Return the bound on a user's novel items, which all have the weight of the final level.
 
         Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
         """

@@ -18,13 +18,13 @@ UNIT: Final = 1 << BITS
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class HolderShares:
-    """Shares of users in counts.
+    """The shares of users in counts.
 
-    A user with at most `limit` grams counts 1 for each. A user with more grams counts the same smaller share for each,
-    so that the squares add up to at most the limit.
+    A user with at most `limit` grams has share 1 in the count of each. A user with more grams has a smaller share, the
+    same for each gram, so that the squares add up to at most the limit.
 
     Attributes:
-        limit: The maximum number of grams with which a user counts in full.
+        limit: The maximum number of grams per user such that the user counts in full.
         counted: Whether each gram is counted, as bool by id, or None if all are. Other grams do not affect shares.
     """
 
@@ -86,12 +86,12 @@ class ClassShares:
 
 @proved("counts.md#what-integers-and-doubles-change")
 def share_table(limit: int, most: int) -> Int64s:
-    """Return the share, in units, by the number of grams of a user, from 0 to `most`.
+    """Return the share, in units, by the user's number of grams, from 0 to `most`.
 
     Proof: "n share^2 <= limit holds in whole numbers"
 
     Args:
-        limit: The maximum number of grams with which a user counts in full.
+        limit: The maximum number of grams per user such that the user counts in full.
         most: The largest number of grams in the table.
 
     Returns:

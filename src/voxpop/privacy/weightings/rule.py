@@ -35,11 +35,11 @@ is 2.9e-7 and 4.2e-7, compared to 1 in 740 with a distance of 3."""
 
 @dataclass(frozen=True, slots=True)
 class RuleSetting:
-    """The public parameters of a weighting in a round.
+    """The public parameters of a weighting.
 
     Attributes:
         limit: The maximum number of items per user.
-        norm: The norm in which a user has weight 1, which is 1 for Laplace noise and 2 for Gaussian noise.
+        norm: The norm that bounds the weight of a user by 1, either 1 (Laplace noise) or 2 (Gaussian noise).
         bits: The grid of weights, which are multiples of 2^-bits.
         cutoff: The weight above which an item receives no more weight, in units of 2^-bits, or 0 without a cutoff.
         bound: The largest change of the histogram by one user, which is 1, or more if users have individual
@@ -84,7 +84,7 @@ class WeightingRule(ABC):
 
     @property
     def norm(self) -> int:
-        """The norm in which a user has weight 1."""
+        """The norm that bounds the weight of a user by 1."""
         return NORMS[self.noise]
 
     @property
@@ -139,7 +139,7 @@ class WeightingRule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRule:
-    """A weighting with its setting, with which a corpus weighs items."""
+    """A weighting and its setting, which a corpus uses to weigh items."""
 
     weighting_rule: WeightingRule
     setting: RuleSetting
@@ -182,7 +182,7 @@ class CalibratedRule:
 
 
 def bits_below(cutoff: float) -> int:
-    """Return the finest grid for which twice the cutoff is below 2^62 units.
+    """Return the finest grid such that twice the cutoff is below 2^62 units.
 
     Raises:
         BudgetError: If not even integer weights are possible.
@@ -236,7 +236,7 @@ class Weighting(ABC):
 
     @abstractmethod
     def least(self, limit: int) -> float:
-        """Return the smallest weight of an item without earlier weight from a user of at most `limit` items, above 0."""
+        """Return the smallest weight (above 0) that a user of at most `limit` items gives to an item without weight."""
 
     @abstractmethod
     def share(self, weights: Floats, cutoff: float) -> Floats:

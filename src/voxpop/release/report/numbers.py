@@ -48,7 +48,7 @@ def threshold_chance(numbers: Mapping[str, Any], share: float) -> Chance:
     """Return the probability of release if weight plus noise must reach a threshold.
 
     Args:
-        numbers: The fields `noise`, `scale`, `threshold` and `cutoff` of a round.
+        numbers: The round, with `noise`, `scale`, `threshold` and `cutoff`.
         share: The weight that each user adds.
     """
     cutoff = float("inf") if numbers["cutoff"] is None else float(numbers["cutoff"])
@@ -89,7 +89,7 @@ def users_for(chance: Chance, probability: float) -> int | None:
 
 
 def curve(chance: Chance) -> list[tuple[int, float]]:
-    """Return points of the curve of a probability, over the range in which it increases from about 0 to about 1."""
+    """Return points of the curve of a probability, over the range where it increases from about 0 to about 1."""
     first, last = users_for(chance, LOWEST), users_for(chance, HIGHEST)
     if first is None or last is None:
         return []

@@ -51,12 +51,12 @@ def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
 
     Args:
         grams: The table of a release.
-        counts: The number of each gram, at least 0, or None for 0 for all grams.
+        counts: The number of each gram, at least 0. By default all numbers are 0.
     """
     words, flat = _numbered(grams["gram"])
     lengths = numbers_of(joined(grams["length"])).astype(np.int64)
     first, numbers = np.cumsum(lengths) - lengths, np.zeros(lengths.size, np.int64) if counts is None else counts
-    # Shape (grams,): the beginning of each gram with one token less. All grams start at the root.
+    # The beginning of each gram with one token less, of shape (grams,). All grams start at the root.
     node, above, depths = np.zeros(lengths.size, np.int64), 1, []
     for depth in range(int(lengths.max(initial=0))):
         rows, ended = np.flatnonzero(lengths > depth), lengths == depth + 1
