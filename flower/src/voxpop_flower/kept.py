@@ -63,7 +63,7 @@ class Kept:
         """Compare the terms of a message with those of the first one.
 
         Raises:
-            InputError: They differ.
+            InputError: The terms differ.
         """
         state = self._read()
         # Compare after a round trip through JSON, because the stored terms were written as JSON.
@@ -93,7 +93,7 @@ class Kept:
         """Check that the ballot equals the ballot of earlier rounds, and that the trie extends the earlier trie.
 
         Raises:
-            InputError: They contradict an earlier round.
+            InputError: The ballot or the trie contradicts an earlier round.
         """
         state = self._read()
         if state["ballot"] not in (None, ballot):

@@ -39,7 +39,7 @@ class ResultKind:
         made_by: The calls that write such a folder.
         loader: The function, as `module:name`, that returns the result from its record, its tables and its release.
         others: Further files that may be in the folder.
-        base: The kind of the release, if the result is saved in the folder of its release, or None.
+        base: The kind of the release, if the result is saved in the folder of its release.
         version: The version of the format.
     """
 
@@ -82,7 +82,7 @@ class ResultKind:
             record: The record that `read` returned.
             tables: The tables that `read` returned.
             folder: The name of the folder, for messages.
-            base: The record and the release that counts or a ranking belong to, or None.
+            base: The record and the release that counts or a ranking belong to, if the result is one of these.
 
         Raises:
             ReleaseError: If the contents were changed together with their checksums.
@@ -155,7 +155,7 @@ class ResultKind:
             overwrite: Whether to replace a result, as in `check_target`.
 
         Raises:
-            ReleaseError: As in `check_target`.
+            ReleaseError: If `check_target` rejects the folder.
         """
         record = self.record_of(content, tables)
         self.check_target(folder, overwrite=overwrite or self._holds(folder, record))  # before the report is made
@@ -172,7 +172,7 @@ class ResultKind:
             overwrite: Whether to replace a result, as in `check_target`.
 
         Raises:
-            ReleaseError: As in `check_target`, or if the folder cannot be written.
+            ReleaseError: If `check_target` rejects the folder, or the folder cannot be written.
         """
         again = self._holds(folder, files[self.record])
         target = self.check_target(folder, overwrite=overwrite or again)
@@ -357,7 +357,7 @@ def record_of(result: "Result") -> dict[str, Any]:
 
 
 def _proved(plan: Any) -> dict[str, Any]:
-    """Return the certificate of a plan and the transcript of its release, or nothing for a manual list of words."""
+    """Return the certificate of a plan and the transcript of its release. A manual list of words has no certificate."""
     certificate = getattr(plan, "certificate", None)
     if certificate is None:
         return {}

@@ -142,9 +142,9 @@ def page_of(
         sizes: The number of grams of each length.
         grams: The table of the grams. The page lists the first 500,000 of them.
         reading: The description of the tokenization.
-        counts: The released count of each gram, at least 0, or None without counts.
+        counts: The count of each gram, at least 0, if counts were released.
         checksums: The checksums of the other files in the folder.
-        total: The total of several results, or None for the total of this result, which is shown if it was charged to a
+        total: The total of several results. By default, the page shows the total of this result if it was charged to a
             ledger.
     """
     if total is None and result.metadata.ledger is not None:
@@ -316,14 +316,14 @@ class Story:
         proof: The page of the documentation with the proof, or "".
         values: The numbers in the sentences.
         ranked: Whether the list is in order of frequency.
-        needed: The number of users needed, or None.
+        needed: The number of users needed, if it can be computed.
         about: A summary of the number of users needed, and its assumptions.
         curves: The names and points of curves, with the probability of release by number of users.
         curves_note: The assumptions of the curves.
         cards: The cards at the top, next to the guarantee, with a title, a number and a note each.
         costs: The parts of the budget, with `length`, `part` and `share`. The shares add up to 1.
         sessions: The data of the charts of sessions from `voxpop.mechanisms.sequences.describe`, or empty.
-        summary: The table at the top that replaces the charts by length, or None.
+        summary: A table at the top that replaces the charts by length, if the mechanism has one.
         grids: The tables with the numbers of the plan.
         completes: Whether the page completes phrases.
         keys: The names of the columns of composite keys, or empty.
