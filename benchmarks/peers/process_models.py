@@ -138,7 +138,7 @@ def main(log: str, out: str, model: str, epsilon: str, seed: str) -> None:
     """Release one log."""
     warnings.simplefilter("ignore")
     random.seed(int(seed))
-    np.random.seed(int(seed))  # noqa: NPY002, pm4py draws from it
+    np.random.seed(int(seed))
     cases = pl.read_parquet(log)["sequence"].to_list()
     if model == "aim":
         sequences, weights = aim(cases, float(epsilon), np.random.default_rng(int(seed)))
