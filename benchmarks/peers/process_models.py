@@ -17,7 +17,7 @@ import polars as pl
 
 LEVELS, PRUNED = 10, 4.0
 """Longest prefixes of trace variants, and the noise scales below which a prefix is pruned."""
-PLACES, DELTA, ROUNDS_PER_PLACE, LARGEST_MB = 10, 1e-6, 4, 4.0
+PLACES, DELTA, ROUNDS_PER_PLACE, LARGEST_MB = 8, 1e-6, 2, 1.0
 """Columns of the flattened table, delta of AIM, its rounds for each column, and the largest model that it may fit."""
 
 
