@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, Union, final, get_args, get_origin, get_t
 from voxpop.errors import InternalError
 
 FORMAT, VERSION = "voxpop certificate", 1
-NEIGHBOURS = "one user added or removed"
+_NEIGHBOURS = "one user added or removed"
 
 
 class Stated:
@@ -99,7 +99,7 @@ class Claim(Stated):
 
     epsilon: float
     delta: float
-    neighbours: str = NEIGHBOURS
+    neighbours: str = _NEIGHBOURS
 
 
 @final
