@@ -6,8 +6,10 @@ logs. This module uses no parser for XES, because the available ones print value
 truncated file as a complete one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -138,11 +140,23 @@ class _Log:
             else:
                 self.rows.append(self._event)
         elif own == "trace":
-            self.rows += [{**event, **self._trace} for event in self._events]
+            self.rows += [{**event, **self._trace} for event in _apart(self._events)]
 
     def entity(self, *_: Any) -> None:
         """Record a declaration of an entity."""
         self.unsafe = True
+
+
+def _apart(events: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the events of a trace, those at the same time a microsecond after each other, as the file orders them."""
+    seen: Counter[str] = Counter()
+    for event in events:
+        time = event.get(TIME, "")
+        if seen[time] and time.endswith("Z"):
+            with suppress(ValueError, OverflowError):  # no time, or the last of all
+                event[TIME] = _moment((datetime.fromisoformat(time) + timedelta(microseconds=seen[time])).isoformat())
+        seen[time] += 1
+    return events
 
 
 def _moment(value: str) -> str:

@@ -104,7 +104,10 @@ class LocalCorpus:
         self, alphabet: tuple[str, ...], max_length: int, secret: Source, other: str | None = None
     ) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `MemoryTreeWalk`."""
-        self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
+        # 12 bytes for each step: as many as there are tokens and ends, or as sequences may have.
+        short = self.tokens.size < self.user_key.size * max_length
+        need = {"per_token": 16, "per_user": 76} if short else {"per_token": 4, "per_user": 76 + 12 * max_length}
+        self.require("the sequences of all users", **need, per_word=64)
         symbols = one_sequence_each(self, alphabet, max_length, secret, other)
         return MemoryTreeWalk(symbols, len(alphabet), max_length)
 
