@@ -67,7 +67,7 @@ def divided(rows, block, at_once):
     """Divide sources into batches and blocks of these sizes, and decode JSON by blocks or line by line."""
     with pytest.MonkeyPatch.context() as patch:
         for module, names in (
-            (local, ("ROWS_AT_ONCE", "ITEMS_AT_ONCE")),
+            (local, ("ROWS_AT_ONCE", "_ITEMS_READ_AT_ONCE")),
             (tables, ("FEW_ROWS",)),
             (columns, ("PORTION",)),
             (files, ("BLOCK", "SMALL_BLOCK")),

@@ -277,13 +277,13 @@ SOURCES: Final = (
     ),
     SourceKind(
         "polars",
-        {"polars tables": "dtypes; object columns have none: values are strings"},
+        {"polars tables": "dtypes; object columns have no type, so values are strings"},
         lambda source: tables.kind_of_source(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
         tables.polars_batches,
     ),
     SourceKind(
         "pandas",
-        {"pandas tables": "dtypes; object columns have none: values are strings"},
+        {"pandas tables": "dtypes; object columns have no type, so values are strings"},
         lambda source: tables.kind_of_source(source) in ("pandas.DataFrame", "pandas.Series"),
         tables.pandas_batches,
     ),
@@ -301,7 +301,7 @@ SOURCES: Final = (
     ),
     SourceKind(
         "numpy",
-        {"structured arrays of numpy": "dtypes; object columns have none: values are strings"},
+        {"structured arrays of numpy": "dtypes; object columns have no type, so values are strings"},
         lambda source: isinstance(source, np.ndarray),
         tables.structured_batches,
     ),
@@ -329,7 +329,7 @@ SOURCES: Final = (
     ),
     SourceKind(
         "columns",
-        {"dictionaries of columns": "dtypes of arrays; lists have none: values are strings"},
+        {"dictionaries of columns": "dtypes of arrays; lists have no type, so values are strings"},
         lambda source: isinstance(source, Mapping),
         tables.columns_batches,
     ),
