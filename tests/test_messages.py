@@ -1,6 +1,6 @@
 """Every error message of the package has one form: the problem, the requirement, and the next step.
 
-CONTRIBUTING states the form. The messages are collected from the `raise` statements, so no new one is missed.
+CONTRIBUTING describes the form. The messages are collected from the `raise` statements, so no new one is missed.
 """
 
 import ast
@@ -92,7 +92,7 @@ def test_a_message_has_the_form(place, kind, text):
     assert not VAGUE.search(own), own
     if kind == "InternalError":
         assert not own.endswith("."), "InternalError ends the sentence itself"
-    elif re.sub(r"x|\W", "", own):  # otherwise the whole text comes from another message
+    elif re.sub(r"x|\W", "", own):  # otherwise, the whole text is that of another message
         assert re.search(r"(\.|x)$", own), own
         assert STEP.search(own), own
 

@@ -51,7 +51,7 @@ def test_licences_are_listed_and_fit():
 
 @pytest.mark.parametrize("address", ["", "https://host.invalid/team/voxpop"])
 def test_the_long_description_needs_no_checkout(address):
-    """An index shows README.md with complete addresses, or with none if the project has no address yet."""
+    """An index shows README.md with complete addresses, or without addresses if the project has none yet."""
     readme = (ROOT / "README.md").read_text()
     text = described(readme, address)
     assert relative_links(readme)

@@ -66,7 +66,7 @@ def _say(what: str, begun: float) -> None:
 
 
 def megabytes_of(field: str) -> int:
-    """Return a memory field of Linux in MiB: VmHWM is the peak of the process so far, RssFile mapped files."""
+    """Return a memory field of Linux in MiB; VmHWM is the peak of the process so far, RssFile is mapped files."""
     said = re.search(rf"^{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert said is not None
     return int(said[1]) >> 10

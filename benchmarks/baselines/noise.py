@@ -1,4 +1,4 @@
-"""Noise of the baselines, drawn in doubles: sufficient for comparisons, but not for releases."""
+"""Noise of the baselines, drawn in doubles, which is sufficient for comparisons, but not for releases."""
 
 import numpy as np
 from scipy.special import ndtri

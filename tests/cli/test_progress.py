@@ -1,4 +1,4 @@
-"""On a terminal, long commands show a progress bar: the rounds of heavy hitters, and the lengths of sequences."""
+"""On a terminal, long commands show a progress bar: one step per round of heavy hitters, or per length of sequences."""
 
 import io
 import sys

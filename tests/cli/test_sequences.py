@@ -16,7 +16,7 @@ LETTERS = ["--alphabet", "a,b,c"]
 
 @pytest.fixture
 def visits(tmp_path):
-    """Write a table of 900 users with short sequences of letters; one user holds an unknown symbol."""
+    """Write a table of 900 users with short sequences of letters; the sequence of one user has an unknown symbol."""
     pages = [["a", "b"], ["a"], ["c", "a", "b", "b"]] * 299 + [["a"], ["b"], ["unheard"]]
     pl.DataFrame({"who": range(900), "pages": pages}).write_parquet(tmp_path / "visits.parquet")
 
@@ -126,7 +126,7 @@ def test_a_seed_is_marked(voxpop, visits, tmp_path):
         (["nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS], ["nowhere.parquet"]),
     ],
 )
-def test_wrong_calls_say_what_to_do(voxpop, visits, tmp_path, arguments, expected):
+def test_wrong_calls_give_advice(voxpop, visits, tmp_path, arguments, expected):
     """A wrong call exits with code 2 and one line of advice, and saves nothing."""
     complaint = voxpop("sequences", *arguments, "-o", "model").complaint
     assert all(word in complaint for word in expected)

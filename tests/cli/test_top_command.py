@@ -1,4 +1,4 @@
-"""`voxpop top`: the grams of a saved release that most users hold, in order."""
+"""`voxpop top` prints the grams of a saved release with the most users, in order."""
 
 import json
 
@@ -15,7 +15,7 @@ READ = ["posts.parquet", "--user", "author", "--text", "body"]
 
 @pytest.fixture
 def words(tmp_path):
-    """Save a release of three words: most users hold the first, and fewest the last."""
+    """Save a release of three words, in descending order of their users."""
     said = ["tea"] * 6000 + ["tea milk"] * 3000 + ["tea milk oat"] * 1500
     pl.DataFrame({"author": range(len(said)), "body": said}).write_parquet(tmp_path / "posts.parquet")
     corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")

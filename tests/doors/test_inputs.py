@@ -214,7 +214,7 @@ def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     ids=["rows", "polars", "lazy", "JSON lines"],
 )
 def test_nested_columns(tmp_path, make):
-    """A nested column is named by its path; a column whose name contains the dots has precedence."""
+    """A nested column is named by its path; a column with the dots in its name has precedence."""
     assert items_of(make(tmp_path), user="user.id") == (["milk", "tea"], 2)
 
 

@@ -29,7 +29,7 @@ def test_a_row_without_a_user_is_an_error_that_names_the_option():
 
 @pytest.mark.parametrize("memory", [None, "3GiB"])
 def test_rows_without_a_user_are_left_out(memory, capsys):
-    """Rows whose user is spelled like a missing value are also omitted; a message states their number."""
+    """Rows are also omitted if their user is spelled like a missing value; a message contains their number."""
     corpus = read("drop", memory=memory, exact=True)
     assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
     assert "4 rows have no user and were left out" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def hugging_face():
 
 @pytest.mark.parametrize("door", ["sqlite", "address", "hugging_face", "rows", "table"])
 def test_every_door_holds_little(door, tmp_path):
-    """Rows have 100 KB: a source that limited only the number of rows would return all rows at once."""
+    """Rows have 100 KB, so a source that limited only the number of rows would return all rows at once."""
     made = {"sqlite": sqlite, "address": lambda: address(tmp_path), "hugging_face": hugging_face}
     made |= {"rows": lambda: iter(ROWS), "table": lambda: pl.DataFrame(ROWS)}
     source = made[door]()
@@ -132,7 +132,7 @@ BOOKS = 800
 
 @pytest.mark.slow
 def test_rows_of_a_megabyte(tmp_path):
-    """The query returns 0.8 GB in few rows: batches limited by rows would hold all data at once."""
+    """The query returns 0.8 GB in few rows, so batches limited by rows would contain all data at once."""
     with sqlite3.connect(tmp_path / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         text = "tea https://" + "x" * (1 << 20)

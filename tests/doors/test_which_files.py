@@ -1,4 +1,4 @@
-"""Which files of a folder or pattern are a table: hidden, temporary and empty files, and tables with a log."""
+"""The choice of the files of a folder or pattern that are tables, among hidden, temporary and empty files."""
 
 import bz2
 import gzip
@@ -88,7 +88,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
 
 
 def test_hidden_files_behind_an_address(tmp_path, capsys):
-    """The rule for names is that of local folders; the folder stands for a bucket."""
+    """The rule for names is that of local folders; the folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pl.DataFrame({"who": [user], "what": ["tea"]}).write_parquet(tmp_path / name)
@@ -177,7 +177,7 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
     ],
 )
 def test_other_forms_of_json(tmp_path, name, content, words):
-    """They are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
+    """These are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
     (tmp_path / name).write_text(content)
     with pytest.raises((SourceError, ColumnError), match=words):
         users_of(tmp_path / name)

@@ -107,7 +107,7 @@ def test_the_checklist_states_the_facts(results, name):
 
 
 def test_documents_of_a_folder_state_all_of_it(results, tmp_path):
-    """Documents of a loaded result state the total of its folder and its digest, whichever result is loaded."""
+    """The documents contain the total of the folder and its digest, for every loaded result."""
     results["words"].save(tmp_path / "words")
     results["counts"].save(tmp_path / "words")
     results["top"].save(tmp_path / "words")

@@ -1,4 +1,4 @@
-"""Work in a forked process: it succeeds or raises an error at once, and never waits for threads of the parent."""
+"""Work in a forked process either succeeds or raises an error at once, and never waits for threads of the parent."""
 
 import os
 import subprocess
@@ -69,7 +69,7 @@ def outcome(folder, kind, way):
 @pytest.mark.parametrize("way", ["os.fork", "fork", "futures"])
 @pytest.mark.parametrize("kind", ["parquet", "polars"])
 def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
-    """The error names the next step; the release is saved before its table is asked for."""
+    """The error contains the next step; the release is saved before its table is requested."""
     assert outcome(tmp_path, kind, way) == "refused"
     assert len(list(tmp_path.glob("out-*"))) == (2 if kind == "parquet" else 1)
 
@@ -91,5 +91,5 @@ def test_processes_that_have_their_own_threads(tmp_path, kind, way):
 
 @pytest.mark.slow
 def test_voxpop_imported_after_the_fork(tmp_path, monkeypatch):
-    """Polars is asked for an answer within a time if it is not known whether it lost its threads."""
+    """If it is unknown whether polars lost its threads, polars must answer a query within a time limit."""
     assert outcome(tmp_path, "jsonl", "late") in ("refused", "done")

@@ -1,4 +1,4 @@
-"""Tests of the public domain of a round: every possible vote once, at a place that follows from public values."""
+"""The public domain of a round has every possible vote once, at a place that follows from public values."""
 
 from collections import Counter
 from itertools import product
@@ -55,7 +55,7 @@ def test_a_plan_states_the_sums_of_its_rounds(unit, symbols):
     assert plan.sums(symbols) == (len(first), len(second) // 2)
 
 
-def test_votes_come_back_and_strangers_are_left_out():
+def test_vectors_return_their_votes_and_omit_other_letters():
     """A vector returns the votes from which it was built; a letter that is not public has no place."""
     domain = Domain(Trie(), Rules(Ballot(0.5, 2), 3, 1, 3), public_symbols("characters", None))
     votes = Counter({Prefix(("a",)): 3, Prefix(("z",)): 1})

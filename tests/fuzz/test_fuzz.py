@@ -165,7 +165,7 @@ def columns(draw: st.DrawFn, size: int) -> pa.Array:
 
 @st.composite
 def tables(draw: st.DrawFn) -> pa.Table:
-    """Draw a table, possibly sliced, whose columns may have any type."""
+    """Draw a table, possibly sliced, with columns of any type."""
     size = draw(st.integers(0, 6))
     table = pa.table({"who": draw(columns(size)), "text": draw(columns(size))})
     return table.slice(draw(st.integers(0, 2)))

@@ -71,7 +71,7 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
         assert int(steps.sum()) > setting.unit - size or (steps == gaps).all()
 
 
-def test_what_is_charged_is_small_and_grows_as_said():
+def test_the_charged_error_is_small():
     """At typical parameters, the charge is below 2e-5 over 2^33 users."""
     setting = RuleSetting(100, 2, bits_below(10.0))
     assert PolicyGaussian().sensitivity(setting) - 1 < 2e-5

@@ -21,13 +21,13 @@ ONCE = stopping.ONCE
 
 @pytest.fixture
 def account(tmp_path):
-    """Return an account of which no budget is spent."""
+    """Return an account with an unspent budget."""
     return vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """Return a home folder, in which results are kept if their target has no space."""
+    """Return a home folder, which keeps results if their target has no space."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
@@ -103,7 +103,7 @@ def test_an_interrupted_run_is_charged_once(account, tmp_path):
 
 
 def test_a_finished_run_never_runs_again(account):
-    """A finished run does not run again: if its result was saved or returned, an unknown person may have it."""
+    """A finished run does not run again, because its saved or returned result may have been seen."""
     plan = planned(ONCE, stopping.release)
     plan.release(None, ledger=account.run("monday"))
     with pytest.raises(LedgerError, match=r'Run "monday" of "posts" is finished: its result was returned or saved'):
@@ -294,7 +294,7 @@ def test_a_repeated_job_saves_the_kept_result(account, disk, home):
 
 
 def test_a_result_that_no_disk_can_keep_is_lost(account, tmp_path, monkeypatch):
-    """The size of a result can depend on the noise, so a run whose result cannot be kept does not start again."""
+    """The size of a result can depend on the noise, so a run does not start again if its result cannot be kept."""
 
     def full(folder, **_):
         raise OSError(28, "No space left on device")
@@ -379,7 +379,7 @@ def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
 
 
 def test_no_room_after_a_first_charge_of_everything(account):
-    """The refusal does not name a sum of which nothing was requested."""
+    """The error does not name a sum if nothing was requested."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
         account.charge(vp.Guarantee(0.001, 0), "x")

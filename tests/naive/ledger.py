@@ -19,7 +19,7 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
 
     Args:
         epsilon: The epsilon at which delta is computed.
-        corners: The caps on epsilon, which fall, and on mu^2, which grow.
+        corners: The caps on epsilon, in decreasing order, and on mu^2, in increasing order.
     """
     last = math.sqrt(corners[-1][1])
     top = epsilon + max(2.0, 6 * last)
@@ -33,7 +33,7 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
 
 
 def _after(value: np.ndarray, step: float, square: float) -> np.ndarray:
-    """Return the expected value after Gaussian noise of this mu^2, whose loss has mean mu^2 / 2 and variance mu^2."""
+    """Return the expected value after Gaussian noise of this mu^2. Its loss has mean mu^2 / 2 and variance mu^2."""
     if square < 1e-14:
         return value
     spread = math.sqrt(square)

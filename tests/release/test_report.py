@@ -140,7 +140,7 @@ def test_a_cutoff_too_low_is_never_enough():
 
 
 def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
-    """Who signs learns that a separate program proves the guarantee, and which table says what is proved how."""
+    """The report tells its readers that a separate program proves the guarantee, and which table lists the proofs."""
     release = vp.Items(max_items_per_user=10).release(
         vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET
     )
@@ -159,7 +159,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_every_mechanism_has_its_story(name):
+def test_every_mechanism_has_its_text(name):
     """A plan that ran and the same plan loaded from a file give the same page, with the text of the mechanism."""
     plan = PLANS[name]
     grams = [("tea",), ("milk",)] + ([("milk", "tea")] if name == "ngrams.html" else [])
@@ -170,7 +170,7 @@ def test_every_mechanism_has_its_story(name):
 
 
 @pytest.mark.parametrize("numbers", [{}, {"mechanism": "items"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
-def test_unknown_plans_have_a_general_story(numbers):
+def test_unknown_plans_have_a_general_text(numbers):
     """A plan of an unknown mechanism is shown as numbers, without any statement about them."""
     page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
     assert "has no text for the plan of this release" in page
@@ -350,10 +350,10 @@ def outcomes_of_the_worst(epsilon, delta):
 @given(
     st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
 )
-def test_nobody_becomes_surer_than_the_table_says(epsilon, delta, before, taken):
+def test_posterior_is_at_most_the_table(epsilon, delta, before, taken):
     """The table bounds the certainty after every conclusion from the worst mechanism.
 
-    This holds for conclusions that have probability at least 100 delta if the user took part.
+    The bound applies to conclusions that have probability at least 100 delta if the user took part.
     """
     (telling, _), (likely, unlikely), *_ = outcomes_of_the_worst(epsilon, delta)
     with_user, without = telling + taken * likely, taken * unlikely
@@ -416,7 +416,7 @@ def test_people_covered_are_those_for_whom_delta_is_small(delta):
 SAID = {"title": "Words & phrases", "dataset": "Forum, 2026", "purpose": "keyboard", "operator": "<b>Ann</b>"}
 
 
-def test_a_report_says_what_its_operator_said(tmp_path):
+def test_the_report_contains_the_metadata_of_the_operator(tmp_path):
     """Title, data set, purpose, operator and date are in the page and the record, and are loaded again.
 
     They change nothing else.
@@ -451,7 +451,7 @@ def test_words_can_be_added_later(tmp_path):
 @pytest.mark.parametrize(
     "said", [{"title": "two\nlines"}, {"operator": "x" * 501}, {"date": "22.11.2026"}, {"purpose": 3}]
 )
-def test_what_is_no_line_of_text_is_refused(tmp_path, said):
+def test_metadata_must_be_one_line(tmp_path, said):
     """Metadata that is not one line of text is refused before any file is written."""
     with pytest.raises(vp.errors.InputError, match=next(iter(said))):
         release_of([("tea",)], PLANS["union.html"]).with_metadata(**said)
@@ -495,7 +495,7 @@ def test_a_hundred_thousand_phrases_stay_small():
     assert len(page) < 2_000_000
 
 
-def test_a_release_too_large_for_a_page_says_what_is_missing(monkeypatch):
+def test_the_page_of_a_very_large_release_states_its_omissions(monkeypatch):
     """Above the limit, the page contains the first grams and states this; headings count all grams."""
     from voxpop.release.report import page
 

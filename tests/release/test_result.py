@@ -147,7 +147,7 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
 
 
 def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
-    """A release without an id is loaded, saved and counted as before: counts are bound to the whole record."""
+    """A release without an id is loaded, saved and counted as before; counts are bound to the whole record."""
     words = replace(results[vp.Release][0], id="")
     words.save(tmp_path / "words")
     assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())

@@ -138,7 +138,7 @@ def test_never_replaces_what_is_not_a_release(words, tmp_path):
     assert contents(tmp_path) == {"notes.txt": b"mine"}
 
 
-def test_never_deletes_a_stranger_beside_a_release(saved, words):
+def test_never_deletes_other_files_in_a_release_folder(saved, words):
     """`save` refuses to replace a release folder that contains another file."""
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match=r"also 'notes\.txt'"):

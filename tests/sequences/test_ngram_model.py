@@ -95,7 +95,7 @@ def test_counts_are_occurrences():
     assert (naive.END,) not in found
 
 
-# Figure 1 of the paper: noisy counts of the children of the root, I1, I2, I3, I2-I3 and I3-I1, as printed.
+# Figure 1 of the paper, with noisy counts of the children of the root, I1, I2, I3, I2-I3 and I3-I1, as printed.
 FIGURE = {
     "": [4, 10, 9],
     "1": [0, 4, 0, 0],

@@ -1,4 +1,4 @@
-"""The data that Spark sends with keys stays small for any plan; public tables are added to the rows."""
+"""The data that Spark sends with keys is small for any plan, because public tables are added to the rows."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A series on Spark: the same releases on every night, and a state that is written in one step."""
+"""A series on Spark gives the same releases on every night, and its state is written in one step."""
 
 import polars as pl
 import pytest
@@ -35,7 +35,7 @@ def read(spark, where, night, tmp_path, partitions=1):
 
 
 def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
-    """New items, scores, pools and budgets are equal in memory, within a limit and on Spark; night 2 has no run."""
+    """New items, scores, pools and budgets agree in memory, within a limit and on Spark; night 2 has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
         series = vp.Items(max_items_per_user=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)

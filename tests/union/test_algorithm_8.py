@@ -1,4 +1,4 @@
-"""Tests that DPSU's Algorithm 8 is not private as claimed: the counterexamples, and the refusal."""
+"""DPSU's Algorithm 8 is not private as claimed, by the counterexamples, and is rejected."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_two_users_move_algorithm_8_by_more_than_one(cutoff):
 
 
 def many_users(fresh: int) -> list[list[int]]:
-    """Return later users who each hold item 100 and `fresh` of the items 1 to 99 that no other later user holds."""
+    """Return later users, each with item 100 and `fresh` of the items 1 to 99 that no other later user has."""
     return [[100, *range(first, first + fresh)] for first in range(1, 100 - fresh + 1, fresh)]
 
 
