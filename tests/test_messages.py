@@ -1,6 +1,6 @@
-"""Every error message of the package has one form: the problem, the requirement, and the next step.
+"""Every error message of the package contains the problem, the requirement, and the next step.
 
-CONTRIBUTING describes the form. The messages are collected from the `raise` statements, so no new one is missed.
+CONTRIBUTING describes this form. The messages are collected from the `raise` statements, so no new one is missed.
 """
 
 import ast

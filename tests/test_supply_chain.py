@@ -64,7 +64,7 @@ def test_the_long_description_needs_no_checkout(address):
 
 
 def test_the_address_of_the_project_stands_once():
-    """One setting contains the address of the repository. All addresses follow from it; without it there are none."""
+    """One setting contains the address of the repository, and all addresses follow from it."""
     text = (ROOT / "pyproject.toml").read_text()
     address = address_of(tomllib.loads(text))
     assert set(re.findall(r'^[^#\n]*"(https://[^"]+)"', text, re.MULTILINE)) == ({address} if address else set())

@@ -31,7 +31,7 @@ ROUNDED, DECIDE, PEELING = "privacy/test_rounded_noise.py", "privacy/test_decide
 
 
 class Mutant(NamedTuple):
-    """One replacement: the file below `src/voxpop`, the text that occurs once in it, its fault, and tests to run."""
+    """One replacement, with the file below `src/voxpop`, text that occurs once in it, its fault, and tests to run."""
 
     name: str
     file: str

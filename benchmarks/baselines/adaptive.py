@@ -83,7 +83,7 @@ def even_sensitivity(most: int) -> float:
 
 
 def adaptive_weights(held: PrivatePairs, shares: Floats, tau: float, most: int) -> Floats:
-    """Return the weights of MAD: float64 (size).
+    """Return the weights of MAD, as float64 (size).
 
     Args:
         held: The pairs of user and item.
@@ -103,7 +103,7 @@ def adaptive_weights(held: PrivatePairs, shares: Floats, tau: float, most: int) 
 
 
 def even_shares(held: PrivatePairs) -> Floats:
-    """Return 1 / sqrt(n) for each item of a user with n items: float64 (pairs)."""
+    """Return 1 / sqrt(n) for each item of a user with n items, as float64 (pairs)."""
     return np.repeat(np.maximum(held.sizes, 1) ** -0.5, held.sizes)
 
 
@@ -125,7 +125,7 @@ def biased_shares(held: PrivatePairs, bias: Floats, most_bias: float) -> Floats:
 
 
 def private_mad(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, *, sensitivity: float = 1.0) -> Mask:
-    """Return the items that MAD releases: bool (size).
+    """Return the items that MAD releases, as bool (size).
 
     Args:
         held: The pairs of user and item.
@@ -148,7 +148,7 @@ def private_mad2r(
     split_epsilon: bool = True,
     sensitivity: float = 1.0,
 ) -> Mask:
-    """Return the items that MAD2R releases: bool (size).
+    """Return the items that MAD2R releases, as bool (size).
 
     Args:
         held: The pairs of user and item.

@@ -1,4 +1,4 @@
-"""Rounds of the weighted Gaussian mechanism: the basic mechanism, DP-SIPS, and PipelineDP's weighted Gaussian.
+"""Rounds of the weighted Gaussian mechanism, in the basic mechanism, DP-SIPS, and PipelineDP's weighted Gaussian.
 
 *Basic*: Gopi et al., "Differentially Private Set Union" (ICML 2020), Theorem B.2: even l2 shares, half of delta for
 the noise, half for the threshold.
@@ -56,13 +56,13 @@ def published_scales(
 
 
 def even_weights(held: PrivatePairs) -> Floats:
-    """Return the weights of items if a user with n items gives each item 1 / sqrt(n): float64 (size)."""
+    """Return the weights of items, as float64 (size), if a user with n items gives each item 1 / sqrt(n)."""
     shares = np.repeat(np.maximum(held.sizes, 1) ** -0.5, held.sizes)
     return np.bincount(held.items, shares, held.size).astype(np.float64)
 
 
 def passed(weights: Floats, scale: Scale, secret: Secret, purpose: str) -> Mask:
-    """Return the items that reach the threshold after noise, if they have weight: bool (size)."""
+    """Return the items with weight that reach the threshold after noise, as bool (size)."""
     noisy = weights + scale.scale * gaussian(secret, purpose, weights.size)
     released: Mask = (weights > 0) & (noisy >= scale.threshold)
     return released
@@ -71,7 +71,7 @@ def passed(weights: Floats, scale: Scale, secret: Secret, purpose: str) -> Mask:
 def private_dp_sips(
     held: PrivatePairs, budget: Budget, limit: int, secret: Secret, rounds: int = SIPS_ROUNDS, ratio: float = SIPS_RATIO
 ) -> Mask:
-    """Return the items that DP-SIPS releases: bool (size). With one round, it is the basic mechanism.
+    """Return the items that DP-SIPS releases, as bool (size). With one round, it is the basic mechanism.
 
     Args:
         held: The pairs of user and item.
@@ -104,6 +104,6 @@ def pipeline_dp_scale(budget: Budget, limit: int, *, as_run: bool = True) -> Sca
 
 
 def private_pipeline_dp(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, *, as_run: bool = True) -> Mask:
-    """Return the items that PipelineDP's weighted Gaussian releases: bool (size)."""
+    """Return the items that PipelineDP's weighted Gaussian releases, as bool (size)."""
     left = held.drawn(limit, secret, "pipeline dp")
     return passed(even_weights(left), pipeline_dp_scale(budget, limit, as_run=as_run), secret, "noise")

@@ -71,7 +71,7 @@ class GreedyNumbers:
 
 
 def by_own_frequency(held: PrivatePairs) -> PrivatePairs:
-    """Return the pairs in the published order: the most frequent items of a user first."""
+    """Return the pairs in the published order, with the most frequent items of a user first."""
     return held.in_order(-held.times)
 
 
@@ -88,7 +88,7 @@ def by_public_rank(held: PrivatePairs, rank: Int64s) -> PrivatePairs:
 def private_greedy(
     ordered: PrivatePairs, budget: Budget, secret: Secret, alpha: float = 3.0, limit: int | None = None
 ) -> Mask:
-    """Return the items that GW releases: bool (size).
+    """Return the items that GW releases, as bool (size).
 
     Args:
         ordered: The pairs of user and item, with each user's items in the order in which they get weight.

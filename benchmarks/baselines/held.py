@@ -54,16 +54,16 @@ class PrivatePairs:
 
     @property
     def sizes(self) -> Int64s:
-        """Number of items of each user: int64 (users)."""
+        """Number of items of each user, as int64 (users)."""
         return np.diff(self.starts)
 
     @property
     def users(self) -> Int64s:
-        """User of each pair: int64 (pairs)."""
+        """User of each pair, as int64 (pairs)."""
         return np.repeat(np.arange(self.starts.size - 1), self.sizes)
 
     def holders(self) -> Int64s:
-        """Return the number of users of each item: int64 (size)."""
+        """Return the number of users of each item, as int64 (size)."""
         return np.bincount(self.items, minlength=self.size)
 
     def missing_mass(self, released: Mask) -> float:
@@ -112,7 +112,7 @@ class PrivatePairs:
 
 
 def private_released(corpus: "LocalCorpus", release: "Release") -> Mask:
-    """Return the items of the vocabulary in a release: bool by id."""
+    """Return the items of the vocabulary in a release, as bool by id."""
     words = pl.Series(values=corpus.vocabulary, dtype=pl.String)
     named = pl.Series(values=[gram for (gram,) in release.each_gram()], dtype=pl.String)
     mask: Mask = words.is_in(named.implode()).to_numpy()

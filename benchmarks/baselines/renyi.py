@@ -59,7 +59,7 @@ class Selection:
         return float(np.searchsorted(self.chances, chance)) * self.step
 
     def passed(self, weights: Floats, secret: Secret, purpose: str) -> Mask:
-        """Return the released items; weights between grid points are rounded down: bool (size)."""
+        """Return the released items, with weights between grid points rounded down, as bool (size)."""
         place = np.minimum((weights / self.step + 1e-9).astype(np.int64), self.chances.size - 1)
         released: Mask = uniform(secret, purpose, weights.size) < self.chances[place]
         return released
@@ -158,7 +158,7 @@ def one_round(budget: Budget, limit: int) -> Selection:
 
 
 def private_weighted_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: Secret) -> Mask:
-    """Return the items that even l2 shares release with this selection: bool (size)."""
+    """Return the items that even l2 shares release with this selection, as bool (size)."""
     left = held.drawn(limit, secret, "weighted renyi")
     chosen = one_round(budget, limit)
     shares = np.floor(even_shares(left) / chosen.step + 1e-9) * chosen.step
@@ -166,7 +166,7 @@ def private_weighted_renyi(held: PrivatePairs, budget: Budget, limit: int, secre
 
 
 def private_policy_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, alpha: float = 5.0) -> Mask:
-    """Return the items that PolicyGaussian releases with this selection: bool (size).
+    """Return the items that PolicyGaussian releases with this selection, as bool (size).
 
     Args:
         held: The pairs of user and item.
@@ -184,7 +184,7 @@ def private_policy_renyi(held: PrivatePairs, budget: Budget, limit: int, secret:
 
 
 def private_mad2r_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: Secret) -> Mask:
-    """Return the items that MAD2R releases with this selection in its second round: bool (size).
+    """Return the items that MAD2R releases with this selection in its second round, as bool (size).
 
     Both rounds are composed at one order, the first with a tenth of the divergence and of the novelty rate. Half of
     delta covers novel items and half covers the divergence (docs/privacy/set-only.md).

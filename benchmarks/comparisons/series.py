@@ -49,7 +49,7 @@ BENCHMARK = Benchmark(
 BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 PER_PERSON, SEED = 25, 1
 LATE = (200, 0.75)
-"""Reported words of the trends: users needed before 95 percent of the nights, and the earliest share of nights."""
+"""Reported words of the trends, as users needed before 95 percent of the nights, and the earliest share of nights."""
 Change = Callable[[SeriesPlan], SeriesPlan]
 WAYS: dict[str, tuple[str, Change]] = {
     "series, growing prices (default)": ("growing", lambda plan: plan),

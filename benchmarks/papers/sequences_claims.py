@@ -1,4 +1,4 @@
-"""Statements of CAC12 on its parameters, tested on MSNBC: l_max and n_max (Section 6), false nodes (4.3.3).
+"""Statements of CAC12 on its parameters, tested on MSNBC, on l_max and n_max (Section 6), false nodes (4.3.3).
 
     python -m benchmarks.papers.sequences_claims
 

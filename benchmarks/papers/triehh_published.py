@@ -1,9 +1,9 @@
 """Theorems and claims of the TrieHH paper (Zhu, Kairouz, Sun, McMahan and Li, AISTATS 2020), for comparison only.
 
 Theorem 1, for batches of m of n users, threshold theta and L rounds: epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1))
-with gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n, this epsilon is -L ln(1 - s
-theta) for every n. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only one direction, "with
-the user against without". For batches of fixed size the other direction can be arbitrarily bad
+with gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n, this epsilon is
+-L ln(1 - s theta) for every n. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only one
+direction, "with the user against without". For batches of fixed size the other direction can be arbitrarily bad
 (docs/privacy/heavy-hitters.md).
 
 Corollary 2 solves Theorem 1 for s. It obtains s = (1 - e^(-epsilon/L)) / 10 by replacing theta with 10 on the wrong
@@ -27,7 +27,7 @@ def theorem_epsilon(rate: float, theta: int, rounds: int) -> float:
     """Return epsilon by Theorem 1.
 
     Args:
-        rate: The batch size over number of users.
+        rate: The batch size divided by the number of users.
         theta: The number of votes that a prefix needs.
         rounds: The number of rounds L.
 
@@ -80,7 +80,7 @@ def least_users(rate: float) -> int:
     """Return the number of users that Theorem 1 requires at a sampling rate.
 
     Args:
-        rate: The batch size over number of users.
+        rate: The batch size divided by the number of users.
 
     Returns:
         The smallest number that satisfies n >= 10^4, gamma >= 1 and gamma + 1/gamma <= 0.874 sqrt(n).

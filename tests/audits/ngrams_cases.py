@@ -48,7 +48,7 @@ class Crowd:
     """The users of words, and the pairs that are copies.
 
     Attributes:
-        holders: int64 (words), the number of users whose only document is that word.
+        holders: int64 (words), the number of users with only that word as a document.
         common: The number of common words. They are the first words, and each pair of them is a copy.
     """
 

@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
 
     @property
     def complaint(self) -> str:
-        """Return the one-line error message of a refused call."""
+        """Return the one-line error message of a rejected call."""
         assert (self.code in (2, 3, 4, 5, 6), self.out) == (True, "")
         assert self.err.startswith("voxpop: ")
         assert self.err.count("\n") == 1

@@ -38,7 +38,7 @@ def test_nothing_is_replaced_without_overwrite(voxpop, phrases, tmp_path):
 
 
 def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
-    """The call is refused before the data is read, and runs with `--overwrite`."""
+    """The call is rejected before the data is read, and runs with `--overwrite`."""
     pl.DataFrame({"who": range(500), "what": ["tea"] * 500}).write_parquet(tmp_path / "t.parquet")
     phrases.save(tmp_path / "words")
     call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-3, "-o", "words"]

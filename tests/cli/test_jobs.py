@@ -57,7 +57,7 @@ def job(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", jobs.COMMANDS)
 def test_every_option_of_every_command_is_a_key(command):
-    """The schema agrees with the command line: each option that help shows has a key."""
+    """The schema agrees with the command line, because each option that help shows has a key."""
     schema = jobs.schema_of(app, command)
     names = {argument.name for section in schema.values() for argument in section.values()}
     shown = {each.name for each in app[command].assemble_argument_collection() if each.show and not each.children}

@@ -1,4 +1,4 @@
-"""Ledgers from the shell: remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
+"""Ledgers from the shell, with remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
 
 import re
 from typing import get_args

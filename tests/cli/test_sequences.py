@@ -134,7 +134,7 @@ def test_wrong_calls_give_advice(voxpop, visits, tmp_path, arguments, expected):
 
 
 def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
-    """A folder with other files is refused before the source is opened."""
+    """A folder with other files is rejected before the source is opened."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("sequences", "nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS, "-o", "full").complaint

@@ -52,7 +52,7 @@ def test_import_loads_nothing_heavy():
     "arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "items", "--epsilon", "4"]]
 )
 def test_help_and_refusals_load_nothing_heavy(arguments):
-    """Help, the version and a refused call also import none of the heavy libraries."""
+    """Help, the version and a rejected call also import none of the heavy libraries."""
     assert heavy_modules_after(COMMAND, *arguments) == set()
 
 

@@ -80,7 +80,7 @@ def test_as_json(voxpop, words):
 
 
 def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
-    """A call that exceeds the budget is refused before anything is read."""
+    """A call that exceeds the budget is rejected before anything is read."""
     vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(2.5, 1e-7), create=True)
     call = ["top", words, *READ, *SPEND, "--ledger", "team.ledger", "--dataset", "posts"]
     assert voxpop(*call, "--no-save")[0] == 0

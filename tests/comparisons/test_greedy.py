@@ -1,4 +1,4 @@
-"""Tests of GW: its kernel against plain loops, its sensitivity by search, and its numbers."""
+"""Tests of GW, with its kernel against plain loops, its sensitivity by search, and its numbers."""
 
 from itertools import pairwise
 from math import exp

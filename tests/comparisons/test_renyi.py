@@ -28,10 +28,7 @@ BUDGET = Budget(3, exp(-10))
 
 
 def worst_delta(chosen: Selection, epsilon: float, sizes: tuple[int, ...] = (1, 4, 16)) -> float:
-    """Return the largest exact delta of a user of n items.
-
-    Some items are novel, and all others have the same weight.
-    """
+    """Return the largest exact delta of a user of n items. Some items are novel, and the rest have the same weight."""
     found = []
     for held, weight in product(sizes, np.arange(0.25, 12, 0.25)):
         share = held**-0.5

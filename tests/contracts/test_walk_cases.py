@@ -1,4 +1,4 @@
-"""The audit of the whole default path of n-grams: the passes that take part, and broken variants that it detects.
+"""The audit of the whole default path of n-grams, with the passes that take part, and detected broken variants.
 
 Wrong charges of a screening vote move too few trials. The search through whole releases detects them
 (`test_walk_search.py`).

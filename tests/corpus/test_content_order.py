@@ -1,4 +1,4 @@
-"""The order of documents does not depend on row positions: a search over neighbouring tables of files read by size."""
+"""The order of documents does not depend on row positions, by a search over neighbouring tables and file sizes."""
 
 from itertools import pairwise
 

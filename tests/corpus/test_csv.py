@@ -341,7 +341,7 @@ def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
 
 
 def test_other_escapes_name_the_option(tmp_path):
-    """Without the option such a file is refused."""
+    """Without the option such a file is rejected."""
     path = write(tmp_path, 'who,text\n1,"say \\"hi\\", twice"\n')
     with pytest.raises(SourceError, match=r"escape=.*--escape"):
         read_engine(path, user="who", text="text")

@@ -1,4 +1,4 @@
-"""A memory limit does not change results; operations that cannot respect the limit are refused."""
+"""A memory limit does not change results; operations that cannot respect the limit are rejected."""
 
 import os
 import sqlite3
@@ -300,7 +300,7 @@ def test_resident_memory_stays_within(tmp_path, record_property):
     """Release n-grams of a quarter of a gigabyte of text at the minimum limit, including compilation of the kernels.
 
     Words have fifteen letters, as in `tools/memory.py`: shorter words would give more distinct tokens in the same
-    number of bytes, and this limit refuses them.
+    number of bytes, and this limit rejects them.
     """
     from support.memory_input import write_posts
 

@@ -1,4 +1,4 @@
-"""Individual budgets: the remaining budget of each user, deferred candidates, and calls that would confuse users."""
+"""Individual budgets, with the remaining budget of each user, deferred candidates, and calls that confuse users."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ def holdings_of(users):
 
 @given(USERS, st.integers(1, 7))
 def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
-    """Users are processed a few positions at a time; some users have nothing."""
+    """Users are processed a few positions at a time; some users have no items."""
     holdings = holdings_of(users)
     expected = runs_of_holdings(holdings, None, whole=True).tolist()
     with pytest.MonkeyPatch.context() as patch:

@@ -247,7 +247,7 @@ def test_a_source_without_rows_releases_nothing(tmp_path, plans, memory):
 
 @pytest.mark.parametrize("days", [400, 40_000])
 def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
-    """The type does not depend on other rows: the row "tea" of one user must not decide whether dates can be read."""
+    """The type does not depend on other rows, so one user's row "tea" does not decide whether dates can be read."""
     rows = [json.dumps({"who": user, "what": f"2020-01-{user % 28 + 1:02d}"}) for user in range(days)]
     tea = json.dumps({"who": days, "what": "tea"})
     (tmp_path / "dates.jsonl").write_text("\n".join(rows))
@@ -295,7 +295,7 @@ def test_a_corpus_shows_nothing():
 def test_codes_beyond_their_dictionary_are_a_damaged_file():
     """Damaged Parquet can contain such codes, and Arrow reads them without an error.
 
-    Fuzzing found the case. The reader refuses the column without quoting data.
+    Fuzzing found the case. The reader rejects the column without quoting data.
     """
     codes = pa.array([0, 21, 1], pa.int32())
     damaged = pa.DictionaryArray.from_arrays(codes, pa.array(["tea", "milk"]), safe=False)

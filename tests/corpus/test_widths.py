@@ -1,4 +1,4 @@
-"""Values that 32 or 63 bits cannot distinguish are refused. The tests replace limits such as 2^31 by lower ones."""
+"""Values that 32 or 63 bits cannot distinguish are rejected. The tests replace limits such as 2^31 by lower ones."""
 
 from pathlib import Path
 

@@ -90,7 +90,7 @@ def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
 
 
 def test_together_is_less_than_the_sum():
-    """A Gaussian release and its counts compose exactly: at the sum of deltas, epsilon is well below the sum."""
+    """A Gaussian release and its counts compose exactly, so at the sum of deltas, epsilon is well below the sum."""
     table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
     corpus = read_engine(table, user="who", items="what")
     words = vp.Items(max_items_per_user=5, weighting=vp.weightings.PolicyGaussian()).release(corpus, vp.Budget(2, 1e-8))
@@ -140,7 +140,7 @@ def test_a_tally_as_tables(release_of):
 
 
 def test_saved_beside_the_release(release_of, tmp_path):
-    """Loaded counts equal the saved ones and remain if the same release is saved again; others reject them."""
+    """Loaded counts equal the saved ones and remain if the same release is saved again; they fit no other release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     tally = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")

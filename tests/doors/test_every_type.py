@@ -419,7 +419,7 @@ OF_PANDAS: dict[str, Any] = {
     "name", [*(f"polars, {each}" for each in OF_POLARS), *(f"pandas, {each}" for each in OF_PANDAS)]
 )
 def test_every_type_of_other_libraries(name):
-    """Columns of polars, of pandas, of arrays and of Python objects are read or refused in every role."""
+    """Columns of polars, of pandas, of arrays and of Python objects are read or rejected in every role."""
     library, _, kind = name.partition(", ")
     column = (OF_POLARS if library == "polars" else OF_PANDAS)[kind]()
     held = {"who": [1, 2], "what": column, "other": [1, 2]}
@@ -455,7 +455,7 @@ stored_kinds = st.sampled_from([each.type for each in TYPES.values() if pa.types
 @given(stored_kinds, st.lists(whole_numbers, min_size=1, max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_generated_times_are_returned_or_refused(kind, stored):
-    """Times of every unit, width and zone, with any stored number, are returned equal or refused."""
+    """Times of every unit, width and zone, with any stored number, are returned equal or rejected."""
     array = numbers(kind, *stored)
     if len(array):
         is_read(repeated(array, 1), values_of_or_none(array), items="what")
@@ -472,7 +472,7 @@ def values_of_or_none(array: pa.Array) -> list[Any] | None:
 @given(st.sampled_from(["decimal32", "decimal64", "decimal128", "decimal256"]), st.data())
 @settings(max_examples=60, deadline=None)
 def test_generated_decimals_are_returned_or_refused(make, data):
-    """Decimals of every width, precision and scale are returned equal or refused."""
+    """Decimals of every width, precision and scale are returned equal or rejected."""
     digits = data.draw(st.integers(1, {"decimal32": 9, "decimal64": 18, "decimal128": 38, "decimal256": 76}[make]))
     kind = getattr(pa, make)(digits, data.draw(st.integers(-digits - 3, digits + 3)))
     ends = data.draw(st.lists(st.integers(1 - 10**digits, 10**digits - 1), min_size=1, max_size=4))

@@ -1,4 +1,4 @@
-"""Common forms of tables are read, or refused with a message that states the next step."""
+"""Common forms of tables are read, or rejected with a message that states the next step."""
 
 import bz2
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Rows without a user are refused, or omitted and counted in a message."""
+"""Rows without a user are rejected, or omitted and counted in a message."""
 
 import polars as pl
 import pyarrow as pa
@@ -48,7 +48,7 @@ def test_numbers_are_rounded_unless_asked_for(capsys):
 
 
 def test_users_that_look_missing_are_kept_with_a_warning(capsys):
-    """Without nulls, no row is refused, and the warning names the option."""
+    """Without nulls, no row is rejected, and the warning names the option."""
     table = pl.DataFrame({"who": ["ann", "NULL", "nan"], "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what")
     assert corpus.user_key.size == 3
@@ -81,7 +81,7 @@ def test_other_words_are_refused():
 
 
 def test_the_command_line_has_the_option(tmp_path, monkeypatch, capsys):
-    """The command refuses the table without the option, and releases its items with the option."""
+    """The command rejects the table without the option, and releases its items with the option."""
     from voxpop.cli import main
 
     monkeypatch.chdir(tmp_path)

@@ -77,7 +77,7 @@ def test_two_types_in_one_column_are_refused(tmp_path, several, kinds, memory):
 
 @pytest.mark.parametrize("several", SEVERAL[:3])
 def test_a_declared_type_unites_tables(tmp_path, several):
-    """Values are cast within a family; a value that would change is refused without being quoted."""
+    """Values are cast within a family; a value that would change is rejected without being quoted."""
     for number, order in enumerate(permutations([pa.int32(), pa.int64(), pa.uint8()])):
         folder = tmp_path / str(number)
         folder.mkdir()

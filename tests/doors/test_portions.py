@@ -101,7 +101,7 @@ def test_every_door_holds_little(door, tmp_path):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_both_kinds_of_duckdb(table, memory):
-    """Relations are streamed; a connection that ran a query would copy all rows to give batches, and is refused."""
+    """Relations are streamed; a connection that ran a query would copy all rows to give batches, and is rejected."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     wanted = read_engine(table, user="who", text="body")
     connection = duckdb.connect()

@@ -1,4 +1,4 @@
-"""Messages about budgets that are too large, ledgers that refuse a charge, and available choices."""
+"""Messages about budgets that are too large, ledgers that reject a charge, and available choices."""
 
 import re
 

@@ -250,7 +250,7 @@ def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, mo
 
 
 def test_an_older_polars_keeps_to_no_bound(served, reads_alike, monkeypatch):
-    """Older versions collect remote data, and are refused if a memory limit applies."""
+    """Older versions collect remote data, and are rejected if a memory limit applies."""
     monkeypatch.delattr("polars.LazyFrame.collect_batches")
     reads_alike(lambda: f"{served}/t.parquet")
     with pytest.raises(InputError, match="pip install -U polars"):

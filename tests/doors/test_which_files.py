@@ -72,7 +72,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
     ],
 )
 def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
-    """They are refused as a folder, a pattern, one file, a partition, and in a folder of several tables."""
+    """They are rejected as a folder, a pattern, one file, a partition, and in a folder of several tables."""
     write(tmp_path / "shop/t", ["data/month=1/t.csv"], range(3))
     (tmp_path / "shop/t" / log).parent.mkdir()
     (tmp_path / "shop/t" / log).write_text("{}")
@@ -116,7 +116,7 @@ def test_empty_files_have_no_column_of_users(tmp_path, name, content):
 
 
 def test_an_empty_file_charges_nothing(tmp_path):
-    """The command line refuses the file before the ledger is charged."""
+    """The command line rejects the file before the ledger is charged."""
     from voxpop.cli import main
 
     (tmp_path / "t.csv").touch()

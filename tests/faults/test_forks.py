@@ -77,7 +77,7 @@ def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
 def test_other_sources_after_a_fork(tmp_path, kind):
-    """Sources that polars reads are refused; those of Arrow are read."""
+    """Sources that polars reads are rejected; those of Arrow are read."""
     assert outcome(tmp_path, kind, "fork") == "refused"
 
 

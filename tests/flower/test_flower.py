@@ -43,7 +43,7 @@ BUDGET = vp.Budget(1, 1e-6)
 WHOLE = vp.HeavyHitters(max_length=4).plan(BUDGET)
 """A plan of one round, in which a word has three letters and its end mark."""
 UNITS: list[dict[str, int]] = [{}, {"unit": 1}, {"unit": 2}]
-"""The plans of the runs: WHOLE, letter by letter, and two letters at a time."""
+"""The plans of the runs, which are WHOLE, letter by letter, and two letters at a time."""
 ROOT = Trie()
 CLIENT = '''
 """A node that does what the run config says of it: "3:1.masked=lost" is node 3 when sums are asked for in round 1."""
@@ -190,7 +190,7 @@ def first_holder(path: Path) -> int:
 
 
 def shared_users(path: Path) -> int:
-    """Return a number of users whose word is found if they are on two nodes, and not found if they are on one."""
+    """Return a number of users that suffices for their word on two nodes, but not on one node."""
     for count in range(1, 60):
         pl.DataFrame({"who": range(9000, 9000 + count), "what": ["two"] * count}).write_parquet(path)
         if sum(votes_of(path).values()) * 2 >= WHOLE.theta:
@@ -200,9 +200,9 @@ def shared_users(path: Path) -> int:
 
 
 def tables(folder: Path) -> list[Path]:
-    """Write one table per node: of 500 users, 70 % have four common words, 20 % a word of the node, 10 % unique words.
+    """Write one table of 500 users per node. The common words have 70 %, a word of the node 20 %, unique words 10 %.
 
-    Only one user on node 1 has "zoo"; some users are on both node 2 and node 3.
+    There are four common words. Only one user on node 1 has "zoo"; some users are on both node 2 and node 3.
     """
     paths = []
     twice = range(9000, 9000 + shared_users(folder / "shared.parquet"))
@@ -220,7 +220,7 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """Return false votes: one too few for one user's word, many for a word without users, a count for total 0."""
+    """Return false votes, with one too few for one user's word, many for a word without users, and one for total 0."""
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"

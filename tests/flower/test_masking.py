@@ -75,7 +75,7 @@ def test_the_total_is_the_sum(count):
 @settings(max_examples=25, deadline=None)
 @given(st.integers(4, 9), st.data())
 def test_lost_nodes_are_excluded_or_the_round_fails_closed(count, data):
-    """The total is the plain sum over the nodes that sent theirs; with too few nodes there is no total."""
+    """The total is the plain sum over the nodes that sent sums; with too few nodes there is no total."""
     lost = data.draw(st.dictionaries(st.sampled_from([7 * n + 3 for n in range(count)]), st.sampled_from(STAGES)))
     nodes = Nodes(count, lost)
     left = {
@@ -189,7 +189,7 @@ def test_malformed_answers_cause_only_a_complaint():
 
 
 def test_sums_over_another_domain_are_excluded():
-    """The digest detects sums over another domain; complaints distinguish lost nodes from nodes that refuse."""
+    """The digest detects sums over another domain; complaints distinguish lost nodes from nodes that reject."""
 
     def lies(now, number, answer):
         if now != "masked":

@@ -341,7 +341,7 @@ def test_a_trie_that_no_run_can_have_is_refused(node, trie):
 
 @pytest.mark.parametrize("number", [-1, 1, 2**70, "x"])
 def test_the_number_of_a_round_is_that_of_its_trie(node, number):
-    """A message that claims another round is refused."""
+    """A message that claims another round is rejected."""
     assert node.ask(number=number) is None
 
 

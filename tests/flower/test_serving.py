@@ -1,4 +1,4 @@
-"""The server with nodes in the same process: its ledger, its public words, and the end of a run."""
+"""The server with nodes in the same process, with its ledger, its public words, and the end of a run."""
 
 import json
 from pathlib import Path

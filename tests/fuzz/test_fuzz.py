@@ -146,7 +146,7 @@ plain = {
 
 @st.composite
 def columns(draw: st.DrawFn, size: int) -> pa.Array:
-    """Draw a column of some type: plain, with nulls, in lists, lists of lists, or as a dictionary."""
+    """Draw a column of some type, which is plain, with nulls, in lists, lists of lists, or as a dictionary."""
     values, kind = plain[draw(st.sampled_from(sorted(plain)))]
     values = st.none() | values if draw(st.booleans()) else values
     shape = draw(st.sampled_from(["plain", "list", "fixed", "deep", "dictionary"]))
@@ -237,7 +237,7 @@ def test_command_lines(folder, command, options):
 @given(st.sampled_from(["release.json", "release.parquet"]), edits)
 @fuzzed
 def test_damaged_releases(name, changes):
-    """A changed release either loads with its original contents or is refused."""
+    """A changed release either loads with its original contents or is rejected."""
     from voxpop.release.result import StoredPlan
 
     release = vp.Release.from_items(pa.array(["tea", "toast"]), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))

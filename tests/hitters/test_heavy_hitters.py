@@ -28,7 +28,7 @@ BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
 
 def corpus_of(counts: dict[str, int], spare: int = 0) -> LocalCorpus:
-    """Return users with one word each: the given number for each word, and `spare` users with unique words."""
+    """Return users with one word each, the given number for each word, and `spare` users with unique words."""
     words = [word for word, count in counts.items() for _ in range(count)]
     words += [f"own{number:06}" for number in range(spare)]
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")

@@ -14,7 +14,7 @@ fifty.dps = 50
 
 
 def some_weights(rng, size, cutoff):
-    """Return weights of a user's items: random, equal, a unit or two below the cutoff, or with very small gaps."""
+    """Return weights of a user's items, which are random, equal, just below the cutoff, or with very small gaps."""
     kind = rng.integers(5)
     if kind == 0:
         return (rng.random(size) * cutoff).astype(np.int64)

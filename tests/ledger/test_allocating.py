@@ -55,7 +55,7 @@ def test_the_error_of_counts_is_that_of_counts(parts):
 
 
 def test_targets_beyond_the_budget_are_rejected():
-    """A target that is alone or in total beyond the budget raises an error that contains the required epsilon."""
+    """A target that is beyond the budget, by itself or in total, raises an error that contains the required epsilon."""
     with pytest.raises(BudgetError, match='target of "words"'):
         vp.split_budget(BUDGET, {"words": vp.Target(vp.Items(max_items_per_user=100), users=5, per_user=100)})
     close = {name: vp.Target(error=5, counted_in_full=1) for name in ("a", "b", "c", "d")}

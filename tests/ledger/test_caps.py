@@ -1,4 +1,4 @@
-"""The releases that a ledger accepts compose within its budget, and a release that it refuses exceeds its caps."""
+"""The releases that a ledger accepts compose within its budget, and a release that it rejects exceeds its caps."""
 
 import itertools
 from dataclasses import replace

@@ -301,7 +301,7 @@ def test_a_shared_ledger_keeps_its_mode(account, path):
 
 
 def test_a_hard_link_is_refused(account, path):
-    """A second name of the file is refused, because an interrupted change could not be undone under both names."""
+    """A second name of the file is rejected, because an interrupted change could not be undone under both names."""
     os.link(path, path.with_name("other.ledger"))
     for call in (lambda: account.charge(ONCE, "x"), lambda: account.entries):
         with pytest.raises(LedgerError, match=r"hard link.*Remove the other name"):
@@ -452,14 +452,14 @@ def test_the_spend_of_every_plan_fits(account, name):
     ],
 )
 def test_what_cannot_be_charged(account, guarantee):
-    """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are refused."""
+    """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are rejected."""
     with pytest.raises(InputError):
         account.charge(guarantee, "x")
     assert account.entries == []
 
 
 def test_seeds_and_ledgers_exclude_each_other(account, corpus):
-    """A release with a seed has no privacy cost that an account could charge, so a ledger refuses it."""
+    """A release with a seed has no privacy cost that an account could charge, so a ledger rejects it."""
     with pytest.raises(InputError, match="seed"):
         vp.Items().release(corpus, vp.Budget(1, 1e-8), seed=1, ledger=account)
     assert account.entries == []

@@ -131,7 +131,7 @@ def test_an_error_of_the_release_ends_its_run(account, tmp_path):
 
 @pytest.mark.parametrize("other", [vp.Guarantee(2, 1e-8), vp.Guarantee(1, 1e-9), vp.Guarantee(0.5, 1e-8)])
 def test_a_repeated_run_has_the_same_budget(account, other):
-    """A repeated run with another guarantee or mechanism is another release, and is refused."""
+    """A repeated run with another guarantee or mechanism is another release, and is rejected."""
     interrupted(account.run("monday"))
     with pytest.raises(InputError, match=r"was charged for test with \(1, 1e-08\)-DP"):
         planned(other, interrupt).release(None, ledger=account.run("monday"))
@@ -328,7 +328,7 @@ def test_an_output_that_appears_meanwhile(account, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
 def test_a_folder_that_cannot_be_written_is_refused_first(account):
-    """A folder that cannot be written to is refused before a charge."""
+    """A folder that cannot be written to is rejected before a charge."""
     with pytest.raises(ReleaseError, match="/proc"):
         planned(ONCE, interrupt).release(None, ledger=account.run("monday", save_to="/proc/nowhere/words"))
     assert account.entries == []

@@ -14,7 +14,7 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
     """Return the largest delta of strategies that remain in one of several corners, by optimal stopping.
 
     A strategy spends mu^2 in small steps and looks at the loss after each. At any time it may spend the epsilon of the
-    corner that still has room, all of which then adds to the loss. Functions of the loss are convex, so linear
+    corner that still has room, and the whole epsilon then adds to the loss. Functions of the loss are convex, so linear
     interpolation between the nodes bounds them from above.
 
     Args:

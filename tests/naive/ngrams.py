@@ -1,4 +1,4 @@
-"""Reference implementation of n-grams: Algorithm 1 of DPNE with tuples, sets and loops, and guided pruning.
+"""Reference implementation of n-grams by Algorithm 1 of DPNE with tuples, sets and loops, and guided pruning.
 
 Guided pruning uses fractions. A user is a list of documents, and a document is a list of tokens. DPNE = Kim et al.,
 "Differentially Private n-gram Extraction" (2021). `docs/privacy/errata.md` lists the differences from the paper if the

@@ -1,4 +1,4 @@
-"""Reference implementation of the accountant: exact laws of small cases and hockey-stick divergences, no grid."""
+"""Reference implementation of the accountant, with exact laws of small cases and hockey-stick divergences, no grid."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction

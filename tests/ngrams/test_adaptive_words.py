@@ -1,4 +1,4 @@
-"""Tests of words in adaptive rounds before longer grams: both spends add up, and the planned rounds run."""
+"""Tests of words in adaptive rounds before longer grams. Both spends add up, and the planned rounds run."""
 
 from dataclasses import replace
 

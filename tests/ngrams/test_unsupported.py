@@ -1,4 +1,4 @@
-"""Tests of candidates that reach a threshold only by noise: exact distribution, doubles against eighty digits."""
+"""Tests of candidates that reach a threshold only by noise, with the exact distribution, and doubles against digits."""
 
 import numpy as np
 import pytest

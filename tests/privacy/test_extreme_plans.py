@@ -92,7 +92,7 @@ def sensitivity_of(one):
 
 
 def novel_cases(one, counts):
-    """Yield numbers of novel items and their weights: the extremes of the weighting, and values between them."""
+    """Yield numbers of novel items and their weights, which are the extremes of the weighting and values between."""
     setting, name, most = one.shares.setting, one.shares.weighting_rule.name, sensitivity_of(one)
     root = 1 if setting.norm == 1 else 2
     least = mp.mpf(one.shares.weighting_rule.novelty(setting).least)

@@ -122,7 +122,7 @@ FAULTS = [
 @pytest.mark.jit
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_schedule_with_a_fault_is_refused(fault, talk, monkeypatch):
-    """The honest release passes; each fault is refused before noise is drawn."""
+    """The honest release passes; each fault is rejected before noise is drawn."""
     plan, real = NGRAMS.plan(BUDGET), Runner.execute
     honest = plan.release(talk, seed=5)
     assert {each["pass"] for each in honest.plan.transcript} >= {"measurement", "screening", "vote"}
@@ -314,7 +314,7 @@ def test_a_planner_with_a_wrong_bound_makes_no_plan(monkeypatch):
 
 @pytest.mark.jit
 def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_path, talk):
-    """A release that a planted fault let through is refused by an installation without the fault."""
+    """A release that a planted fault let through is rejected by an installation without the fault."""
     menu._entry.cache_clear()
     with monkeypatch.context() as patch:
         real = cumulative.novel_release

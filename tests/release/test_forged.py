@@ -148,7 +148,7 @@ def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder
 
 
 def test_a_small_file_of_many_rows(folder):
-    """A table of a few kilobytes that would become gigabytes is refused before it is read."""
+    """A table of a few kilobytes that would become gigabytes is rejected before it is read."""
     path = folder / "release" / "release.parquet"
     rows = 100_000_000
     schema = pa.schema([pa.field("gram", pa.string()), pa.field("length", pa.int32())])

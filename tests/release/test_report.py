@@ -140,7 +140,7 @@ def test_a_cutoff_too_low_is_never_enough():
 
 
 def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
-    """The report tells its readers that a separate program proves the guarantee, and which table lists the proofs."""
+    """The report states that a separate program proves the guarantee, and which table lists the kinds of proof."""
     release = vp.Items(max_items_per_user=10).release(
         vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET
     )
@@ -452,7 +452,7 @@ def test_words_can_be_added_later(tmp_path):
     "said", [{"title": "two\nlines"}, {"operator": "x" * 501}, {"date": "22.11.2026"}, {"purpose": 3}]
 )
 def test_metadata_must_be_one_line(tmp_path, said):
-    """Metadata that is not one line of text is refused before any file is written."""
+    """Metadata that is not one line of text is rejected before any file is written."""
     with pytest.raises(vp.errors.InputError, match=next(iter(said))):
         release_of([("tea",)], PLANS["union.html"]).with_metadata(**said)
     assert not (tmp_path / "here").exists()

@@ -195,7 +195,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     try:
         again = plan.release(second, seed=seed)
         differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
-        # The saved data also follows from noisy weights: the certificate with the choices, and the transcript.
+        # The saved data also follows from noisy weights, as it is the certificate with the choices, and the transcript.
         differs |= (again.plan.certificate, again.plan.transcript) != (ran.certificate, ran.transcript)
     except StrayedError:
         differs = True

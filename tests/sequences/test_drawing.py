@@ -1,4 +1,4 @@
-"""Tests of sequences drawn together: a reference implementation, their distribution, and the variance of counts."""
+"""Tests of sequences drawn together, with a reference implementation, their distribution, and varying counts."""
 
 from collections import Counter
 from dataclasses import replace

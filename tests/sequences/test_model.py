@@ -93,7 +93,7 @@ def test_save_and_load(model, tmp_path):
 
 
 def test_damage_is_detected(model, tmp_path):
-    """A changed file, a missing file and a folder with other files are refused."""
+    """A changed file, a missing file and a folder with other files are rejected."""
     model.save(tmp_path / "model")
     grams = tmp_path / "model" / "grams.parquet"
     grams.write_bytes(grams.read_bytes()[:-1] + b"x")
@@ -133,7 +133,7 @@ def test_a_forged_table_is_refused(saved, tmp_path, column, value):
 
 
 def test_wrong_calls_are_explained(model):
-    """Numbers out of range, prefixes with unknown symbols, and a string instead of a sequence are refused."""
+    """Numbers out of range, prefixes with unknown symbols, and a string instead of a sequence are rejected."""
     for n in (0, True, 1.5, "3"):
         with pytest.raises(vp.errors.InputError, match="whole number"):
             model.sample(n)

@@ -210,7 +210,7 @@ def test_synthesis_is_the_papers(visits, seed, length):
 
 
 def test_the_class_states_what_it_does(visits):
-    """Plan, guarantee and table have the expected values; wrong fields are refused."""
+    """Plan, guarantee and table have the expected values; wrong fields are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))
     assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))

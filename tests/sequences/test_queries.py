@@ -169,7 +169,7 @@ def test_questions_have_answers(model):
 
 
 def test_wrong_questions_are_explained(model):
-    """Levels, steps and distances outside the allowed range are refused."""
+    """Levels, steps and distances outside the allowed range are rejected."""
     with pytest.raises(vp.errors.InputError, match="level"):
         model.next(level=1)
     with pytest.raises(vp.errors.InputError, match="at least one step"):

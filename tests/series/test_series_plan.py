@@ -90,6 +90,6 @@ def test_states_follow_from_scores_alone():
     ],
 )
 def test_wrong_plans(union, budget, nights, error):
-    """Each plan is refused."""
+    """Each plan is rejected."""
     with pytest.raises(error):
         union.plan_series(budget, nights)

@@ -33,7 +33,7 @@ def sent(monkeypatch):
 
 
 def test_what_is_too_large_to_be_sent_with_keys_is_refused(pyspark):
-    """Every task refuses a setting that is too large, for any setting."""
+    """Every task rejects a setting that is too large, for any setting."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
     assert closure(dict, a=1)() == {"a": 1}

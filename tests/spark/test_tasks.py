@@ -115,7 +115,7 @@ def by_user(rng, key):
 
 
 def by_row(rng, key):
-    """Return the places of the broken variant: documents have random places, so a user is weighed in every place."""
+    """Return random places of documents, as in the broken variant, in which a user is weighed in every place."""
     return rng.integers(0, 3, 3).tolist()
 
 

@@ -53,7 +53,7 @@ def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
 
 
 def test_l1_descent_with_gaussian_noise_is_refused_by_name():
-    """No public object has both; the internal one refuses, and the error names the algorithm and the reason."""
+    """No public object has both; the internal one rejects, and the error names the algorithm and the reason."""
     with pytest.raises(TypeError, match="noise"):
         vp.weightings.PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.UnsoundError) as refusal:

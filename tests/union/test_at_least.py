@@ -41,7 +41,7 @@ def planned(union, budget, users, beta):
 
 @pytest.fixture(scope="module")
 def few():
-    """Return 3,000 items, each of five users without other items: the largest weight that five users can give."""
+    """Return 3,000 items of five users each, without other items, so that five users give the largest weight."""
     users = np.arange(ITEMS * (FEW - 1))
     return read_engine(pl.DataFrame({"who": users, "what": users % ITEMS}), user="who", items="what")
 

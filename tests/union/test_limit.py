@@ -119,7 +119,7 @@ def test_the_plan_of_a_release_chooses_again():
 
 @pytest.mark.jit
 def test_menus_that_forget_a_part_exceed_the_budget():
-    """The broken variants have rounds with all of mu^2 besides the histogram, or a histogram with little noise."""
+    """The broken variants have rounds with all of mu^2 and a histogram as well, or a histogram with little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
     assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
@@ -183,7 +183,7 @@ def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path
 @pytest.mark.jit
 @pytest.mark.parametrize("sets", [1, 10])
 def test_at_the_smallest_epsilon_of_a_menu_every_limit_runs(sets):
-    """The largest limit suffices as a check: just above the epsilon that it rejects, all limits have rounds."""
+    """The check of the largest limit suffices, since just above its smallest epsilon, all limits have rounds."""
     refused, fits = 1e-5, 1e-1
     while fits / refused > 1.0001:
         middle = (refused * fits) ** 0.5
