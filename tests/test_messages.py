@@ -86,7 +86,7 @@ def test_messages_are_found():
 
 @pytest.mark.parametrize(("place", "kind", "text"), MESSAGES, ids=[place for place, _, _ in MESSAGES])
 def test_a_message_has_the_form(place, kind, text):
-    """A message is short and plain, ends as a sentence, and states a requirement or a next step."""
+    """A message is short and plain, ends as a sentence, and contains a requirement or a next step."""
     own = re.sub(r"\{[^{}\"]*\}", "x", text)
     assert len(own.split()) <= MOST_WORDS, own
     assert not VAGUE.search(own), own

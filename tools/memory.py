@@ -17,7 +17,7 @@ INPUT = ROOT / "out" / "memory.parquet"
 
 
 def main() -> int:
-    """Measure the peak memory; return 0 if it is within the bound, else 1."""
+    """Measure the peak memory; return 0 if it is within the bound, and 1 otherwise."""
     times, peak = measured()
     print(f"input {times:.1f} times the bound; peak {peak} MiB of {BOUND >> 20}")
     return 0 if peak << 20 <= BOUND else 1

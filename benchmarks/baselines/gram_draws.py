@@ -94,7 +94,7 @@ def _draw(
             symbol = np.int32(uniform(state) * width)
             if rest[at] == 0.0 or entry_of(at, symbol, starts, symbols) >= 0:
                 continue
-        # Move the draw from `at` to the preceding node if that node has no entry for the symbol; else draw again.
+        # Move the draw from `at` to the preceding node if that node has no entry for the symbol; otherwise, draw again.
         while at != node:
             before = node
             while neighbour[before] != at:
@@ -368,9 +368,9 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     # By pair (g, y), P_g(y), and the whole deviation of s(gy) from s(g) P_g(y).
     plain = chances_of(tree, nodes[rows], symbols.astype(np.int32))
     raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
-    # The variance of the deviation, because Laplace noise of scale b has variance 2 b^2. There is one term for each
-    # zgy,
-    # and one for gy, because its count enters through P_g(y) with weight sum over z of c(zg) / c(g).
+    # The variance of the deviation. Laplace noise of scale b has variance 2 b^2. There is one term for each zgy, and
+    # one
+    # for gy, because its count enters through P_g(y) with weight sum over z of c(zg) / c(g).
     noise = _sums(inverse, np.concatenate([2.0 * np.repeat(tree.scales[longer] ** 2, spans), 0.0 * own]), distinct.size)
     covered = _sums(row_of[tree.neighbour[longer]], tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1)
     noise += (2.0 * covered**2 * tree.scales[nodes] ** 2)[rows]

@@ -164,7 +164,7 @@ def measured(name: str, nights: int) -> list[list[object]]:
         "seconds",
     ]
     found: list[list[object]] = [head]
-    # A year takes ten minutes for each stream and way, so only two ways run.
+    # A year takes ten minutes for each stream and method, so only two methods run.
     ways = WAYS if nights <= 100 else ("series, growing prices (default)", "no resting")
     for way in ways:
         _, curve, took = run(rows, nights, way)

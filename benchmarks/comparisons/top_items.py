@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
-    """Return the share of each run, by way and number of places."""
+    """Return the share of each run, by method and number of places."""
     truth = private_user_counts(corpus)
     number = {word: place for place, word in enumerate(corpus.vocabulary.to_pylist())}
     half = vp.Budget(budget.epsilon / 2, budget.delta / 2)

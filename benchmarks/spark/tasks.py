@@ -61,7 +61,7 @@ def stages_of(events: Path) -> list[list[dict[str, Any]]]:
 
 
 def of_partitions(stage: list[dict[str, Any]], partitions: int) -> list[dict[str, Any]]:
-    """Return the longest tasks, one per partition, without those of public names; empty if there are fewer tasks."""
+    """Return the longest tasks, one per partition, without tasks of public names; empty if there are fewer tasks."""
     return sorted(stage, key=seconds_of_task)[-partitions:] if len(stage) >= partitions else []
 
 

@@ -247,7 +247,7 @@ def test_values_that_are_not_budgets(posts, budget):
 
 @pytest.mark.parametrize("corpus", ["posts.parquet", pl.DataFrame({"author": [1]}), None])
 def test_corpora_that_are_none(posts, corpus):
-    """In Python, the error states that a path or a table must be read first."""
+    """In Python, the error explains that a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
     quick = (
         vp.Items(1),

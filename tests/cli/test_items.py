@@ -75,7 +75,7 @@ def test_every_weighting_of_the_registry_has_a_name(voxpop, name):
 
 
 def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
-    """The same seed gives the same files; output and files state that the release is not private."""
+    """The same seed gives the same files; output and files are marked as not private."""
     first = voxpop("items", *CALL, "--seed", 1, "-o", "one")
     content = voxpop("items", *CALL, "--seed", 1, "-o", "two", "--json").json
     assert "NOT PRIVATE" in first.out
@@ -194,7 +194,7 @@ SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--op
 
 
 def test_the_report_contains_the_texts_of_the_operator(voxpop, posts, tmp_path):
-    """The report contains the given texts and the date; the output states that no ledger was charged."""
+    """The report contains the given texts and the date; the output reports that no ledger was charged."""
     out = voxpop("items", *CALL, "-o", "words", *SAID).out
     assert "Ledger: none was charged" in out
     about = vp.load(tmp_path / "words").metadata

@@ -68,7 +68,7 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
 
 @pytest.mark.jit
 def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
-    """One budget is charged once; plan, saved model and report state the cost of each step and the total."""
+    """One budget is charged once; plan, saved model and report list the cost of each step and the total."""
     find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
     call = ["--ledger", "team.ledger", "--dataset", "visits", "-o", "model", "--json"]
@@ -107,7 +107,7 @@ def test_the_plan_of_an_alphabet_to_be_found(voxpop):
 
 @pytest.mark.jit
 def test_a_seed_is_marked(voxpop, visits, tmp_path):
-    """The same seed gives the same files; output and files state that the model is not private."""
+    """The same seed gives the same files; output and files are marked as not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
     assert all("NOT PRIVATE" in call.out for call in calls)
     for name in ("grams.parquet", "model.json", "synthetic.parquet"):

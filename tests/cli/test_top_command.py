@@ -24,7 +24,7 @@ def words(tmp_path):
 
 
 def test_grams_come_in_order_with_the_guarantee(voxpop, words):
-    """The output states the guarantees of the order and of both results together.
+    """The output contains the guarantees of the order and of both results together.
 
     The gaps are thousands of users (false alarm below 1e-9).
     """
@@ -101,7 +101,7 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
     ],
 )
 def test_wrong_calls(voxpop, words, wrong, said):
-    """The error is one line that states the next step."""
+    """The error is one line with the next step."""
     code, _, err = voxpop("top", words, *READ, *SPEND, *wrong)
     assert code == 2
     assert said in err

@@ -160,7 +160,7 @@ def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
 
 
 def test_a_table_is_no_engine():
-    """The error states the next step."""
+    """The error contains the next step."""
     with pytest.raises(InputError, match=r"voxpop\.read"):
         vp.Items().release(pl.DataFrame({"who": [1]}), BUDGET)
 

@@ -323,7 +323,7 @@ def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
     block=st.integers(1, 40),
 )
 def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
-    """Cells are unchanged for any division into blocks; a missing value is no cell in quotes."""
+    """Cells are unchanged for any division into blocks; a missing value is not a cell in quotes."""
     text = io.StringIO()
     out = csv.writer(text, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\", lineterminator="\n")
     out.writerows([["who", "what"], *enumerate(rows)])
@@ -374,7 +374,7 @@ def test_a_tokenizer_that_returns_no_lists_is_refused(tokenizer):
 @pytest.mark.parametrize("kind", ["tokens", "sequence"])
 @pytest.mark.parametrize("make", [list, pl.DataFrame, lambda rows: pl.DataFrame(rows).to_arrow()])
 def test_nulls_in_lists_are_counted_in_a_message(kind, make, capsys):
-    """The tokens around them become neighbours, which the message states."""
+    """The tokens around nulls become neighbours, so a message reports them."""
     rows = [{"who": number, "held": ["a", None, "b"]} for number in range(300)]
     read_engine(make(rows), user="who", **{kind: "held"})
     assert 'about 300 of the values in "held" are null and were left out. The tokens before' in capsys.readouterr().err

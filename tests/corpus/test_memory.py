@@ -222,7 +222,7 @@ def test_the_sorter_sorts_like_sorted(records, most):
 
 @pytest.mark.parametrize("given", ["2 bananas", "-1GiB", "", True, 1.5, "1e3GiB", "GiB"])
 def test_sizes_that_are_none(given):
-    """The error message states the expected format."""
+    """The error message describes the expected format."""
     with pytest.raises(InputError, match="a size such as 2GiB"):
         bytes_of(given)
 

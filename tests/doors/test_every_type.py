@@ -169,7 +169,7 @@ def test_every_type_of_arrow_is_tried():
     ids = {name: number for name, number in vars(pa.lib).items() if name.startswith("Type_")}
     tried = {each.type.id for each in TYPES.values()}
     assert {name for name, number in ids.items() if number not in tried} <= {
-        "Type_INTERVAL_MONTHS",  # pyarrow has no way to make these
+        "Type_INTERVAL_MONTHS",  # pyarrow cannot make these
         "Type_INTERVAL_DAY_TIME",
     }
 

@@ -1,4 +1,4 @@
-"""Common forms of tables are read, or rejected with a message that states the next step."""
+"""Common forms of tables are read, or rejected with a message that contains the next step."""
 
 import bz2
 import datetime as dt
@@ -251,7 +251,7 @@ def test_nested_columns_of_files_and_their_errors(tmp_path):
     ],
 )
 def test_hints(make, error, words):
-    """Each error message states the next step."""
+    """Each error message contains the next step."""
     refused(error, words, make())
 
 

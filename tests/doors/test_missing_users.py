@@ -22,7 +22,7 @@ def held(corpus):
 
 
 def test_a_row_without_a_user_is_an_error_that_names_the_option():
-    """The error is the default and states the number of the row."""
+    """By default, such a row raises an error with its number."""
     with pytest.raises(SourceError, match=r"row 2: .*missing_users=\"drop\" \(--drop-missing-users\)"):
         read(exact=True)
 

@@ -75,7 +75,7 @@ def address(folder):
 
 
 def hugging_face():
-    """Return a data set that stores the order of its rows separately, so that it is no slice of its table."""
+    """Return a data set that stores the order of its rows separately, so it is not a slice of its table."""
     pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
     import datasets
 

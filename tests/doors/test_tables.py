@@ -147,7 +147,7 @@ def test_errors_give_advice_and_quote_nothing(source, error, words):
 
 @pytest.mark.parametrize(("name", "words"), [("t.db", "sqlite:///"), ("t.duckdb", "duckdb:///"), ("t.xlsx", "as CSV")])
 def test_files_of_other_kinds(tmp_path, name, words):
-    """For databases and spreadsheets, the message states an alternative."""
+    """For databases and spreadsheets, the message names an alternative."""
     (tmp_path / name).write_bytes(b"secret")
     with pytest.raises(SourceError, match=words):
         read_engine(tmp_path / name, user="who", text="body")

@@ -33,7 +33,7 @@ def write(folder, names, users):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_hidden_and_temporary_files_are_no_rows(tmp_path, capsys, memory):
-    """Folders, patterns and lists of them skip such names, and one message states a rounded number of them."""
+    """Folders, patterns and lists of them skip such names, and one message reports a rounded number of them."""
     write(tmp_path / "t", ["t.csv", "more/u.csv", "_year=2026/v.csv"], range(3))
     write(tmp_path / "t", [*HIDDEN, *TEMPORARY], range(100, 200))
     (tmp_path / "t/_SUCCESS").touch()
@@ -129,7 +129,7 @@ def test_an_empty_file_charges_nothing(tmp_path):
 
 @pytest.mark.parametrize("name", ["u.data", "u.user", "t.txt", "t.log", "t", "t.dat.gz"])
 def test_other_endings_are_csv_if_the_caller_says_so(tmp_path, name):
-    """The message names the option, and standard input as another way."""
+    """The message names the option, and suggests standard input as an alternative."""
     content = b"who\twhat\n1\ttea\n2\ttea\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     with pytest.raises(SourceError, match=r"--delimiter tab"):

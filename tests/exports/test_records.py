@@ -92,7 +92,7 @@ def test_what_is_not_stated_is_marked(results):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_checklist_states_the_facts(results, name):
-    """The checklist states the guarantee, the data set, the purpose and the ledger."""
+    """The checklist contains the guarantee, the data set, the purpose and the ledger."""
     text = vp.exports.checklist(results[name])
     assert text.count("## ") == 10
     assert text.count("- [ ] ") == 14

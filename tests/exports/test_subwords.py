@@ -96,7 +96,7 @@ def test_phrases_are_left_out(released):
 
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
-    """The command writes a tokenizer for a release with counts; without counts, the error states this."""
+    """The command writes a tokenizer for a release with counts; without counts, it raises an error."""
     tally = counted()
     tally.grams.save(tmp_path / "words")
     monkeypatch.chdir(tmp_path)

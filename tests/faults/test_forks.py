@@ -54,7 +54,7 @@ if __name__ == "__main__":
 
 
 def outcome(folder, kind, way):
-    """Return the outcome of work in a process that was started in some way; a process that hangs fails the test."""
+    """Return the outcome of work in a process that was started with a given method; a process that hangs fails."""
     table = pl.DataFrame({"user": range(2000), "text": ["tea time"] * 2000})
     table.write_csv(folder / "t.csv")
     table.write_parquet(folder / "t.parquet")

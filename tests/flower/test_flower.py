@@ -220,7 +220,7 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """Return false votes, with one too few for one user's word, many for a word without users, and one for total 0."""
+    """Return false votes: one too few for one user's word, many for an unused word, and a count for a total of 0."""
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"
@@ -375,7 +375,7 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
     assert list(release) == sorted([*whole, "two"])
     assert "of no node its own sums" in release.guarantee.server_view
     assert "not against the server" in release.plan.to_dict()["trust"]
-    # The server reads no table, so its plan does not state how a table was read.
+    # The server reads no table, so its plan does not record how a table was read.
     plan = with_record(WHOLE, aggregation="secure")
     assert release.plan.to_dict() == plan.to_dict()
     assert (release.guarantee, release.token_source) == (plan.begin(0)[1], "")

@@ -77,7 +77,7 @@ def test_most_frequent_word_and_public_tie_break():
 
 
 def test_a_seed_is_reproducible_marked_and_independent_of_the_order_of_rows():
-    """A seed gives one release for any order of the rows, and the guarantee states that it is not private."""
+    """A seed gives one release for any order of the rows, and its guarantee is marked as not private."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"who": rng.integers(0, 3000, 20_000), "what": (400 * rng.random(20_000) ** 3).astype(int)})
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
@@ -103,7 +103,7 @@ def test_an_empty_release_is_a_release(tmp_path):
     ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "of no node its own sums")]
 )
 def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tmp_path):
-    """The guarantee of a federation covers the release; the record states the sums that the server also received."""
+    """The guarantee of a federation covers the release; the record lists the sums that the server also received."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
     release = release_of_trie([["tea"]], ran, ran.guarantee)
@@ -118,7 +118,7 @@ def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tm
 
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_thresholds_without_probability_for_further_votes(length, epsilon, delta):
-    """At a few tried thresholds, all probabilities of a further vote are rounded to 0; the best plan has another."""
+    """At a few tried thresholds, all probabilities of a further vote round to 0; the best plan has a different one."""
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
     assert plan.delta <= delta
@@ -180,7 +180,7 @@ def test_the_papers_numbers_with_coins_are_proved_by_us(words):
 
 
 def test_no_delta_no_plan():
-    """Without noise there is no pure differential privacy."""
+    """Pure differential privacy is impossible without noise."""
     for hitters in (vp.HeavyHitters(), vp.papers.TrieHH()):
         with pytest.raises(BudgetError, match="delta above 0"):
             hitters.plan(vp.Budget(1))

@@ -74,7 +74,7 @@ def test_phrases_and_sequences_are_charged(account):
 
 
 def test_too_much_is_refused_before_anything_runs(account):
-    """A request beyond the budget raises an error that states the remaining budget; no plan runs or is charged."""
+    """A request beyond the budget raises an error with the remaining budget; no plan runs or is charged."""
 
     def fail(data):
         raise AssertionError("ran")

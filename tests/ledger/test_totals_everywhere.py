@@ -1,4 +1,4 @@
-"""A charged result states the budget of its ledger as the total, in the same numbers by every route."""
+"""In a charged result, the total is the budget of its ledger, in the same numbers by every route."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Tests of candidates that reach a threshold only by noise, with the exact distribution, and doubles against digits."""
+"""Tests of candidates that reach a threshold only by noise, with exact laws, and doubles against eighty digits."""
 
 import numpy as np
 import pytest

@@ -181,7 +181,7 @@ def test_spends_survive_files():
     ids=str,
 )
 def test_a_guarantee_that_was_edited_in_its_file_is_refused(edited, tmp_path):
-    """Otherwise, a negative epsilon would cancel other spending in a composition, and any text would mean private."""
+    """Otherwise, a negative epsilon would cancel other spending, and any text would count as private."""
     values = gaussian(1e-9, 0.5).to_dict()
     assert Guarantee.from_dict(values).to_dict() == values
     with pytest.raises((TypeError, ValueError)):

@@ -199,10 +199,7 @@ def test_drop_thresholds_just_below_thresholds(apart):
 
 
 def drawing(pool, chance):
-    """Return caps that give the item of a user of one item all weight, and that make others draw one item.
-
-    The probability of the draw is the given one.
-    """
+    """Return caps by which users of one item give it all weight, and larger users draw one item with this chance."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 

@@ -164,7 +164,7 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
 
 
 def test_heavy_hitters_show_their_rounds(monkeypatch):
-    """The progress line of heavy hitters counts the rounds that ran; the plan states the maximum number."""
+    """The progress line of heavy hitters counts the executed rounds; the plan contains the maximum number."""
     held = vp.read(pl.DataFrame({"who": range(3000), "what": ["sun", "star", "moon"] * 1000}), user="who", items="what")
     plan = vp.HeavyHitters(max_length=6).plan(BUDGET)
     line = shown_of(lambda: plan.release(held), monkeypatch)

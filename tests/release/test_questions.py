@@ -176,7 +176,7 @@ def test_a_summary_is_private_and_rounded(said):
 
 
 def test_a_summary_of_items_and_of_nothing():
-    """Items have no texts; a token called like a figure replaces none; an empty table has a summary."""
+    """Items have no texts; a token with the name of a figure does not replace it; an empty table has a summary."""
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
     assert "texts or sequences" not in found.figures

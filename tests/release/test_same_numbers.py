@@ -95,9 +95,9 @@ def test_the_number_released_is_the_same_everywhere(case, shown):
 
 
 def test_the_guarantee_is_the_same_everywhere(case, shown):
-    """The plan, the record, the command line and the report state the same guarantee.
+    """The plan, the record, the command line and the report contain the same guarantee.
 
-    Counts and rankings also state the guarantee together with their release.
+    Counts and rankings also contain the guarantee together with their release.
     """
     stated = case.result.guarantee
     assert (
@@ -128,7 +128,7 @@ def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
     assert case.record["plan"] == numbers == case.loaded.plan.to_dict() == json.loads(json.dumps(numbers))
     described = str(load_object(case.mechanism.describe)(numbers))
     assert str(case.loaded.plan) == described
-    # The text of a plan before the release also states its guarantee.
+    # The text of a plan before the release also contains its guarantee.
     assert {*described.splitlines()[3:]} <= {*str(case.result.plan).splitlines()}
     text, content = shown
     if case.added:
@@ -160,7 +160,7 @@ def test_users_needed_are_the_same_everywhere(case, shown):
 
 
 def test_an_export_states_the_same(case, tmp_path):
-    """The JSON and Parquet files of `voxpop export` state the same numbers."""
+    """The JSON and Parquet files of `voxpop export` contain the same numbers."""
     if not isinstance(case.result, vp.Release):
         return
     vp.exports.write(case.loaded, tmp_path / "all.json")

@@ -96,7 +96,7 @@ def test_smoothed_chances_add_up(model):
 
 
 def test_large_noise_gives_the_probabilities_of_shorter_contexts():
-    """At a scale far above the counts, longer contexts have the probabilities of their parents, not their own."""
+    """At a scale far above the counts, longer contexts have their parents' probabilities; otherwise, their own."""
     rng = np.random.default_rng(0)
     alike = np.array([4000, 3000, 2000, 1000])
     own = np.stack([np.roll(alike, shift) // 2 for shift in (1, 2)] * 4)

@@ -99,7 +99,7 @@ def test_a_memory_limit_changes_nothing(tmp_path):
 
 
 def test_a_night_that_does_not_fit_is_refused():
-    """The night is rejected before it begins, and the error states a limit that would be enough."""
+    """The night is rejected before it begins, and the error suggests a sufficient limit."""
     from voxpop.engine.local.nights import require_memory
     from voxpop.errors import MemoryLimitError
 

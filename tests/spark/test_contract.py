@@ -73,7 +73,7 @@ def test_rankings_are_the_same(read_both, spread):
 
 
 def test_heavy_hitters_need_one_machine(read_both):
-    """Devices are simulated in local arrays, and the error states this restriction."""
+    """Devices are simulated in local arrays, and the error explains this restriction."""
     _, spread = read_both(crowd())
     with pytest.raises(InputError, match="on this machine"):
         HITTERS["characters"].release(spread, BUDGET)

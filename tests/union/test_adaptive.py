@@ -149,7 +149,7 @@ def crowd_and_stranger(novel):
 
 
 def novel_runs(plan, novel, runs):
-    """Return the number of releases that contain an item of the stranger."""
+    """Return the number of releases that contain an item of only one user."""
     corpus = crowd_and_stranger(novel)
     return sum(any(gram.startswith("own") for gram in plan.release(corpus, seed=seed)) for seed in range(runs))
 
@@ -176,7 +176,7 @@ def test_items_of_one_user_are_released_as_rarely_as_charged(novel, limit):
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(15, 15), (40, 3)])
 def test_lower_thresholds_are_caught(novel, limit):
-    """With thresholds two standard deviations lower, the stranger is released too often (false alarm 1e-9)."""
+    """With thresholds two standard deviations lower, items of one user are released too often (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.last.score.thresholds)
     broken = with_rounds(plan, score=replace(plan.last.score, thresholds=lower))

@@ -17,7 +17,7 @@ def two_user_distance(cutoff: float) -> float:
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
 def test_two_users_move_algorithm_8_by_more_than_one(cutoff):
-    """The l2 distance is 1.0463... for every cutoff, although the paper's Proposition 5.1 states at most 1."""
+    """The l2 distance is 1.0463... for every cutoff, although it is at most 1 by the paper's Proposition 5.1."""
     assert two_user_distance(cutoff) == pytest.approx(1.0463112700, abs=1e-9)
 
 
@@ -65,6 +65,6 @@ def test_l1_descent_with_gaussian_noise_is_refused_by_name():
 
 
 def test_l2_descent_with_laplace_noise_is_refused_by_name():
-    """The proof of l2-descent is for the l2 norm, and the error states this."""
+    """The proof of l2-descent is for the l2 norm, as the error explains."""
     with pytest.raises(vp.errors.UnsoundError, match="l1"):
         CalibratedRule(vp.weightings.PolicyGaussian(), RuleSetting(limit=4, norm=1))

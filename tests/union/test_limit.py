@@ -137,7 +137,7 @@ def test_an_entry_beyond_the_caps_does_not_run():
 
 @pytest.mark.jit
 def test_the_worst_entry_is_at_one_end():
-    """Before the choice, the plan states the users that the worst limit needs."""
+    """Before the choice, the plan contains the users that the worst limit needs."""
     menu = menu_of(BUDGETS[1])
     for items in (1, 100, 1000, 30_000):
         every = [users_needed_by(menu.entry(limit), BUDGETS[0], 0.5, items) for limit in LIMITS[::2]]
@@ -212,7 +212,7 @@ def test_each_data_set_chooses_its_own_limit():
 
 
 def scores(menu: Menu, counts: Int64s) -> list[float]:
-    """Return the scores of all limits in floating point, as docs/privacy/limit.md states them."""
+    """Return the scores of all limits in floating point, as in docs/privacy/limit.md."""
     kept = np.where(counts < np.array(CERTAIN_SIGMAS_OF_CLASSES) * menu.sigma, 0, counts).astype(float)
     kept[4] += max(1, round(menu.sigma))
     return [float(np.sum(kept * np.minimum(TYPICAL_OF_CLASSES, limit) ** 0.7) / limit**0.05) for limit in LIMITS]

@@ -94,7 +94,7 @@ def test_a_promise_holds_in_each(budget):
 
 
 def test_the_plan_says_how_they_share(plan):
-    """The plan states this in text and in numbers."""
+    """The plan contains the shared budget in text and in numbers."""
     assert "for words, tags, places together: noise in each is 1.73 times" in str(plan)
     assert plan.to_dict()["data_sets"] == list(NAMES)
 
@@ -134,7 +134,7 @@ def crowd_and_stranger(novel):
 
 @pytest.mark.slow
 def test_items_of_one_user_in_both_data_sets_are_released_as_rarely_as_charged():
-    """Items of the stranger are released in either data set no more often than was charged for both.
+    """Items of one user are released in either data set no more often than was charged for both.
 
     The probability of a false alarm is 1e-9.
     """
