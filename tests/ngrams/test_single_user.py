@@ -38,5 +38,5 @@ def test_phrases_of_one_user_are_released_at_most_as_often_as_stated(users, agai
 
 
 def chance(text):
-    """Return the probability that a plan states."""
+    """Return the planned probability."""
     return float(text.split("probability of up to ")[1].split(" %")[0]) / 100

@@ -105,7 +105,7 @@ def test_the_rule_of_the_plan_is_one_of_the_marks():
 
 
 def test_empty_candidates_are_estimated_by_what_stays_below():
-    """Of 2,000 candidates, 1,000 have no users and 1,000 are those of all users."""
+    """Of 2,000 candidates, 1,000 have no users and 1,000 have all users."""
     votes = Votes(np.array([[1300, 1010]]), np.array([2000]), np.array([0.3, 0.01]))
     assert votes.empty[0] == pytest.approx(1000, rel=0.01)
 

@@ -67,7 +67,7 @@ def cheap_passes(step):
 
 
 def generous(step):
-    """The charge states a larger mu^2 than its parts of the cap."""
+    """The charge contains a larger mu^2 than its parts of the cap."""
     if step.charge is None:
         return step
     charge = replace(step.charge, square=4 * step.charge.square, sigma=step.charge.sigma / 2)
@@ -177,7 +177,7 @@ def test_a_certificate_with_less_noise_is_refused():
 
 @pytest.mark.parametrize("change", [{"unknown": 1}, {"version": 2}, {"proof": "counts"}, {"claim": None}])
 def test_a_certificate_of_another_form_is_refused(change):
-    """Unknown fields, other versions and other proofs are no certificates."""
+    """Unknown fields, other versions and other proofs are not accepted as certificates."""
     numbers = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET).certificate.to_dict()
     with pytest.raises(InternalError, match="schema"):
         Certificate.from_dict(numbers | change)
@@ -282,7 +282,7 @@ def test_a_night_is_paid_for_and_read_once(tmp_path):
 
 
 def test_weights_are_not_opened_by_functions_without_noise(talk):
-    """Weights have no public attribute, and only the noise of a gate can read them."""
+    """Weights have no public attribute, and can only be read with the noise of a gate."""
     weights = check_engine(talk).weigh(CalibratedRule(Weighted(), RuleSetting(10, 2)), 10, Secret.fresh(), "x")
     assert not [name for name in dir(weights) if name in ("weights", "ids", "words")]
     for opening in (
