@@ -65,8 +65,8 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
 
     Args:
         release: a release of items.
-        table: as for `filter`.
-        columns: as for `filter`, without lists.
+        table: a table, as for `filter`.
+        columns: the columns of the keys, as for `filter`, without lists.
         other: the common key, of the type of the columns. "other" fits strings, and None fits all types. A tuple gives
             one value for each column. Rows with a null key get the common key too.
 
