@@ -149,16 +149,20 @@ class Profiled:
     Attributes:
         columns: Columns of the profile, separated by commas. Chosen by names and declared types by default.
         joint: Columns whose joint values are released too, separated by commas, or "pairs" for all pairs. Repeat the
-            option.
+            option. Without --columns and --text, only these keys and their counts are released.
         counts: Release noisy counts and cover. Without them more values are released.
+        limit: Of keys alone, a public bound on the number of keys per user, such as 1 for one plan per account.
+        other: Of keys alone, measure the rows of keys that are not released.
     """
 
     columns: list[str] | None = None
     joint: list[str] | None = None
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
+    limit: int | None = None
+    other: Annotated[bool, Parameter(negative="--no-other")] = True
 
     def choice(self, table: Table) -> dict[str, Any]:
-        """Return the arguments of `voxpop.Profiling.of`.
+        """Return the arguments of `profiling_of`.
 
         Raises:
             InputError: if an option of the table does not apply.
@@ -177,6 +181,8 @@ class Profiled:
             else [name for each in self.columns for name in listed(each, "--columns")],
             "joint": "pairs" if self.joint == ["pairs"] else joint,
             "counts": self.counts,
+            "limit": self.limit,
+            "other": self.other,
             **{name: value for name, value in table.reading.items() if name in ("types", "csv")},
         }
 

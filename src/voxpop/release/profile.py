@@ -175,7 +175,8 @@ class Profile(Result):
         return values
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
-        reach = LEVEL * (self.error or 0.0)
+        # Of one noisy number per key, the plan computes the bound: the noise is not Gaussian.
+        reach = self.plan.to_dict().get("reach") or LEVEL * (self.error or 0.0)
         low, high = np.floor(users - reach), np.ceil(users + reach)
         return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
@@ -228,6 +229,7 @@ class Profile(Result):
             "columns": [{"name": each.name, "type": each.kind} for each in self.keys.columns],
             "text": list(self.keys.texts),
             "joint": [list(names) for names in self.keys.joint],
+            "alone": self.keys.alone,
             "error": self.error,
             "cover": {name: each._asdict() for name, each in self.cover.items()},
         }
@@ -249,14 +251,15 @@ class Profile(Result):
         """Return a row for each column and combination."""
         from voxpop.release.report.page import Grid
 
-        rows, sizes = [], [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
-        tried = self.keys.sizes_of(sizes)
+        rows, alone = [], self.keys.alone
+        sizes = [] if alone else [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
+        tried = set(self.keys.joint) if alone else set(self.keys.sizes_of(sizes))
         for number, names, items, users in self._each():
             keys = self.keys.keys_of(number)
             kind = " × ".join(each.kind for each in keys.columns) or "words"
             first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED]))
             shown = [" · ".join(printable([text]) for text in texts) for texts in key_texts(first, len(names))]
-            cover = self.cover.get(names[0]) if len(names) == 1 else None
+            cover = self.cover.get(" x ".join(names)) if alone or len(names) == 1 else None
             share = "–" if cover is None else cover.shown(len(items)) or "–"
             if len(names) > 1 and names not in tried:
                 shown = [f"left out: more than {MOST_CANDIDATES:,} combinations of released values"]
@@ -308,7 +311,7 @@ class Profile(Result):
 def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profile:
     """Return the profile of a record and its tables."""
     columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
-    keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
+    keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])), record["alone"])
     cover = {
         str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
     }

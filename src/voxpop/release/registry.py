@@ -53,6 +53,7 @@ MECHANISMS = (
     Mechanism("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
     Mechanism("sequences", "sequences", "sequences", "Sequences"),
     Mechanism("profile", "profile", "profile", "Profiling", told=True),
+    Mechanism("keys", "keys", "profile", "KeyCounts", told=True),
     Mechanism("count", "counts", "counts", "Counts", audited=False),
     Mechanism("top", "top", "counts", "Top"),
 )

@@ -1,4 +1,4 @@
-"""Profiles: rounds over all typed keys, then counts and cover of the released keys."""
+"""Profiles: rounds over all typed keys, then counts and cover of the released keys; and keys with counts."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,15 +12,17 @@ from voxpop.errors import InputError
 from voxpop.files.progress import tell
 from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
 from voxpop.mechanisms.rounds.known import plan_known
-from voxpop.mechanisms.rounds.menu import released_in_rounds
+from voxpop.mechanisms.rounds.menu import Menu, released_in_rounds
 from voxpop.privacy.planned import with_record
+from voxpop.privacy.truncated import spread
 from voxpop.reading.arrow import array_of, int64_array, text_buffers
 from voxpop.release.profile import Cover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.mechanisms.profile.plan import ProfilePlan
+    from voxpop.mechanisms.profile.plan import KeysPlan, ProfilePlan
+    from voxpop.privacy.gate.counts import KeysGate
     from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
@@ -38,13 +40,19 @@ class Stages(NamedTuple):
 
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
     """Return the private side; raises here if the data do not fit the plan, or both stages do not fit into memory."""
+    corpus, keys = keyed_engine(plan, data), plan.mechanism.keys
+    return Stages(corpus, corpus.only(keys, None))
+
+
+def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
+    """Return the private side; raises if the data do not fit the plan."""
     corpus, keys = check_engine(data), plan.mechanism.keys
     if not corpus.reading.startswith(keys.reading):
         raise InputError(
             "the data must be read for this profile, with its columns and combinations. Read it with "
             "`profiling.read(table, user=...)`."
         )
-    return Stages(corpus, corpus.only(keys, None))
+    return corpus
 
 
 def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
@@ -107,3 +115,40 @@ def measured_cover(
     # Rounding to cells is about uniform.
     error = float(np.hypot(plan.cover_sigma, CELL / UNIT / np.sqrt(12)))
     return {name: Cover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
+
+
+def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
+    """Release keys with their counts, and measure the rest; see `voxpop.profile`."""
+    keys = plan.mechanism.keys
+    gate, guarantee = plan.begin(seed)
+    place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
+    gate.choose(place)
+    ran, error = plan.passes, 0.0
+    if place < len(plan.menu):
+        tokens, users = gate.numbers(corpus)
+        error = spread(plan.menu[place])
+    else:
+        inner = gate.rounds()
+        tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
+        ran = (*plan.passes, rounds) if isinstance(plan.passes[0], Menu) else plan.passes
+        release = Release.from_items(tokens, plan, guarantee)
+        counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
+        inner.counts(counts.certificate)
+        tally = counts.release(corpus, seed=seed)
+        users, error = tally.users, tally.error
+    sets, items = keys.split(tokens)
+    cover = _rest(plan, corpus, tokens, gate) if plan.rest else {}
+    done = with_record(plan, gate, passes=ran, chosen=place)
+    table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
+    reading = corpus.reading.removeprefix(keys.reading)
+    return Profile(keys, table, cover, done, guarantee, reading, error)
+
+
+def _rest(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: "KeysGate") -> dict[str, Cover]:
+    """Return the noisy sums of users' shares of rows with a released key and without, by set."""
+    sets = plan.mechanism.keys.sets
+    sums = gate.rest(corpus, tokens, len(sets), UNIT)
+    pairs = (np.round(sums / CELL) * (CELL / UNIT)).reshape(-1, 2).tolist()
+    error = float(np.hypot(plan.rest_error, CELL / UNIT / np.sqrt(12)))
+    named = zip(sets, pairs, strict=True)
+    return {" x ".join(names): Cover(covered, other, error) for names, (covered, other) in named}
