@@ -153,6 +153,7 @@ class Profiled:
         counts: Release noisy counts and cover. Without them more values are released.
         limit: Of keys alone, a public bound on the number of keys per user, such as 1 for one plan per account.
         other: Of keys alone, measure the rows of keys that are not released.
+        repeated: Of keys alone, the release is one of many, such as every week.
     """
 
     columns: list[str] | None = None
@@ -160,6 +161,7 @@ class Profiled:
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
     limit: int | None = None
     other: Annotated[bool, Parameter(negative="--no-other")] = True
+    repeated: bool = False
 
     def choice(self, table: Table) -> dict[str, Any]:
         """Return the arguments of `profiling_of`.
@@ -183,6 +185,7 @@ class Profiled:
             "counts": self.counts,
             "limit": self.limit,
             "other": self.other,
+            "repeated": self.repeated,
             **{name: value for name, value in table.reading.items() if name in ("types", "csv")},
         }
 

@@ -22,13 +22,12 @@ from voxpop.release.release import Release
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
 from voxpop.release.saving import PROFILE, stated
 from voxpop.release.table import key_texts, read_parquet, table_of_lists, write_parquet
+from voxpop.release.tally import LEVEL, MOST_BARS, draw_bars
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s
     from voxpop.release.report.page import Grid
 
-LEVEL: Final = 1.96
-"""Standard errors on either side of an estimate that contain the truth with probability 0.95."""
 SURE: Final = 4.0
 """Standard errors below which a number of users is too small for a share."""
 MOST_NAMED: Final = 5
@@ -173,6 +172,23 @@ class Profile(Result):
         for name, numbers in self._bounds(users).items():
             values = values.append_column(f"noisy_{name}" if name in names else name, int64_array(numbers))
         return values
+
+    def plot(self, *names: str, path: str | PathLike[str], most: int = MOST_BARS) -> None:
+        """Draw the keys with the most users as bars with 95 percent intervals.
+
+        Args:
+            names: one column, or the columns of a combination in its order.
+            path: of the file, which is a PNG or an SVG by its name.
+            most: the maximum number of bars.
+
+        Raises:
+            InputError: if there are no such counts, the name ends otherwise, or matplotlib is not installed.
+        """
+        table = self.counts(*names)
+        numbers = (table[each].to_pylist() for each in table.column_names[-3:])
+        labels = zip(*(map(str, table[name].to_pylist()) for name in table.column_names[:-3]), strict=True)
+        rows = [(printable(text), *each) for text, *each in zip(labels, *numbers, strict=True)]
+        draw_bars(rows[:most], len(rows), path)
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
         # Of one noisy number per key, the plan computes the bound: the noise is not Gaussian.

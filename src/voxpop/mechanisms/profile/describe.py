@@ -49,11 +49,28 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
             f"standard error of the sums of other rows: {plan['error_of_rest']:,.3g} users"
             if plan["other"]
             else "other rows are not measured",
+            *_cost(plan),
             "",
             f"Users who must have a key for it to be released with probability {PROBABILITY:g}",
             *table([["keys of each", "users"], *_needed(plan)]),
         ]
     )
+
+
+def _cost(plan: Mapping[str, Any]) -> list[str]:
+    """Return what parts of the plan cost, and the total of equal releases."""
+    parts = []
+    if plan["rate_of_choice"]:
+        parts.append(f"the choice costs {100 * plan['rate_of_choice'] / plan['epsilon']:.0f} % of epsilon")
+    if plan["other"]:
+        parts.append("the other rows cost " + ("6 % of the counts" if plan["repeated"] else "2 % of epsilon"))
+    total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in plan["together"])
+    advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"
+    return [
+        *(["; ".join(parts)] if parts else []),
+        "each further set, such as a margin, adds its keys to those of each user",
+        f"of such releases, {total} together{advice}",
+    ]
 
 
 def _entries(plan: Mapping[str, Any]) -> list[str]:
@@ -66,6 +83,8 @@ def _entries(plan: Mapping[str, Any]) -> list[str]:
     if plan["passes"]:
         rounds = f", {about_limit(plan, plan['round_limit'], 'keys')}" if plan["limit"] is None else ""
         lines.append(f"adaptive rounds{rounds}, then counts with as much of the budget")
+    if plan["repeated"]:
+        return ["one of many releases, so all users take part in rounds:", *lines]
     if plan["limit"] is not None:
         return [f"the limit of {plan['limit']:,} keys per user is public", *lines]
     if plan["chosen"] is not None:

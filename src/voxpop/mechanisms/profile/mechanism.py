@@ -176,6 +176,8 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         limit: a public bound on the number of keys per user in all sets together, if there is one: 1 for one plan per
             account. The release then makes no choice. Of users with more keys, so many are drawn.
         other: whether the rows of keys that are not released are measured, too.
+        repeated: whether the release is one of many, such as every week. Rounds then run for all users, because their
+            charges add up by squares: from about 12 releases on, they find more keys per release.
 
     Raises:
         InputError: if a combination is empty, a type has no exact values, or the limit is out of range.
@@ -194,6 +196,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
     joint: Sequence[Sequence[str]]
     limit: int | None = None
     other: bool = True
+    repeated: bool = False
 
     def __post_init__(self) -> None:
         """Check the sets and the limit."""
@@ -216,6 +219,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         joint: Sequence[Sequence[str]],
         limit: int | None = None,
         other: bool = True,
+        repeated: bool = False,
         types: Mapping[str, Any] | None = None,
         csv: "CSV | None" = None,
     ) -> "KeyCounts":
@@ -227,6 +231,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
             joint: The columns of each set of keys.
             limit: A public bound on the keys of a user.
             other: Whether the other rows are measured.
+            repeated: Whether the release is one of many.
             types: Types that the source does not declare.
             csv: How CSV files are written.
         """
@@ -236,7 +241,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         names = list(dict.fromkeys(name for names in sets for name in names))
         declared = declared_schema(source, csv, dict(types or {}), [*users, *names])
         _check_columns(names, declared)
-        return cls({name: str(plain_type(declared[name])) for name in names}, sets, limit, other)
+        return cls({name: str(plain_type(declared[name])) for name in names}, sets, limit, other, repeated)
 
     def plan(self, budget: Budget) -> "KeysPlan":
         """Compute the noise for a budget; this needs no data.
@@ -273,6 +278,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
             "joint": [list(names) for names in self.joint],
             "limit": self.limit,
             "other": self.other,
+            "repeated": self.repeated,
         }
 
 
@@ -352,6 +358,7 @@ def profile(
     counts: bool = True,
     limit: int | None = None,
     other: bool = True,
+    repeated: bool = False,
     types: Mapping[str, Any] | None = None,
     tokenizer: "TextTokenizer" = "words",
     csv: "CSV | None" = None,
@@ -378,6 +385,7 @@ def profile(
         counts: whether noisy counts and cover are released; without them more values are.
         limit: of keys alone: a public bound on the number of keys per user, such as 1 for one plan per account.
         other: of keys alone: whether the rows of keys that are not released are measured, too.
+        repeated: of keys alone: whether the release is one of many, such as every week.
         types: types of columns that the source does not declare; see `voxpop.read`.
         tokenizer: how texts are cut into words; see `voxpop.read`.
         csv: how CSV files are written.
@@ -412,6 +420,7 @@ def profile(
         counts=counts,
         limit=limit,
         other=other,
+        repeated=repeated,
         types=types,
         csv=csv,
     )
@@ -431,15 +440,16 @@ def profiling_of(
     counts: bool = True,
     limit: int | None = None,
     other: bool = True,
+    repeated: bool = False,
     **how: Any,
 ) -> Profiling | KeyCounts:
     """Return the configuration that `profile` runs: keys alone, or columns."""
     alone = bool(joint) and not isinstance(joint, str) and columns is None and not text and counts
     if alone:
-        return KeyCounts.of(source, joint=joint, limit=limit, other=other, **how)  # type: ignore[arg-type]
-    if limit is not None or not other:
+        return KeyCounts.of(source, joint=joint, limit=limit, other=other, repeated=repeated, **how)  # type: ignore[arg-type]
+    if limit is not None or not other or repeated:
         raise InputError(
-            "`limit` and `other` apply to keys alone. Give joint=[...] without columns, texts and counts=False, or "
-            "leave them out."
+            "`limit`, `other` and `repeated` apply to keys alone. Give joint=[...] without columns, texts and "
+            "counts=False, or leave them out."
         )
     return Profiling.of(source, text=text, columns=columns, joint=joint, counts=counts, **how)

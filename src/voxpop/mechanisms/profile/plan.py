@@ -41,9 +41,10 @@ from voxpop.mechanisms.rounds.menu import (
 from voxpop.mechanisms.rounds.users_needed import users_needed_rows
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
+from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.numerics import least_whole, walk_slack
-from voxpop.privacy.passes import Cover, KeyNoise, KeysProof, Later, Proof
+from voxpop.privacy.passes import AdaptiveProof, Cover, KeyNoise, KeysProof, Later, Proof
 from voxpop.privacy.planned import MOST, Configured, DiscoveryPlan, certified, with_record
 from voxpop.privacy.truncated import MOST_REACH, bound, least_noise, released_with, spread
 
@@ -188,6 +189,10 @@ class Keyed(Configured, Protocol):
     def other(self) -> bool:
         """Whether the other rows are measured."""
 
+    @property
+    def repeated(self) -> bool:
+        """Whether the release is one of many."""
+
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
@@ -200,6 +205,7 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
         counting: mu^2 of the counts after rounds.
         choosing: rate of the noise on the numbers of users in classes; 0 if the limit is public.
         rest: rate of the noise on the sums of shares; 0 without them.
+        cover_sigma: of repeated releases, standard deviation of the noise on the sums of shares; 0 without them.
         chosen: place of the entry that ran, rounds last; None before a private choice.
 
     Example:
@@ -217,6 +223,7 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
     counting: float
     choosing: Fraction
     rest: Fraction
+    cover_sigma: float = 0.0
     chosen: int | None = None
 
     @property
@@ -230,14 +237,19 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
     def rest_error(self) -> float:
         """Standard deviation of each sum of shares, in users."""
         scale = float(len(self.mechanism.keys.sets) / self.rest) if self.rest else 0.0
-        return sqrt(2.0) * scale
+        return self.cover_sigma or sqrt(2.0) * scale
 
-    def _proof(self) -> KeysProof:
+    def _proof(self) -> KeysProof | AdaptiveProof:
         rounds = None
         if self.passes:
-            # The histogram of counts, and counts.
-            later = Later(nextafter(self.counting, inf), "parts", LATER, 0.0, self.counting)
+            # The histogram of counts, counts, and the sums of shares.
+            sets, sigma = len(self.mechanism.keys.sets), self.cover_sigma
+            square = later_square(0.0, self.counting, sigma, sets)
+            cover = Cover(sets, sigma) if sigma else None
+            later = Later(square, "parts", LATER, 0.0, self.counting, cover)
             rounds = adaptive_proof(self.passes[0], self.mechanism.limit, later)
+            if self.mechanism.repeated:
+                return rounds
         edges = KEY_EDGES if self.choosing else ()
         return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds)
 
@@ -303,7 +315,10 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
             "reach": None if noise is None else bound(noise, USUAL),
             "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_counts": self.counting,
-            "error_of_rest": hypot(self.rest_error, CELL / UNIT) if self.rest else 0.0,
+            "error_of_rest": hypot(self.rest_error, CELL / UNIT) if self.mechanism.other else 0.0,
+            "together": [
+                {"releases": number, "epsilon": compose([self.guarantee] * number).epsilon} for number in REPEATS
+            ],
             "passes": rows_of(*self.passes) if self.passes else [],
             "users_needed": users_needed_rows(self.users_needed),
         }
@@ -338,17 +353,19 @@ def _continued(expected: float, count: int, scale: float) -> float:
     return 0.0 if contradicted else float(count)
 
 
+REPEATS = (12, 52)
+"""Numbers of equal releases whose total a plan states: every month or every week of a year."""
 USUAL = 0.95
 """The probability with which `low` and `high` contain a number."""
 
 
 def plan_keys(keyed: Keyed, budget: Budget) -> KeysPlan:
     """Compute the numbers of keys with counts; see `KeyCounts.plan`."""
-    private = keyed.limit is None
+    private, repeated = keyed.limit is None and not keyed.repeated, keyed.repeated
     limits = KEY_LIMITS if keyed.limit is None else (keyed.limit,)
     whole = Fraction(budget.epsilon)
     choosing, rest = (_part(whole, CHOOSING) if private else Fraction(0)), Fraction(0)
-    if keyed.other:
+    if keyed.other and not repeated:
         rest = _part(whole, REST)
     # Passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
@@ -356,11 +373,13 @@ def plan_keys(keyed: Keyed, budget: Budget) -> KeysPlan:
     check_slack("keys with counts need", budget, slack)
     delta = nextafter(budget.delta - slack, 0.0)
     menu = tuple(
-        _numbers(limit, (whole - choosing - rest) / limit, delta) for limit in limits if limit <= KEY_LIMITS[-1]
+        _numbers(limit, (whole - choosing - rest) / limit, delta)
+        for limit in limits
+        if limit <= KEY_LIMITS[-1] and not repeated
     )
     passes: tuple[Menu | AdaptiveRounds, ...] = ()
-    counting = 0.0
-    if keyed.limit is None or keyed.limit > KEY_LIMITS[-1]:
+    counting = cover_sigma = 0.0
+    if repeated or keyed.limit is None or keyed.limit > KEY_LIMITS[-1]:
         losses = [float(each) for each in (choosing, rest) if each]
         epsilon = _epsilon_of_rounds(budget.epsilon, delta, losses)
         terms = Terms(epsilon, delta * (1 - 1e-9), ROUNDS)
@@ -370,8 +389,11 @@ def plan_keys(keyed: Keyed, budget: Budget) -> KeysPlan:
         if isinstance(entry, Menu):
             # The histogram of the limit is paid from the counts.
             counting -= entry.sigma**-2 * (1 + 2.0**-30)
+        if keyed.other and repeated:
+            cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * COVER)) * (1 + 2.0**-40)
+            counting *= 1 - 2 * COVER
     chosen = None if private else 0
-    return certified(KeysPlan(keyed, budget, menu, passes, counting, choosing, rest, chosen))
+    return certified(KeysPlan(keyed, budget, menu, passes, counting, choosing, rest, cover_sigma, chosen))
 
 
 def _part(whole: Fraction, share: float) -> Fraction:

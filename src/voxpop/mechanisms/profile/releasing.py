@@ -1,6 +1,6 @@
 """Profiles: rounds over all typed keys, then counts and cover of the released keys; and keys with counts."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,6 @@ from voxpop.release.release import Release
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.profile.plan import KeysPlan, ProfilePlan
-    from voxpop.privacy.gate.counts import KeysGate
     from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
@@ -121,14 +120,16 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     """Release keys with their counts, and measure the rest; see `voxpop.profile`."""
     keys = plan.mechanism.keys
     gate, guarantee = plan.begin(seed)
-    place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
-    gate.choose(place)
-    ran, error = plan.passes, 0.0
+    place, inner = 0, gate
+    if not plan.mechanism.repeated:
+        place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
+        gate.choose(place)
+    ran = plan.passes
     if place < len(plan.menu):
         tokens, users = gate.numbers(corpus)
         error = spread(plan.menu[place])
     else:
-        inner = gate.rounds()
+        inner = gate if plan.mechanism.repeated else gate.rounds()
         tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
         ran = (*plan.passes, rounds) if isinstance(plan.passes[0], Menu) else plan.passes
         release = Release.from_items(tokens, plan, guarantee)
@@ -137,18 +138,21 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
         tally = counts.release(corpus, seed=seed)
         users, error = tally.users, tally.error
     sets, items = keys.split(tokens)
-    cover = _rest(plan, corpus, tokens, gate) if plan.rest else {}
+    cover = _rest(plan, corpus, tokens, gate) if plan.mechanism.other else {}
     done = with_record(plan, gate, passes=ran, chosen=place)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     reading = corpus.reading.removeprefix(keys.reading)
     return Profile(keys, table, cover, done, guarantee, reading, error)
 
 
-def _rest(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: "KeysGate") -> dict[str, Cover]:
+def _rest(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> dict[str, Cover]:
     """Return the noisy sums of users' shares of rows with a released key and without, by set."""
     sets = plan.mechanism.keys.sets
-    sums = gate.rest(corpus, tokens, len(sets), UNIT)
-    pairs = (np.round(sums / CELL) * (CELL / UNIT)).reshape(-1, 2).tolist()
+    if plan.cover_sigma:
+        cells = gate.cover(corpus, tokens, len(sets), UNIT, CELL)
+    else:
+        cells = np.round(gate.rest(corpus, tokens, len(sets), UNIT) / CELL)
+    pairs = (cells * (CELL / UNIT)).reshape(-1, 2).tolist()
     error = float(np.hypot(plan.rest_error, CELL / UNIT / np.sqrt(12)))
     named = zip(sets, pairs, strict=True)
     return {" x ".join(names): Cover(covered, other, error) for names, (covered, other) in named}
