@@ -6,7 +6,7 @@ Each user has some keys; a release names keys with numbers of users. Cells are t
 the root mean square error of their numbers over runs.
 
 - *keys with counts*: `vp.KeyCounts(...)` without the sums of other rows, and the entries that ran.
-- *rounds + counts*: `SetUnion()` and counts with half of mu^2 each, charged as one release.
+- *rounds + counts*: `Items()` and counts with half of mu^2 each, charged as one release.
 - *rival*: at most L keys per user and one noisy number per key, geometric noise (G) or Gaussian noise (N), with the
   threshold that delta allows. The best L is known only afterwards: of those with no larger error (3 percent) the one of
   the most keys, and of those with no fewer keys the one of the least error.
@@ -27,7 +27,7 @@ import voxpop as vp
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import DATA
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.privacy.truncated import least_noise, released_numbers
+from voxpop.privacy.truncated import key_levels, least_noise
 
 BENCHMARK = Benchmark(
     __file__,
@@ -141,7 +141,7 @@ def prepared(pairs: Pairs, budget: vp.Budget) -> tuple[object, object]:
 
 
 def halves(pairs: Pairs, budget: vp.Budget) -> Score:
-    """Return the score of `SetUnion` and counts that share mu^2, with the delta of novel keys once."""
+    """Return the score of `Items` and counts that share mu^2, with the delta of novel keys once."""
     corpus = vp.read(pl.DataFrame({"user": pairs[0], "key": pairs[1]}), user="user", items="key", options=QUIET)
     mu = brentq(lambda m: gaussian_delta(budget.epsilon, m) - 0.6 * budget.delta, 1e-3, 20) / sqrt(2)
 
@@ -149,7 +149,7 @@ def halves(pairs: Pairs, budget: vp.Budget) -> Score:
         found = brentq(lambda e: gaussian_delta(e, mu) - share * budget.delta, 1e-3, budget.epsilon)
         return vp.Budget(round(found, 6), budget.delta)
 
-    words = vp.SetUnion().release(corpus, with_delta(0.6))
+    words = vp.Items().release(corpus, with_delta(0.6))
     counted = words.count(corpus, with_delta(1.0)).to_polars()
     return score(np.bincount(pairs[1]), *(counted[name].to_numpy().astype(np.int64) for name in ("key", "users")))
 
@@ -160,7 +160,7 @@ def rival(pairs: Pairs, budget: vp.Budget, noise: str, most: int) -> Score:
     users = np.bincount(sampled(pairs, most, rng)[1], minlength=truth.size)
     if noise == "G":
         each = least_noise(most, Fraction(budget.epsilon) / most, budget.delta / most)
-        level = released_numbers(each, users, rng.integers(0, 2**64, (users.size, 2), np.uint64, endpoint=False))
+        level = key_levels(each, users, rng.integers(0, 2**64, (users.size, 2), np.uint64, endpoint=False))
         level[users == 0] = 0
         keys = np.flatnonzero(level)
         return score(truth, keys, level[keys] + each.reach - 1)

@@ -27,10 +27,10 @@ def test_charts_are_png_and_svg_and_equal_results_have_equal_files(found, tmp_pa
     text = (tmp_path / "one.svg").read_text()
     assert "<svg" in text
     assert "Date" not in text or "dc:date" not in text
-    words = vp.SetUnion(limit=4).release(vp.read(TABLE, user="who", items="city"), vp.Budget(2, 1e-7), seed=1)
-    tally = words.count(vp.read(TABLE, user="who", items="city"), vp.Budget(2, 1e-7), seed=1)
-    tally.plot(tmp_path / "tally.svg")
-    assert (tmp_path / "tally.svg").stat().st_size > 1000
+    words = vp.Items(max_items_per_user=4).release(vp.read(TABLE, user="who", items="city"), vp.Budget(2, 1e-7), seed=1)
+    counts = words.count(vp.read(TABLE, user="who", items="city"), vp.Budget(2, 1e-7), seed=1)
+    counts.plot(tmp_path / "counts.svg")
+    assert (tmp_path / "counts.svg").stat().st_size > 1000
 
 
 def test_wrong_names_and_missing_libraries_have_errors(found, tmp_path, monkeypatch):

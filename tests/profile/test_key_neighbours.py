@@ -15,7 +15,7 @@ from voxpop.privacy.gate import counts as gates
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.holders import UNIT, HolderShares
-from voxpop.testing.auditing import Counts, epsilon_shown
+from voxpop.testing.auditing import TrialCounts, epsilon_shown
 
 BUDGET = vp.Budget(2, 1e-7)
 KEYED = vp.KeyCounts({"key": "string"}, [("key",)])
@@ -46,7 +46,7 @@ def weights_of(users, place, monkeypatch):
     monkeypatch.setattr(gates, "KeyNumbers", lambda noise, unit, secret, purpose: Seen(found))
     # The same draws of users with and without the extra one.
     gate = gates.KeysGate(PLAN.certificate.to_json(), Secret.from_seed(5))
-    engine = check_engine(replace(corpus_of(list(users.values()), list(users)), reading=KEYED.keys.reading))
+    engine = check_engine(replace(corpus_of(list(users.values()), list(users)), token_source=KEYED.keys.token_source))
     gate.classes(engine)
     gate.choose(place)
     gate.numbers(engine)
@@ -144,14 +144,14 @@ COPIES = 60_000
 def released_copies(users_of_a_copy, plan):
     """Return the numbers of copies whose key is released, of so many users with one key each."""
     users = [[[f"0|c{copy}"]] for copy in range(COPIES) for _ in range(users_of_a_copy)]
-    data = replace(corpus_of(users), reading=plan.mechanism.keys.reading)
+    data = replace(corpus_of(users), token_source=plan.mechanism.keys.token_source)
     return len(plan.release(data))
 
 
 def shown(plan, users):
     """Return the epsilon that one more user shows."""
     joined, without = (released_copies(each, plan) for each in (users + 1, users))
-    return epsilon_shown(Counts(joined, without, COPIES), plan.budget.delta)
+    return epsilon_shown(TrialCounts(joined, without, COPIES), plan.budget.delta)
 
 
 @pytest.mark.slow
@@ -162,7 +162,7 @@ def test_a_key_that_is_drawn_twice_is_found(monkeypatch):
     """
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
-    plan = vp.KeyCounts({"key": "string"}, [("key",)], limit=1, other=False).plan(budget)
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other=False).plan(budget)
     assert released_copies(1, plan) < COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5
     real = gates.KeyNumbers
 
@@ -184,7 +184,7 @@ def test_less_noise_is_found(monkeypatch):
     """The twin has the noise of twice the rate; the plan shows at most epsilon with its error of 1e-9."""
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
-    plan = vp.KeyCounts({"key": "string"}, [("key",)], limit=1, other=False).plan(budget)
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other=False).plan(budget)
     assert 0.5 < shown(plan, 3) <= 1
     real = gates.KeyNumbers
     monkeypatch.setattr(

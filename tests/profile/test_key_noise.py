@@ -10,14 +10,14 @@ import pytest
 from voxpop.privacy.decisions import exact_probability
 from voxpop.privacy.passes import KeyNoise
 from voxpop.privacy.truncated import (
-    _table,
-    bound,
+    _noise_table,
     key_delta,
+    key_levels,
     least_noise,
-    probabilities,
-    released_numbers,
+    noise_bound,
+    noise_probabilities,
+    noise_spread,
     released_with,
-    spread,
 )
 
 CASES = [(2.0, 1e-7), (1.0, 1e-7), (0.5, 1e-8), (1.0, 0.02), (3.0, 0.02), (5.0, 0.3), (0.25, 1e-9)]
@@ -26,7 +26,7 @@ NOISES = {f"{rate:g}, {delta:g}": (least_noise(1, Fraction(rate), delta), delta)
 
 def outcomes(noise: KeyNoise, users: int) -> dict[int | None, float]:
     """Return the probability of each released number, and of None, for a key of so many users."""
-    chances, found = probabilities(noise), {None: 0.0}
+    chances, found = noise_probabilities(noise), {None: 0.0}
     if users == 0:
         return {None: 1.0}
     for z, chance in zip(range(-noise.reach, noise.reach + 1), chances.tolist(), strict=True):
@@ -89,7 +89,7 @@ def test_less_noise_has_a_larger_delta(change):
 
 def reference(noise: KeyNoise, users: int, uniform: int) -> int:
     """Return the level of one key by whole numbers, one threshold after the other."""
-    table = _table(noise)
+    table = _noise_table(noise)
     z = sum(tail > uniform for tail in table.tails) - noise.reach
     y = users + z
     won = y > noise.reach or (y == noise.reach and uniform < table.coins[z + noise.reach])
@@ -100,14 +100,14 @@ def reference(noise: KeyNoise, users: int, uniform: int) -> int:
 def test_draws_are_those_of_the_reference(name):
     """Random draws, and draws at and next to each threshold, in which the upper 64 bits are equal."""
     noise, _ = NOISES[name]
-    table, rng = _table(noise), np.random.default_rng(5)
+    table, rng = _noise_table(noise), np.random.default_rng(5)
     near = [value + step for value in (*table.tails, *table.coins) for step in (-1, 0, 1) if 0 <= value + step < 2**128]
     ends = [0, 1, 2**128 - 1, 2**64, 2**64 - 1]
     drawn = [int.from_bytes(rng.bytes(16), "big") for _ in range(300)]
     for users in (1, 2, noise.reach, noise.reach + 1, 2 * noise.reach, 2 * noise.reach + 1, 10**6):
         values = [*near, *ends, *drawn]
         words = np.array([[value >> 64, value & (2**64 - 1)] for value in values], np.uint64)
-        found = released_numbers(noise, np.full(len(values), users), words)
+        found = key_levels(noise, np.full(len(values), users), words)
         assert found.tolist() == [reference(noise, users, value) for value in values]
 
 
@@ -115,7 +115,7 @@ def test_draws_are_those_of_the_reference(name):
 def test_the_table_has_the_probabilities_of_the_noise(name):
     """Tails and coins are the sums of probabilities, to 2^-50 of each."""
     noise, _ = NOISES[name]
-    chances, table = probabilities(noise), _table(noise)
+    chances, table = noise_probabilities(noise), _noise_table(noise)
     tails = np.cumsum(chances[::-1])[:-1]
     assert np.array([tail / 2**128 for tail in table.tails]) == pytest.approx(tails, rel=1e-12)
     above = np.concatenate([tails[::-1], [0]])[: 2 * noise.reach]
@@ -128,7 +128,7 @@ def test_spread_and_bound_are_those_of_a_sample():
     """Of 200,000 draws, the standard deviation is within 2 percent; the bound covers 95 percent, and no less one."""
     noise, _ = NOISES["1, 1e-07"]
     words = np.random.default_rng(3).integers(0, 2**64, (200_000, 2), np.uint64, endpoint=False)
-    z = released_numbers(noise, np.full(len(words), 1000), words) + noise.reach - 1 - 1000
-    assert z.std() == pytest.approx(spread(noise), rel=0.02)
-    reach = bound(noise, 0.95)
+    z = key_levels(noise, np.full(len(words), 1000), words) + noise.reach - 1 - 1000
+    assert z.std() == pytest.approx(noise_spread(noise), rel=0.02)
+    reach = noise_bound(noise, 0.95)
     assert (np.abs(z) <= reach).mean() > 0.95 > (np.abs(z) <= reach - 1).mean() - 0.005

@@ -69,7 +69,7 @@ def test_keys_come_back_with_types_counts_and_the_rest(each, entry):
 def test_bounds_contain_the_number_as_often_as_stated():
     """Of 20 releases with 15 keys each, `low` and `high` contain at least 92 percent of the exact numbers."""
     table = visits()
-    keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, limit=1, other=False)
+    keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city", "year")
     inside = []
     for _ in range(20):
@@ -91,14 +91,14 @@ def test_sets_of_fewer_columns_are_margins():
 
 
 def test_a_public_limit_makes_no_choice():
-    """With limit=1 the whole epsilon goes to one number per key; above 3 keys per user rounds run."""
+    """With max_keys_per_user=1 the whole epsilon goes to one number per key; above 3 keys per user rounds run."""
     table = visits()
-    plan = vp.KeyCounts.of(table, user="who", joint=JOINT, limit=1, other=False).plan(BUDGET)
+    plan = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other=False).plan(BUDGET)
     assert plan.certificate.proof.edges == ()
     assert plan.menu[0].rate == 2
     assert plan.users_needed(0.5, per_user=1) == 9
     assert plan.users_needed(0.5, per_user=2) == pytest.approx(18, abs=2)
-    rounds = vp.KeyCounts.of(table, user="who", joint=JOINT, limit=20).plan(BUDGET)
+    rounds = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=20).plan(BUDGET)
     assert rounds.menu == ()
     found = rounds.release(rounds.mechanism.read(table, user="who", options=QUIET), seed=1)
     assert len(found) == 15
@@ -155,7 +155,9 @@ def test_numbers_moved_to_the_unsafe_side_are_refused():
 
 def test_the_losses_of_the_choice_and_the_rest_are_charged_to_rounds():
     """Rounds that use the whole budget by themselves exceed it after the choice."""
-    alone = vp.KeyCounts({"city": "string"}, [("city",)], limit=20, other=False).plan(BUDGET).certificate.proof
+    alone = (
+        vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other=False).plan(BUDGET).certificate.proof
+    )
     assert 1e-7 >= spends(edges=(), choosing=Fraction(0), rest=Fraction(0), menu=(), rounds=alone.rounds) > 0.99e-7
     chosen = {"edges": (2,), "choosing": Fraction(3, 50), "rest": Fraction(0), "menu": (), "rounds": alone.rounds}
     assert 1.1e-7 < spends(**chosen) < 2e-7
@@ -190,7 +192,7 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
         gate.numbers(engine)
     with pytest.raises(InternalError):
         gate.rest(engine, tokens, 2, 1 << 24)
-    gate, engine, _ = opened(limit=1, other=False)
+    gate, engine, _ = opened(max_keys_per_user=1, other=False)
     with pytest.raises(InternalError):
         gate.classes(engine)
     gate.choose(0)
@@ -209,7 +211,7 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
 def test_all_engines_release_the_same(each, limit):
     """In memory, within a limit, and the reference engine of dicts."""
     table = visits(900, each)
-    keyed = vp.KeyCounts.of(table, user="who", joint=[("city", "year"), ("city",)], limit=limit)
+    keyed = vp.KeyCounts.of(table, user="who", joint=[("city", "year"), ("city",)], max_keys_per_user=limit)
     plan = keyed.plan(vp.Budget(4, 1e-6))
     corpora = [
         keyed.read(table, user="who", options=vp.ReadOptions(memory=memory, progress=False))
@@ -218,7 +220,9 @@ def test_all_engines_release_the_same(each, limit):
     found = [plan.release(each, seed=3) for each in corpora]
     engine = check_engine(corpora[0])
     users = dict(enumerate(corpus_documents(engine)))
-    naive = NaiveEngine({int(key): users[place] for place, key in enumerate(engine.user_key)}, "items", engine.reading)
+    naive = NaiveEngine(
+        {int(key): users[place] for place, key in enumerate(engine.user_key)}, "items", engine.token_source
+    )
     found.append(release_keys(plan, naive, 3))
     assert found[0] == found[1] == found[2]
     assert len(found[0]) >= 5
@@ -241,11 +245,11 @@ def test_saved_keys_are_the_same(tmp_path):
 
 
 def test_the_command_line_releases_keys(tmp_path, capsys):
-    """`voxpop profile --joint` without columns releases keys alone; --limit and --no-other apply."""
+    """`voxpop profile --joint` without columns releases keys alone; --max-keys-per-user and --no-other apply."""
     visits().write_parquet(tmp_path / "visits.parquet")
     given = [str(tmp_path / "visits.parquet"), "--user", "who", "--joint", "city,year"]
     spend = ["--epsilon", "2", "--delta", "1e-7"]
-    assert main(["plan", "profile", *given, *spend, "--limit", "1"]) == 0
+    assert main(["plan", "profile", *given, *spend, "--max-keys-per-user", "1"]) == 0
     assert "one noisy number per key" in capsys.readouterr().out
     assert main(["profile", *given, *spend, "--no-other", "-o", str(tmp_path / "found")]) == 0
     assert "city x year" in capsys.readouterr().out
@@ -259,8 +263,8 @@ def test_the_command_line_releases_keys(tmp_path, capsys):
         ({"joint": [()]}, "different combinations"),
         ({"joint": [("city", "city")]}, "different combinations"),
         ({"joint": [("town",)]}, "no column"),
-        ({"joint": JOINT, "limit": 0}, "`limit` must be a whole number"),
-        ({"columns": ["city"], "limit": 1}, "keys alone"),
+        ({"joint": JOINT, "max_keys_per_user": 0}, "`max_keys_per_user` must be a whole number"),
+        ({"columns": ["city"], "max_keys_per_user": 1}, "keys alone"),
         ({"other": False}, "keys alone"),
     ],
     ids=str,
@@ -273,7 +277,7 @@ def test_wrong_arguments_have_errors(how, said):
 
 def test_budgets_without_a_threshold_are_refused():
     """Delta 0 and tiny epsilons raise an error before anything is read."""
-    keyed = vp.KeyCounts({"city": "string"}, [("city",)], limit=1)
+    keyed = vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=1)
     for budget in (vp.Budget(1, 0), vp.Budget(0.001, 1e-8)):
         with pytest.raises(BudgetError):
             keyed.plan(budget)
@@ -301,9 +305,9 @@ def test_tokens_of_keys_alone_are_numbered_from_zero():
 
 def test_two_releases_have_different_noise():
     """Noise follows from the secret of the release only."""
-    gate, engine, _ = opened(limit=1, other=False)
+    gate, engine, _ = opened(max_keys_per_user=1, other=False)
     gate.choose(0)
     first = gate.numbers(engine)[1]
-    again, _, _ = opened(limit=1, other=False)
+    again, _, _ = opened(max_keys_per_user=1, other=False)
     again.choose(0)
     assert first.tolist() != again.numbers(engine)[1].tolist()

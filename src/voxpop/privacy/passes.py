@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
-NEIGHBOURS = "one user added or removed"
+_NEIGHBOURS = "one user added or removed"
 
 
 @final
@@ -28,7 +28,7 @@ class Claim(Stated):
 
     epsilon: float
     delta: float
-    neighbours: str = NEIGHBOURS
+    neighbours: str = _NEIGHBOURS
 
 
 @final

@@ -28,10 +28,10 @@ from voxpop.privacy.secret import TEXT, Source
 
 MOST_REACH: Final = 1 << 12
 """The largest j: a table of the noise has 2 j entries."""
-BITS: Final = 128
+_DRAW_BITS: Final = 128
 
 
-def inside(noise: KeyNoise) -> Any:
+def _scale_inside(noise: KeyNoise) -> Any:
     """Return C in eighty digits: all probabilities add up to 1."""
     ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
     # The sum of e^(-rate |z|) over |z| < j.
@@ -47,7 +47,7 @@ def key_delta(noise: KeyNoise) -> Any:
     """
     with precise.ALONE:
         rate, end = number(noise.rate.numerator) / noise.rate.denominator, number(noise.end)
-        last, growth = inside(noise) * context.exp(-rate * (noise.reach - 1)), context.exp(rate)
+        last, growth = _scale_inside(noise) * context.exp(-rate * (noise.reach - 1)), context.exp(rate)
         shared = end + max(0, last - growth * end) + max(0, end - growth * last)
         # Of a key that only the additional user has.
         novel = end + number(noise.coin) * last
@@ -74,7 +74,7 @@ def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
         scale = (1 + 2 * target / growth) / (weight + 2 * last / growth)
         end = max(number(0), (scale * last - target) / growth)
         noise = KeyNoise(limit, rate, reach, float(end), 0.0)
-        coin = (target - number(noise.end)) / (inside(noise) * last)
+        coin = (target - number(noise.end)) / (_scale_inside(noise) * last)
     return replace(noise, coin=float(min(number(1), max(number(0), coin))))
 
 
@@ -135,7 +135,7 @@ def _of_numbers(proof: KeysProof, noise: KeyNoise, claim: Claim) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _NoiseTable:
     """The noise as whole numbers of 2^-128.
 
     Attributes:
@@ -148,12 +148,12 @@ class _Table:
 
 
 @lru_cache(maxsize=64)
-def _table(noise: KeyNoise) -> _Table:
+def _noise_table(noise: KeyNoise) -> _NoiseTable:
     """Return the probabilities that the noise is at least z, for z from j down to 1 - j, and those of the coin."""
     with precise.ALONE:
-        whole, reach = number(2) ** BITS, noise.reach
+        whole, reach = number(2) ** _DRAW_BITS, noise.reach
         ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
-        scale, end, coin = inside(noise), number(noise.end), number(noise.coin)
+        scale, end, coin = _scale_inside(noise), number(noise.end), number(noise.coin)
         powers = [scale]
         for _ in range(reach - 1):
             powers.append(powers[-1] * ratio)
@@ -164,18 +164,18 @@ def _table(noise: KeyNoise) -> _Table:
             tails.append(tail)
         coins.append(tail + coin * end)
         # Rounded, and below 2^128; of 2 j tails the last is the probability of more than -j.
-        kept = [min(int(context.nint(each * whole)), (1 << BITS) - 1) for each in tails]
-        upto = [min(int(context.nint(each * whole)), (1 << BITS) - 1) for each in coins]
-    return _Table(tuple(kept), tuple(reversed(upto)))
+        kept = [min(int(context.nint(each * whole)), (1 << _DRAW_BITS) - 1) for each in tails]
+        upto = [min(int(context.nint(each * whole)), (1 << _DRAW_BITS) - 1) for each in coins]
+    return _NoiseTable(tuple(kept), tuple(reversed(upto)))
 
 
-def _words(values: tuple[int, ...]) -> tuple[Uint64s, Uint64s]:
+def _halves_of(values: tuple[int, ...]) -> tuple[Uint64s, Uint64s]:
     """Return the upper and the lower 64 bits."""
     upper = np.array([value >> 64 for value in values], np.uint64)
     return upper, np.array([value & ((1 << 64) - 1) for value in values], np.uint64)
 
 
-def released_numbers(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
+def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
     """Return y - j + 1 for released keys and 0 for all others.
 
     Args:
@@ -187,12 +187,12 @@ def released_numbers(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
         >>> noise = least_noise(1, Fraction(1), 1e-5)
         >>> noise.reach
         11
-        >>> released_numbers(noise, np.array([1, 40]), np.full((2, 2), 2**63, np.uint64)).tolist()
+        >>> key_levels(noise, np.array([1, 40]), np.full((2, 2), 2**63, np.uint64)).tolist()
         [0, 30]
     """
-    table, reach = _table(noise), noise.reach
+    table, reach = _noise_table(noise), noise.reach
     high, low = draws[:, 0], draws[:, 1]
-    upper, _ = _words(table.tails)
+    upper, _ = _halves_of(table.tails)
     # Tails above the uniform number: all from its place on, except where the upper 64 bits are equal.
     places = np.searchsorted(upper, high, side="left")
     above = len(table.tails) - places
@@ -203,7 +203,7 @@ def released_numbers(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
     drawn = above.astype(np.int64) - reach
     y = users + drawn
     # (keys,), by noise from -j; a key with y = j has a noise below j, because it has a user.
-    first, second = _words(table.coins)
+    first, second = _halves_of(table.coins)
     place = np.clip(drawn + reach, 0, len(table.coins) - 1)
     won = (high < first[place]) | ((high == first[place]) & (low < second[place]))
     return np.where((y > reach) | ((y == reach) & won), y - reach + 1, 0)
@@ -214,27 +214,27 @@ def released_with(noise: KeyNoise, users: int) -> float:
     place = noise.reach - users
     if users <= 0 or place < -noise.reach:
         return float(users > 0)
-    return float(_table(noise).coins[place + noise.reach] / 2**BITS) if place < noise.reach else 0.0
+    return float(_noise_table(noise).coins[place + noise.reach] / 2**_DRAW_BITS) if place < noise.reach else 0.0
 
 
-def spread(noise: KeyNoise) -> float:
+def noise_spread(noise: KeyNoise) -> float:
     """Return the standard deviation of the noise."""
-    chances = probabilities(noise)
+    chances = noise_probabilities(noise)
     return float(np.sqrt((chances * np.arange(-noise.reach, noise.reach + 1) ** 2.0).sum()))
 
 
-def bound(noise: KeyNoise, probability: float) -> int:
+def noise_bound(noise: KeyNoise, probability: float) -> int:
     """Return the least r such that the noise is at most r in size with at least this probability."""
-    chances = probabilities(noise)
+    chances = noise_probabilities(noise)
     both = chances[noise.reach :] * 2.0
     both[0] /= 2.0
     return int(np.searchsorted(np.cumsum(both), probability))
 
 
-def probabilities(noise: KeyNoise) -> Any:
+def noise_probabilities(noise: KeyNoise) -> Any:
     """Return the probabilities of -j .. j in doubles."""
     with precise.ALONE:
-        scale = float(inside(noise))
+        scale = float(_scale_inside(noise))
     size = np.abs(np.arange(-noise.reach, noise.reach + 1))
     return np.where(size == noise.reach, noise.end, scale * np.exp(-float(noise.rate) * size))
 
@@ -271,14 +271,14 @@ class KeyNumbers(Opening):
             if texts is None
             else self.secret.text_draws(self.purpose, *texts)
         )
-        return released_numbers(self.noise, weights // self.unit, draws)
+        return key_levels(self.noise, weights // self.unit, draws)
 
     def restricted(self) -> "KeyNumbers":
         """Return the noise restricted to this purpose, which can be sent to workers."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
-MORE: Final = 8
+_MORE_ROUNDS: Final = 8
 """Rounds of further bits, each needed with a probability of about 2^-128."""
 
 
@@ -302,5 +302,5 @@ class WholeNoise(Opening):
 
     def restricted(self) -> "WholeNoise":
         """Return the noise restricted to this purpose, which can be sent to workers."""
-        more = (f"{self.purpose}/more {turn}" for turn in range(1, MORE + 1))
+        more = (f"{self.purpose}/more {turn}" for turn in range(1, _MORE_ROUNDS + 1))
         return replace(self, secret=self.secret.restrict(self.purpose, *more))

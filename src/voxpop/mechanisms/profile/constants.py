@@ -2,9 +2,9 @@
 
 from typing import Final
 
-COUNTS: Final = 0.22
+SHARE_OF_COUNTS: Final = 0.22
 """The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery. These are
-shares, not aims as in `vp.allocate`: the error of counts depends on a limit that the release chooses."""
+shares, not targets as in `vp.split_budget`: the error of counts depends on a limit that the release chooses."""
 COVER: Final = 0.03
 """The share of cover."""
 SINGLES: Final = 0.3
@@ -15,16 +15,16 @@ SPURIOUS: Final = 0.1
 releases 3.5 percent more values of made-up orders."""
 SPURIOUS_EACH: Final = 1e-4
 """The probability that one such value is released, at most: where candidates are few."""
-UNIT: Final = 1 << 24
+COVER_UNIT: Final = 1 << 24
 """The share of all rows of one user, in whole numbers."""
-CELL: Final = UNIT >> 10
+CELL: Final = COVER_UNIT >> 10
 """Noisy sums of shares are rounded to these."""
 
 # ---- Keys with counts (docs/privacy/keys.md) ----
-CHOOSING: Final = 0.03
+SHARE_OF_ENTRY: Final = 0.03
 """The choice's share of epsilon. 0.02 misses classes of a tenth of 4,000 users at epsilon 0.5, and 0.04 loses one
 percent of the keys more."""
-REST: Final = 0.02
+SHARE_OF_REST: Final = 0.02
 """The share of epsilon of the sums of other rows, where these are wanted."""
 KEY_LIMITS: Final = (1, 2, 3)
 """Numbers of keys per user with an entry of one noisy number per key. From 4 on, Gaussian rounds release more keys."""
@@ -37,7 +37,7 @@ KEY_SURE: Final = (0.0, 5.0, 5.0, 4.5)
 alone reaches one of them in 1.2 percent of the releases."""
 CONTRADICTED: Final = 2.5
 """Scales of the noise by which a number of users is below the expected number, if it contradicts it."""
-LOST: Final = 0.01
+SHARE_LOST: Final = 0.01
 """The share of pairs of a user and a key that an entry of few keys may leave out."""
-ROUNDS: Final = 0.5
+SHARE_OF_ROUNDS: Final = 0.5
 """The rounds' share of mu^2; counts have the rest. 0.8 releases a fifth more keys, at 1.6 times the error."""

@@ -25,9 +25,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     if plan["counts"]:
         later = f"counts of users, and cover with noise of {plan['sigma_of_cover']:.3g} users"
     lines = [
-        f"Profile of {len(kinds):,} columns, {about_limit(plan, plan['limit'], 'values')}",
+        f"Profile of {len(kinds):,} columns, {about_limit(plan, plan['max_items_per_user'], 'values')}",
         *([guarantee] if guarantee else []),
-        *about_menu(plan, plan["limit"]),
+        *about_menu(plan, plan["max_items_per_user"]),
         f"then {later}",
         f"columns: {', '.join(f'{on_one_line(name)} ({kind})' for name, kind in kinds.items()) or 'none'}",
         f"left out: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",
@@ -45,11 +45,11 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
         [
             f"Keys with counts: {sets}",
             *([guarantee] if guarantee else []),
-            *_entries(plan),
+            *_entry_lines(plan),
             f"standard error of the sums of other rows: {plan['error_of_rest']:,.3g} users"
             if plan["other"]
             else "other rows are not measured",
-            *_cost(plan),
+            *_cost_lines(plan),
             "",
             f"Users who must have a key for it to be released with probability {PROBABILITY:g}",
             *table([["keys of each", "users"], *_needed(plan)]),
@@ -57,7 +57,7 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
     )
 
 
-def _cost(plan: Mapping[str, Any]) -> list[str]:
+def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
     """Return what parts of the plan cost, and the total of equal releases."""
     parts = []
     if plan["rate_of_choice"]:
@@ -73,7 +73,7 @@ def _cost(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _entries(plan: Mapping[str, Any]) -> list[str]:
+def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
     """Return a line for each entry that may run, or for the one that ran."""
     lines = [
         f"at most {each['keys']} {'key' if each['keys'] == 1 else 'keys'} per user: one noisy number per key, standard "
@@ -81,12 +81,12 @@ def _entries(plan: Mapping[str, Any]) -> list[str]:
         for each in plan["entries"]
     ]
     if plan["passes"]:
-        rounds = f", {about_limit(plan, plan['round_limit'], 'keys')}" if plan["limit"] is None else ""
+        rounds = f", {about_limit(plan, plan['round_limit'], 'keys')}" if plan["max_keys_per_user"] is None else ""
         lines.append(f"adaptive rounds{rounds}, then counts with as much of the budget")
     if plan["repeated"]:
         return ["one of many releases, so all users take part in rounds:", *lines]
-    if plan["limit"] is not None:
-        return [f"the limit of {plan['limit']:,} keys per user is public", *lines]
+    if plan["max_keys_per_user"] is not None:
+        return [f"the limit of {plan['max_keys_per_user']:,} keys per user is public", *lines]
     if plan["chosen"] is not None:
         return ["chosen privately by the numbers of keys of the users:", lines[plan["chosen"]]]
     noise = f"{2**0.5 / plan['rate_of_choice']:.3g} users"

@@ -31,7 +31,7 @@ IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ss
 
 @final
 @dataclass(frozen=True)
-class Profiling(Mechanism["Corpus", "Profile"]):
+class ProfileMechanism(Mechanism["Corpus", "Profile"]):
     """Release the values of all columns of a table that many users share: the configuration of `voxpop.profile`.
 
     One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
@@ -53,7 +53,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         >>> import polars as pl
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(3000), "city": ["Delft", "Lund"] * 1500, "price": [1.5] * 3000})
-        >>> profiling = vp.Profiling.of(table, user="who")
+        >>> profiling = vp.ProfileMechanism.of(table, user="who")
         >>> profiling.columns, profiling.left_out
         ({'city': 'string'}, {'price': 'double'})
     """
@@ -71,7 +71,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
     @cached_property
     def keys(self) -> TypedKeys:
         """The columns and their combinations."""
-        return TypedKeys(_exact(self.columns), tuple(self.text), tuple(map(tuple, self.joint)))
+        return TypedKeys(_exact_columns(self.columns), tuple(self.text), tuple(map(tuple, self.joint)))
 
     @classmethod
     def of(
@@ -85,7 +85,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         counts: bool = True,
         types: Mapping[str, Any] | None = None,
         csv: "CSV | None" = None,
-    ) -> "Profiling":
+    ) -> "ProfileMechanism":
         """Choose the columns of a table by their names and declared types; values are not read.
 
         Args:
@@ -147,7 +147,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         options: ReadOptions | None = None,
     ) -> "Corpus":
         """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
-        return _read(self.keys, source, user, types, tokenizer, csv, options)
+        return _read_columns(self.keys, source, user, types, tokenizer, csv, options)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -173,8 +173,8 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
     Attributes:
         columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
         joint: the columns of each set of keys. Sets with fewer columns are margins of sets with more.
-        limit: a public bound on the number of keys per user in all sets together, if there is one: 1 for one plan per
-            account. The release then makes no choice. Of users with more keys, so many are drawn.
+        max_keys_per_user: a public bound on the number of keys per user in all sets together, if there is one: 1 for
+            one plan per account. The release then makes no choice. Of users with more keys, so many are drawn.
         other: whether the rows of keys that are not released are measured, too.
         repeated: whether the release is one of many, such as every week. Rounds then run for all users, because their
             charges add up by squares: from about 12 releases on, they find more keys per release.
@@ -186,7 +186,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         >>> import polars as pl
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"account": range(3000), "plan": ["free", "team", "free"] * 1000})
-        >>> keyed = vp.KeyCounts.of(table, user="account", joint=[("plan",)], limit=1)
+        >>> keyed = vp.KeyCounts.of(table, user="account", joint=[("plan",)], max_keys_per_user=1)
         >>> found = keyed.release(keyed.read(table, user="account"), vp.Budget(1, 1e-8), seed=1)
         >>> found.counts("plan").to_pydict()["plan"]
         ['free', 'team']
@@ -194,7 +194,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
 
     columns: Mapping[str, str]
     joint: Sequence[Sequence[str]]
-    limit: int | None = None
+    max_keys_per_user: int | None = None
     other: bool = True
     repeated: bool = False
 
@@ -202,13 +202,15 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         """Check the sets and the limit."""
         if not self.keys.joint:
             raise InputError('`joint` must name the columns of a key. Write joint=[("country", "product")].')
-        if self.limit is not None:
-            check_whole("limit", self.limit, LARGEST_LIMIT, "the maximum number of keys per user")
+        if self.max_keys_per_user is not None:
+            check_whole(
+                "max_keys_per_user", self.max_keys_per_user, LARGEST_LIMIT, "the maximum number of keys per user"
+            )
 
     @cached_property
     def keys(self) -> TypedKeys:
         """The combinations."""
-        return TypedKeys(_exact(self.columns), (), tuple(map(tuple, self.joint)), alone=True)
+        return TypedKeys(_exact_columns(self.columns), (), tuple(map(tuple, self.joint)), alone=True)
 
     @classmethod
     def of(
@@ -217,7 +219,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         *,
         user: str | list[str],
         joint: Sequence[Sequence[str]],
-        limit: int | None = None,
+        max_keys_per_user: int | None = None,
         other: bool = True,
         repeated: bool = False,
         types: Mapping[str, Any] | None = None,
@@ -229,7 +231,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
             source: A table; see `voxpop.profile`, like all arguments.
             user: The column of users.
             joint: The columns of each set of keys.
-            limit: A public bound on the keys of a user.
+            max_keys_per_user: A public bound on the keys of a user.
             other: Whether the other rows are measured.
             repeated: Whether the release is one of many.
             types: Types that the source does not declare.
@@ -237,11 +239,11 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         """
         from voxpop.engine.read import declared_schema
 
-        users, sets = ([user] if isinstance(user, str) else list(user)), tuple(map(_names_of, joint))
+        users, sets = ([user] if isinstance(user, str) else list(user)), tuple(map(_names_of_set, joint))
         names = list(dict.fromkeys(name for names in sets for name in names))
         declared = declared_schema(source, csv, dict(types or {}), [*users, *names])
         _check_columns(names, declared)
-        return cls({name: str(plain_type(declared[name])) for name in names}, sets, limit, other, repeated)
+        return cls({name: str(plain_type(declared[name])) for name in names}, sets, max_keys_per_user, other, repeated)
 
     def plan(self, budget: Budget) -> "KeysPlan":
         """Compute the noise for a budget; this needs no data.
@@ -268,7 +270,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         options: ReadOptions | None = None,
     ) -> "Corpus":
         """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
-        return _read(self.keys, source, user, types, tokenizer, csv, options)
+        return _read_columns(self.keys, source, user, types, tokenizer, csv, options)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -276,13 +278,13 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
             "mechanism": "keys",
             "columns": dict(self.columns),
             "joint": [list(names) for names in self.joint],
-            "limit": self.limit,
+            "max_keys_per_user": self.max_keys_per_user,
             "other": self.other,
             "repeated": self.repeated,
         }
 
 
-def _names_of(names: Any) -> tuple[str, ...]:
+def _names_of_set(names: Any) -> tuple[str, ...]:
     if isinstance(names, str):
         raise InputError(
             "each entry of `joint` must list columns, but one of them is a string. Write a list of lists, such as "
@@ -299,7 +301,7 @@ def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:
             )
 
 
-def _exact(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
+def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
     """Return the columns, all of which must have exact values."""
     found = tuple(KeyColumn(name, kind) for name, kind in columns.items())
     for each in found:
@@ -315,7 +317,7 @@ def _exact(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
     return found
 
 
-def _read(
+def _read_columns(
     keys: TypedKeys,
     source: Any,
     user: str | list[str],
@@ -356,7 +358,7 @@ def profile(
     columns: Sequence[str] | None = None,
     joint: Joint = None,
     counts: bool = True,
-    limit: int | None = None,
+    max_keys_per_user: int | None = None,
     other: bool = True,
     repeated: bool = False,
     types: Mapping[str, Any] | None = None,
@@ -372,7 +374,7 @@ def profile(
     combinations with their counts, as for GROUP BY and GROUPING SETS. All of the budget is spent on them.
 
     The plan is printed before anything runs: which columns are part of the profile, and which are left out. To see it
-    without a release, use `vp.Profiling.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
+    without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
 
     Args:
         source: a table, as for `voxpop.read`.
@@ -383,7 +385,8 @@ def profile(
             declared types, except of names that end like an identifier, such as `order_id`. The values play no part.
         joint: "pairs" for all pairs of columns that are no texts, or a list such as [("country", "city")].
         counts: whether noisy counts and cover are released; without them more values are.
-        limit: of keys alone: a public bound on the number of keys per user, such as 1 for one plan per account.
+        max_keys_per_user: of keys alone: a public bound on the number of keys per user, such as 1 for one plan per
+            account.
         other: of keys alone: whether the rows of keys that are not released are measured, too.
         repeated: of keys alone: whether the release is one of many, such as every week.
         types: types of columns that the source does not declare; see `voxpop.read`.
@@ -418,7 +421,7 @@ def profile(
         columns=columns,
         joint=joint,
         counts=counts,
-        limit=limit,
+        max_keys_per_user=max_keys_per_user,
         other=other,
         repeated=repeated,
         types=types,
@@ -438,18 +441,21 @@ def profiling_of(
     text: Sequence[str] = (),
     columns: Sequence[str] | None = None,
     counts: bool = True,
-    limit: int | None = None,
+    max_keys_per_user: int | None = None,
     other: bool = True,
     repeated: bool = False,
     **how: Any,
-) -> Profiling | KeyCounts:
+) -> ProfileMechanism | KeyCounts:
     """Return the configuration that `profile` runs: keys alone, or columns."""
     alone = bool(joint) and not isinstance(joint, str) and columns is None and not text and counts
     if alone:
-        return KeyCounts.of(source, joint=joint, limit=limit, other=other, repeated=repeated, **how)  # type: ignore[arg-type]
-    if limit is not None or not other or repeated:
-        raise InputError(
-            "`limit`, `other` and `repeated` apply to keys alone. Give joint=[...] without columns, texts and "
-            "counts=False, or leave them out."
+        sets: Any = joint
+        return KeyCounts.of(
+            source, joint=sets, max_keys_per_user=max_keys_per_user, other=other, repeated=repeated, **how
         )
-    return Profiling.of(source, text=text, columns=columns, joint=joint, counts=counts, **how)
+    if max_keys_per_user is not None or not other or repeated:
+        raise InputError(
+            "`max_keys_per_user`, `other` and `repeated` apply to keys alone. Give joint=[...] without columns, texts "
+            "and counts=False, or leave them out."
+        )
+    return ProfileMechanism.of(source, text=text, columns=columns, joint=joint, counts=counts, **how)

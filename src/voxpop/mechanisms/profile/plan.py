@@ -13,20 +13,20 @@ from scipy.stats import binom
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.profile.constants import (
     CELL,
-    CHOOSING,
     CONTRADICTED,
-    COUNTS,
     COVER,
+    COVER_UNIT,
     KEY_EDGES,
     KEY_LIMITS,
     KEY_SURE,
     KEYS_HELD,
-    LOST,
-    REST,
-    ROUNDS,
+    SHARE_LOST,
+    SHARE_OF_COUNTS,
+    SHARE_OF_ENTRY,
+    SHARE_OF_REST,
+    SHARE_OF_ROUNDS,
     SINGLES,
     SPURIOUS,
-    UNIT,
 )
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import (
@@ -45,8 +45,8 @@ from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.numerics import least_whole, walk_slack
 from voxpop.privacy.passes import AdaptiveProof, Cover, KeyNoise, KeysProof, Later, Proof
-from voxpop.privacy.planned import MOST, Configured, DiscoveryPlan, certified, with_record
-from voxpop.privacy.truncated import MOST_REACH, bound, least_noise, released_with, spread
+from voxpop.privacy.planned import Configured, DiscoveryPlan, certified, with_record
+from voxpop.privacy.truncated import MOST_REACH, least_noise, noise_bound, noise_spread, released_with
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
@@ -60,8 +60,8 @@ LATER = 3
 """Passes after all rounds: the histogram of counts, counts and cover."""
 
 
-class Profiled(Configured, Protocol):
-    """The fields of `Profiling` that plans read."""
+class ProfileConfiguration(Configured, Protocol):
+    """The fields of `ProfileMechanism` that plans read."""
 
     @property
     def keys(self) -> "TypedKeys":
@@ -74,8 +74,8 @@ class Profiled(Configured, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
-    """What `Profiling.plan` returns: every number that will run, before any data is read.
+class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
+    """What `ProfileMechanism.plan` returns: every number that will run, before any data is read.
 
     Attributes:
         passes: the choice of the limit; in the plan of a release also the adaptive rounds that found the keys.
@@ -86,7 +86,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.Profiling({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
+        >>> plan = vp.ProfileMechanism({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
         >>> plan.delta <= 1e-7, plan.users_needed(0.9, per_user=10) < 150
         (True, True)
     """
@@ -131,7 +131,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "limit": last.limit if isinstance(last, AdaptiveRounds) else None,
+            "max_items_per_user": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_joint_values": self.joining,
             "spurious": SPURIOUS if self.joining else 0.0,
             "mu_squared_of_counts": self.counting,
@@ -151,13 +151,13 @@ def later_square(joining: float, counting: float, cover_sigma: float, columns: i
     return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
-def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
-    """Compute the numbers of a profile; see `Profiling.plan`."""
+def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan:
+    """Compute the numbers of a profile; see `ProfileMechanism.plan`."""
     # Rounds over single and over joint values.
     slack = 2 * slack_delta(planned_slack(None), budget.epsilon) + walk_slack(budget.epsilon, LATER)
     check_slack("a profile needs", budget, slack)
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
-    columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
+    columns, measured = max(1, len(profiling.keys.columns)), SHARE_OF_COUNTS + COVER if profiling.counts else 0.0
     share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
     menu = planned_menu(Terms(exact.epsilon, exact.delta, share))
     joining = counting = cover_sigma = 0.0
@@ -166,7 +166,7 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
         rest = (menu.square * (1 / share - 1) - menu.sigma**-2) * (1 - 2.0**-30)
         # Of 1 - share, with the histogram paid from all parts evenly.
         joining = rest * (1.0 - share - measured) / (1.0 - share)
-        counting = rest * COUNTS / (1.0 - share) if profiling.counts else 0.0
+        counting = rest * SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
     return certified(ProfilePlan(profiling, budget, (menu,), joining, counting, cover_sigma, slack))
 
@@ -174,7 +174,7 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
 # Keys with counts.
 
 
-class Keyed(Configured, Protocol):
+class KeysConfiguration(Configured, Protocol):
     """The fields of `KeyCounts` that plans read."""
 
     @property
@@ -182,7 +182,7 @@ class Keyed(Configured, Protocol):
         """The combinations."""
 
     @property
-    def limit(self) -> int | None:
+    def max_keys_per_user(self) -> int | None:
         """A public bound on the keys of a user."""
 
     @property
@@ -196,7 +196,7 @@ class Keyed(Configured, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
+class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     """What `KeyCounts.plan` returns: every number that will run, before any data is read.
 
     Attributes:
@@ -210,7 +210,7 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.KeyCounts({"plan": "string"}, [("plan",)], limit=1).plan(vp.Budget(2, 1e-7))
+        >>> plan = vp.KeyCounts({"plan": "string"}, [("plan",)], max_keys_per_user=1).plan(vp.Budget(2, 1e-7))
         >>> plan.users_needed(0.5, per_user=1)
         9
     """
@@ -247,7 +247,7 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
             square = later_square(0.0, self.counting, sigma, sets)
             cover = Cover(sets, sigma) if sigma else None
             later = Later(square, "parts", LATER, 0.0, self.counting, cover)
-            rounds = adaptive_proof(self.passes[0], self.mechanism.limit, later)
+            rounds = adaptive_proof(self.passes[0], self.mechanism.max_keys_per_user, later)
             if self.mechanism.repeated:
                 return rounds
         edges = KEY_EDGES if self.choosing else ()
@@ -267,7 +267,7 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
             some = binom.pmf(np.arange(chances.size), users, kept)
             return float(some @ chances + binom.sf(chances.size - 1, users, kept)) >= probability
 
-        return least_whole(reached, 0, noise.reach, MOST)
+        return least_whole(reached, 0, noise.reach, _MOST_KEY_USERS)
 
     def _prepared(self, data: "Corpus") -> "Engine":
         from voxpop.mechanisms.profile.releasing import keyed_engine
@@ -289,7 +289,7 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
         pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))
         for place, noise in enumerate(self.menu):
             lost = sum(n * max(0, held - noise.limit) for n, held in zip(users, KEYS_HELD, strict=True))
-            if lost <= LOST * pairs:
+            if lost <= SHARE_LOST * pairs:
                 return place
         return len(self.menu)
 
@@ -309,15 +309,15 @@ class KeysPlan(DiscoveryPlan[Keyed, "Corpus", "Profile"]):
             "chosen": self.chosen,
             "rate_of_choice": float(self.choosing),
             "entries": [
-                {"keys": each.limit, "rate": float(each.rate), "largest_noise": each.reach, "error": spread(each)}
+                {"keys": each.limit, "rate": float(each.rate), "largest_noise": each.reach, "error": noise_spread(each)}
                 for each in self.menu
             ],
-            "reach": None if noise is None else bound(noise, USUAL),
+            "reach": None if noise is None else noise_bound(noise, _BOUND_PROBABILITY),
             "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_counts": self.counting,
-            "error_of_rest": hypot(self.rest_error, CELL / UNIT) if self.mechanism.other else 0.0,
+            "error_of_rest": hypot(self.rest_error, CELL / COVER_UNIT) if self.mechanism.other else 0.0,
             "together": [
-                {"releases": number, "epsilon": compose([self.guarantee] * number).epsilon} for number in REPEATS
+                {"releases": number, "epsilon": compose([self.guarantee] * number).epsilon} for number in _REPEATS
             ],
             "passes": rows_of(*self.passes) if self.passes else [],
             "users_needed": users_needed_rows(self.users_needed),
@@ -353,39 +353,40 @@ def _continued(expected: float, count: int, scale: float) -> float:
     return 0.0 if contradicted else float(count)
 
 
-REPEATS = (12, 52)
+_MOST_KEY_USERS = 10**12
+_REPEATS = (12, 52)
 """Numbers of equal releases whose total a plan states: every month or every week of a year."""
-USUAL = 0.95
+_BOUND_PROBABILITY = 0.95
 """The probability with which `low` and `high` contain a number."""
 
 
-def plan_keys(keyed: Keyed, budget: Budget) -> KeysPlan:
+def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     """Compute the numbers of keys with counts; see `KeyCounts.plan`."""
-    private, repeated = keyed.limit is None and not keyed.repeated, keyed.repeated
-    limits = KEY_LIMITS if keyed.limit is None else (keyed.limit,)
+    private, repeated = keyed.max_keys_per_user is None and not keyed.repeated, keyed.repeated
+    limits = KEY_LIMITS if keyed.max_keys_per_user is None else (keyed.max_keys_per_user,)
     whole = Fraction(budget.epsilon)
-    choosing, rest = (_part(whole, CHOOSING) if private else Fraction(0)), Fraction(0)
+    choosing, rest = (_part_of_epsilon(whole, SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
     if keyed.other and not repeated:
-        rest = _part(whole, REST)
+        rest = _part_of_epsilon(whole, SHARE_OF_REST)
     # Passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
-    slack = slack_delta(planned_slack(keyed.limit), top) + walk_slack(top, 2 * LATER + MOST_REACH // 16)
+    slack = slack_delta(planned_slack(keyed.max_keys_per_user), top) + walk_slack(top, 2 * LATER + MOST_REACH // 16)
     check_slack("keys with counts need", budget, slack)
     delta = nextafter(budget.delta - slack, 0.0)
     menu = tuple(
-        _numbers(limit, (whole - choosing - rest) / limit, delta)
+        _key_noise(limit, (whole - choosing - rest) / limit, delta)
         for limit in limits
         if limit <= KEY_LIMITS[-1] and not repeated
     )
     passes: tuple[Menu | AdaptiveRounds, ...] = ()
     counting = cover_sigma = 0.0
-    if repeated or keyed.limit is None or keyed.limit > KEY_LIMITS[-1]:
+    if repeated or keyed.max_keys_per_user is None or keyed.max_keys_per_user > KEY_LIMITS[-1]:
         losses = [float(each) for each in (choosing, rest) if each]
         epsilon = _epsilon_of_rounds(budget.epsilon, delta, losses)
-        terms = Terms(epsilon, delta * (1 - 1e-9), ROUNDS)
-        entry = planned_rounds(terms, keyed.limit)
+        terms = Terms(epsilon, delta * (1 - 1e-9), SHARE_OF_ROUNDS)
+        entry = planned_rounds(terms, keyed.max_keys_per_user)
         passes = (entry,)
-        counting = (1 - ROUNDS) / terms.sigma**2 * (1 - 2.0**-28)
+        counting = (1 - SHARE_OF_ROUNDS) / terms.sigma**2 * (1 - 2.0**-28)
         if isinstance(entry, Menu):
             # The histogram of the limit is paid from the counts.
             counting -= entry.sigma**-2 * (1 + 2.0**-30)
@@ -396,12 +397,12 @@ def plan_keys(keyed: Keyed, budget: Budget) -> KeysPlan:
     return certified(KeysPlan(keyed, budget, menu, passes, counting, choosing, rest, cover_sigma, chosen))
 
 
-def _part(whole: Fraction, share: float) -> Fraction:
+def _part_of_epsilon(whole: Fraction, share: float) -> Fraction:
     """Return a share of epsilon with a short denominator, so that the parts add up exactly."""
     return Fraction(round(whole * Fraction(share) * 2**40), 2**40)
 
 
-def _numbers(limit: int, rate: Fraction, delta: float) -> KeyNoise:
+def _key_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
     """Return the noise of an entry of at most so many keys per user."""
     noise = least_noise(limit, rate, delta / limit)
     if noise.reach > MOST_REACH:

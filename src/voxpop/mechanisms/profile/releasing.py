@@ -10,13 +10,13 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
-from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
+from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, SPURIOUS, SPURIOUS_EACH
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import Menu, released_in_rounds
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.truncated import spread
+from voxpop.privacy.truncated import noise_spread
 from voxpop.reading.arrow import array_of, int64_array, text_buffers
-from voxpop.release.profile import Cover, Profile
+from voxpop.release.profile import ColumnCover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
 
@@ -46,7 +46,7 @@ def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
 def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
     """Return the private side; raises if the data do not fit the plan."""
     corpus, keys = check_engine(data), plan.mechanism.keys
-    if not corpus.reading.startswith(keys.reading):
+    if not corpus.token_source.startswith(keys.token_source):
         raise InputError(
             "the data must be read for this profile, with its columns and combinations. Read it with "
             "`profiling.read(table, user=...)`."
@@ -57,13 +57,13 @@ def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
 def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
     """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
     (corpus, single), keys = data, plan.mechanism.keys
-    reading = corpus.reading.removeprefix(keys.reading)
+    reading = corpus.token_source.removeprefix(keys.token_source)
     gate, guarantee = plan.begin(seed)
     found, rounds = released_in_rounds(plan.passes[0], gate, single)
     tokens = with_joint(plan, corpus, found, rounds.limit, gate)
     sets, items = keys.split(tokens)
     columns = {"set": array_of(sets), "item": items}
-    error, cover = None, dict[str, Cover]()
+    error, cover = None, dict[str, ColumnCover]()
     if plan.counting:
         # The registry imports counts, because no mechanism imports another.
         release = Release.from_items(tokens, plan, guarantee)
@@ -106,14 +106,14 @@ def with_joint(
 
 def measured_cover(
     plan: "ProfilePlan", corpus: Engine, tokens: pa.LargeStringArray, gate: "AdaptiveGate"
-) -> dict[str, Cover]:
+) -> dict[str, ColumnCover]:
     """Return the noisy sums of users' shares of rows with a released value and without, by column."""
     names = [each.name for each in plan.mechanism.keys.columns]
-    sums = gate.cover(corpus, tokens, len(names), UNIT, CELL)
-    pairs = (sums * (CELL / UNIT)).reshape(-1, 2).tolist()
+    sums = gate.cover(corpus, tokens, len(names), COVER_UNIT, CELL)
+    pairs = (sums * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
     # Rounding to cells is about uniform.
-    error = float(np.hypot(plan.cover_sigma, CELL / UNIT / np.sqrt(12)))
-    return {name: Cover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
+    error = float(np.hypot(plan.cover_sigma, CELL / COVER_UNIT / np.sqrt(12)))
+    return {name: ColumnCover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
 
 
 def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
@@ -127,7 +127,7 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     ran = plan.passes
     if place < len(plan.menu):
         tokens, users = gate.numbers(corpus)
-        error = spread(plan.menu[place])
+        error = noise_spread(plan.menu[place])
     else:
         inner = gate if plan.mechanism.repeated else gate.rounds()
         tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
@@ -138,21 +138,21 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
         tally = counts.release(corpus, seed=seed)
         users, error = tally.users, tally.error
     sets, items = keys.split(tokens)
-    cover = _rest(plan, corpus, tokens, gate) if plan.mechanism.other else {}
+    cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other else {}
     done = with_record(plan, gate, passes=ran, chosen=place)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
-    reading = corpus.reading.removeprefix(keys.reading)
-    return Profile(keys, table, cover, done, guarantee, reading, error)
+    source = corpus.token_source.removeprefix(keys.token_source)
+    return Profile(keys, table, cover, done, guarantee, source, error)
 
 
-def _rest(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> dict[str, Cover]:
+def _other_rows(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> dict[str, ColumnCover]:
     """Return the noisy sums of users' shares of rows with a released key and without, by set."""
     sets = plan.mechanism.keys.sets
     if plan.cover_sigma:
-        cells = gate.cover(corpus, tokens, len(sets), UNIT, CELL)
+        cells = gate.cover(corpus, tokens, len(sets), COVER_UNIT, CELL)
     else:
-        cells = np.round(gate.rest(corpus, tokens, len(sets), UNIT) / CELL)
-    pairs = (cells * (CELL / UNIT)).reshape(-1, 2).tolist()
-    error = float(np.hypot(plan.rest_error, CELL / UNIT / np.sqrt(12)))
+        cells = np.round(gate.rest(corpus, tokens, len(sets), COVER_UNIT) / CELL)
+    pairs = (cells * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
+    error = float(np.hypot(plan.rest_error, CELL / COVER_UNIT / np.sqrt(12)))
     named = zip(sets, pairs, strict=True)
-    return {" x ".join(names): Cover(covered, other, error) for names, (covered, other) in named}
+    return {" x ".join(names): ColumnCover(covered, other, error) for names, (covered, other) in named}

@@ -10,7 +10,7 @@ from typing import final
 
 from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, planned_round, stated_rounds
 from voxpop.mechanisms.rounds.plan import ALPHA, pool_for, schedule_for
-from voxpop.privacy.cumulative import Caps, CumulativeScore, novel_release, whole
+from voxpop.privacy.cumulative import Caps, CumulativeScore, novel_release, whole_caps
 from voxpop.privacy.numerics import falling_to
 from voxpop.privacy.passes import Rounds
 from voxpop.privacy.weightings.builtin import PolicyGaussian
@@ -64,7 +64,7 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
     sigmas = [unit / share for share in schedule.shares]
     # A generous cutoff serves all rounds: sensitivities depend a little on it.
     cutoff = 2 * (12.0 + ALPHA) * max(sigmas) + 5.0
-    shares, caps = CalibratedRule(rule, RuleSetting(limit, 2, rule.bits(cutoff))), whole(len(sigmas), pool)
+    shares, caps = CalibratedRule(rule, RuleSetting(limit, 2, rule.bits(cutoff))), whole_caps(len(sigmas), pool)
     later = tuple(planned_round(shares, caps, number, sigma, None) for number, sigma in enumerate(sigmas))
     mus = tuple(each.shares.sensitivity / each.sigma for each in later)
     half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2

@@ -13,7 +13,7 @@ from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import (
     Menu,
-    Step,
+    UnionStep,
     adaptive_proof,
     deciding,
     planned_rounds,
@@ -28,7 +28,7 @@ from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
-from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, Result, certified
+from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, ResultType, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 
-class Configuration(Configured, Protocol):
-    """The fields of `SetUnion` that plans read."""
+class UnionConfiguration(Configured, Protocol):
+    """The fields of `Items` that plans read."""
 
     @property
-    def limit(self) -> int | None:
+    def max_items_per_user(self) -> int | None:
         """The most items of one user in a round; None for a private choice."""
 
     @property
@@ -51,8 +51,8 @@ class Configuration(Configured, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class UnionPlan(DiscoveryPlan[Any, Data, Result]):
-    """What `SetUnion.plan` and `plan_each` return: every number that will run, before any data is read.
+class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
+    """What `Items.plan` and `plan_each` return: every number that will run, before any data is read.
 
     Attributes:
         passes: One `RoundPlan` with a classic weighting; or `AdaptiveRounds`; or the `Menu` from which a release
@@ -62,10 +62,10 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
+        >>> plan = vp.Items(max_items_per_user=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.miss_probability() < 1e-6
         (20, True, True)
-        >>> plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> plan = vp.Items(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> round(plan.sigma, 2), plan.users_needed(0.5, per_user=1)
         (1.28, 7)
     """
@@ -73,7 +73,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     _recorded: ClassVar = frozenset({"passes"})
     counts_items: ClassVar = True
 
-    passes: tuple[Step, ...]
+    passes: tuple[UnionStep, ...]
     promise: MinUsersBound | None = None
     data_sets: tuple[str, ...] = ()
 
@@ -102,7 +102,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     def _proof(self) -> Proof:
         first = self.passes[0]
         if not isinstance(first, RoundPlan):
-            return adaptive_proof(first, self.mechanism.limit, data_sets=self.data_sets)
+            return adaptive_proof(first, self.mechanism.max_items_per_user, data_sets=self.data_sets)
         if first.noise != "optimal":
             return ThresholdProof(first.stated(), None)
         # What 128 bits cost is taken off before the rule is made, not after.
@@ -112,14 +112,14 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return users_needed_by(self.passes[-1], self.budget, probability, per_user)
 
-    def missing(self) -> float:
+    def miss_probability(self) -> float:
         """Return the probability that an item held by ten times the required number of users is missed.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
         last = self.last
         if isinstance(last, RoundPlan):
-            return max(needed.missing(last, self.budget, items) for items in ITEMS_EACH)
+            return max(needed.miss_probability(last, self.budget, items) for items in ITEMS_EACH)
         return max(needed.adaptive_missing(last, items) for items in ITEMS_EACH)
 
     def released_with_few(self) -> float:
@@ -142,9 +142,9 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         step = self.passes[-1]
-        sizes: dict[str, Any] = {} if isinstance(step, RoundPlan) else {"limit": None, "pool": None}
+        sizes: dict[str, Any] = {} if isinstance(step, RoundPlan) else {"max_items_per_user": None, "pool": None}
         if isinstance(step, AdaptiveRounds):
-            sizes |= {"limit": step.limit, "pool": step.pool}
+            sizes |= {"max_items_per_user": step.limit, "pool": step.pool}
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
@@ -156,9 +156,13 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
             "cutoff": self.last.cutoff,
             "passes": rows_of(*self.passes),
             "users_needed": needed.users_needed_rows(self.users_needed),
-            "missing": self.missing(),
+            "miss_probability": self.miss_probability(),
             **self._promised(),
         }
+
+    @property
+    def _most_per_user(self) -> int | None:
+        return getattr(self.mechanism, "max_items_per_user", None)  # published algorithms have `delta_0`
 
     def _promised(self) -> dict[str, Any]:
         if self.promise is None:
@@ -178,7 +182,7 @@ if TYPE_CHECKING:
     EachPlan = UnionPlan[Mapping[str, Corpus], dict[str, Release]]
 
 
-def plan_optimal(union: Configuration, budget: Budget) -> "OnePlan":
+def plan_optimal(union: UnionConfiguration, budget: Budget) -> "OnePlan":
     """Plan optimal selection for one item per user: weights are numbers of users."""
     if budget.delta <= numerical_slack(budget.epsilon):
         least = 2 * numerical_slack(budget.epsilon)
@@ -249,7 +253,7 @@ def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinU
 
 
 def plan_adaptive(
-    union: Configuration, budget: Budget, data_sets: tuple[str, ...] = (), promise: MinUsersBound | None = None
+    union: UnionConfiguration, budget: Budget, data_sets: tuple[str, ...] = (), promise: MinUsersBound | None = None
 ) -> UnionPlan[Any, Any]:
     """Plan adaptive rounds.
 
@@ -261,7 +265,7 @@ def plan_adaptive(
     """
     promise, many = promise or union.promise, max(1, len(data_sets))
     # Data sets are independent, so the costs of arithmetic add up.
-    slack = many * slack_delta(planned_slack(union.limit), budget.epsilon)
+    slack = many * slack_delta(planned_slack(union.max_items_per_user), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)
     terms = Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise)
-    return certified(UnionPlan(union, budget, (planned_rounds(terms, union.limit),), promise, data_sets))
+    return certified(UnionPlan(union, budget, (planned_rounds(terms, union.max_items_per_user),), promise, data_sets))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def release_items(plan: "UnionPlan[Any, Any]", data: Corpus, seed: int | None) -> Release:
-    """Run the passes on one data set; see `SetUnion.release`."""
+    """Run the passes on one data set; see `Items.release`."""
     corpus = check_engine(data)
     return _released(plan, corpus, *plan.begin(seed))
 
@@ -33,11 +33,11 @@ def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee:
     else:
         words = gate.released(corpus, first.shares)
     done = with_record(plan, gate, passes=passes)
-    return Release.from_items(words, done, guarantee, corpus.reading, corpus.keys)
+    return Release.from_items(words, done, guarantee, corpus.token_source, corpus.keys)
 
 
 def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:
-    """Release from several data sets, each with independent noise; see `SetUnion.release_each`."""
+    """Release from several data sets, each with independent noise; see `Items.release_each`."""
     named = ", ".join(plan.data_sets)
     if not isinstance(corpora, Mapping):
         raise InputError(f"the plan is for data sets named {named}: give a dictionary with a corpus for each.")
