@@ -136,7 +136,7 @@ def ours(pairs: Pairs, budget: vp.Budget) -> tuple[float, float, float]:
 def prepared(pairs: Pairs, budget: vp.Budget) -> tuple[object, object]:
     """Return the plan and the data."""
     table = pl.DataFrame({"user": pairs[0], "key": pairs[1].astype(np.int64)})
-    keyed = vp.KeyCounts.of(table, user="user", joint=[("key",)], other=False)
+    keyed = vp.KeyCounts.of(table, user="user", joint=[("key",)], other_rows=False)
     return keyed.plan(budget), keyed.read(table, user="user", options=QUIET)
 
 

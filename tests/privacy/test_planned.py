@@ -24,7 +24,7 @@ CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
 PROFILING = vp.ProfileMechanism({"what": "string"})
 KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), token_source=PROFILING.keys.token_source)
 KEYS = vp.KeyCounts({"what": "string"}, [("what",)])
-OF_KEYS = replace(KEYED, reading=KEYS.keys.reading)
+OF_KEYS = replace(KEYED, token_source=KEYS.keys.token_source)
 WORDS = vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
 PLANS = {
     "items": vp.Items(max_items_per_user=4).plan(BUDGET),

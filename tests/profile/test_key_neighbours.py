@@ -162,7 +162,7 @@ def test_a_key_that_is_drawn_twice_is_found(monkeypatch):
     """
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
-    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other=False).plan(budget)
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)
     assert released_copies(1, plan) < COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5
     real = gates.KeyNumbers
 
@@ -184,7 +184,7 @@ def test_less_noise_is_found(monkeypatch):
     """The twin has the noise of twice the rate; the plan shows at most epsilon with its error of 1e-9."""
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
-    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other=False).plan(budget)
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)
     assert 0.5 < shown(plan, 3) <= 1
     real = gates.KeyNumbers
     monkeypatch.setattr(

@@ -69,7 +69,7 @@ def test_keys_come_back_with_types_counts_and_the_rest(each, entry):
 def test_bounds_contain_the_number_as_often_as_stated():
     """Of 20 releases with 15 keys each, `low` and `high` contain at least 92 percent of the exact numbers."""
     table = visits()
-    keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other=False)
+    keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city", "year")
     inside = []
     for _ in range(20):
@@ -82,7 +82,7 @@ def test_sets_of_fewer_columns_are_margins():
     """Several sets are released together, of one column or more, under one guarantee."""
     table = visits(each=3)
     found = vp.profile(
-        table, user="who", joint=[("city", "year"), ("year",)], budget=BUDGET, options=QUIET, other=False, seed=1
+        table, user="who", joint=[("city", "year"), ("year",)], budget=BUDGET, options=QUIET, other_rows=False, seed=1
     )
     assert found.columns["year"].to_list() == [2024, 2025, 2026]
     assert len(found.joint["city", "year"]) == 15
@@ -93,7 +93,7 @@ def test_sets_of_fewer_columns_are_margins():
 def test_a_public_limit_makes_no_choice():
     """With max_keys_per_user=1 the whole epsilon goes to one number per key; above 3 keys per user rounds run."""
     table = visits()
-    plan = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other=False).plan(BUDGET)
+    plan = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False).plan(BUDGET)
     assert plan.certificate.proof.edges == ()
     assert plan.menu[0].rate == 2
     assert plan.users_needed(0.5, per_user=1) == 9
@@ -105,15 +105,32 @@ def test_a_public_limit_makes_no_choice():
 
 
 @pytest.mark.parametrize("limit", [None, 1, 3, 20])
-@pytest.mark.parametrize("other", [True, False])
-def test_certificates_keep_the_budget_and_bind(limit, other):
+@pytest.mark.parametrize("other_rows", [True, False])
+def test_certificates_keep_the_budget_and_bind(limit, other_rows):
     """Delta is at most the budget's and nearly reaches it; with a larger epsilon of one part the check refuses."""
     for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
-        plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other).plan(budget)
+        plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
         proof = plan.certificate.proof
         assert 0.999 * budget.delta < plan.delta <= budget.delta
         spent = proof.choosing + proof.rest
         assert all(spent + each.limit * each.rate == Fraction(budget.epsilon) for each in proof.menu)
+
+
+def test_repeated_releases_have_a_spend():
+    """Rounds run for one key per user, too; 52 releases have a small part of the sum of epsilons."""
+    table = visits()
+    keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, repeated=True)
+    plan = keyed.plan(vp.Budget(1, 1e-7))
+    assert plan.guarantee.spend is not None
+    assert plan.to_dict()["together"][1]["epsilon"] < 8
+    assert vp.KeyCounts.of(table, user="who", joint=JOINT).plan(vp.Budget(1, 1e-7)).to_dict()["together"][1][
+        "epsilon"
+    ] == pytest.approx(52)
+    found = keyed.plan(BUDGET).release(keyed.read(table, user="who", options=QUIET), seed=1)
+    assert len(found) == 15
+    cover = found.cover["city x year"]
+    assert abs(cover.other - 400) < 9 * cover.error
+    assert [each["pass"] for each in found.plan.transcript][-2:] == ["counts", "cover"]
 
 
 def spends(**changes):
@@ -156,7 +173,9 @@ def test_numbers_moved_to_the_unsafe_side_are_refused():
 def test_the_losses_of_the_choice_and_the_rest_are_charged_to_rounds():
     """Rounds that use the whole budget by themselves exceed it after the choice."""
     alone = (
-        vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other=False).plan(BUDGET).certificate.proof
+        vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other_rows=False)
+        .plan(BUDGET)
+        .certificate.proof
     )
     assert 1e-7 >= spends(edges=(), choosing=Fraction(0), rest=Fraction(0), menu=(), rounds=alone.rounds) > 0.99e-7
     chosen = {"edges": (2,), "choosing": Fraction(3, 50), "rest": Fraction(0), "menu": (), "rounds": alone.rounds}
@@ -192,7 +211,7 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
         gate.numbers(engine)
     with pytest.raises(InternalError):
         gate.rest(engine, tokens, 2, 1 << 24)
-    gate, engine, _ = opened(max_keys_per_user=1, other=False)
+    gate, engine, _ = opened(max_keys_per_user=1, other_rows=False)
     with pytest.raises(InternalError):
         gate.classes(engine)
     gate.choose(0)
@@ -245,13 +264,13 @@ def test_saved_keys_are_the_same(tmp_path):
 
 
 def test_the_command_line_releases_keys(tmp_path, capsys):
-    """`voxpop profile --joint` without columns releases keys alone; --max-keys-per-user and --no-other apply."""
+    """`voxpop profile --joint` without columns releases keys alone; --max-keys-per-user and --no-other-rows apply."""
     visits().write_parquet(tmp_path / "visits.parquet")
     given = [str(tmp_path / "visits.parquet"), "--user", "who", "--joint", "city,year"]
     spend = ["--epsilon", "2", "--delta", "1e-7"]
     assert main(["plan", "profile", *given, *spend, "--max-keys-per-user", "1"]) == 0
     assert "one noisy number per key" in capsys.readouterr().out
-    assert main(["profile", *given, *spend, "--no-other", "-o", str(tmp_path / "found")]) == 0
+    assert main(["profile", *given, *spend, "--no-other-rows", "-o", str(tmp_path / "found")]) == 0
     assert "city x year" in capsys.readouterr().out
     assert main(["verify", str(tmp_path / "found")]) == 0
 
@@ -265,7 +284,7 @@ def test_the_command_line_releases_keys(tmp_path, capsys):
         ({"joint": [("town",)]}, "no column"),
         ({"joint": JOINT, "max_keys_per_user": 0}, "`max_keys_per_user` must be a whole number"),
         ({"columns": ["city"], "max_keys_per_user": 1}, "keys alone"),
-        ({"other": False}, "keys alone"),
+        ({"other_rows": False}, "keys alone"),
     ],
     ids=str,
 )
@@ -305,9 +324,9 @@ def test_tokens_of_keys_alone_are_numbered_from_zero():
 
 def test_two_releases_have_different_noise():
     """Noise follows from the secret of the release only."""
-    gate, engine, _ = opened(max_keys_per_user=1, other=False)
+    gate, engine, _ = opened(max_keys_per_user=1, other_rows=False)
     gate.choose(0)
     first = gate.numbers(engine)[1]
-    again, _, _ = opened(max_keys_per_user=1, other=False)
+    again, _, _ = opened(max_keys_per_user=1, other_rows=False)
     again.choose(0)
     assert first.tolist() != again.numbers(engine)[1].tolist()

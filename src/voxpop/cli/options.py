@@ -153,7 +153,7 @@ class ProfileArguments:
         counts: Release noisy counts and cover. Without them more values are released.
         max_keys_per_user: Of keys alone, a public bound on the number of keys per user, such as 1 for one plan per
             account.
-        other: Of keys alone, measure the rows of keys that are not released.
+        other_rows: Of keys alone, measure the rows of keys that are not released.
         repeated: Of keys alone, the release is one of many, such as every week.
     """
 
@@ -161,7 +161,7 @@ class ProfileArguments:
     joint: list[str] | None = None
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
     max_keys_per_user: int | None = None
-    other: Annotated[bool, Parameter(negative="--no-other")] = True
+    other_rows: Annotated[bool, Parameter(negative="--no-other-rows")] = True
     repeated: bool = False
 
     def choice(self, table: TableArguments) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class ProfileArguments:
             "joint": "pairs" if self.joint == ["pairs"] else joint,
             "counts": self.counts,
             "max_keys_per_user": self.max_keys_per_user,
-            "other": self.other,
+            "other_rows": self.other_rows,
             "repeated": self.repeated,
             **{name: value for name, value in table.reading.items() if name in ("types", "csv")},
         }

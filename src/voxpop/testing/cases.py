@@ -168,7 +168,7 @@ def profile(budget: Budget = BUDGET) -> Case:
 
 def keys(budget: Budget = BUDGET) -> Case:
     """Return the case of keys with counts: all users of a copy have the same key and no other one."""
-    plan: Any = KeyCounts({"item": "int64"}, [("item",)], other=False).plan(budget)
+    plan: Any = KeyCounts({"item": "int64"}, [("item",)], other_rows=False).plan(budget)
     # Each of very many users has one key, so the entry of one key is chosen.
     chance = [released_with(plan.menu[0], users) for users in range(MOST_CASE_USERS)]
     return near("keys with counts", plan, chance, _typed(plan), _values_of_items)

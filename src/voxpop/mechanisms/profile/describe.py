@@ -47,7 +47,7 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
             *([guarantee] if guarantee else []),
             *_entry_lines(plan),
             f"standard error of the sums of other rows: {plan['error_of_rest']:,.3g} users"
-            if plan["other"]
+            if plan["other_rows"]
             else "other rows are not measured",
             *_cost_lines(plan),
             "",
@@ -62,7 +62,7 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
     parts = []
     if plan["rate_of_choice"]:
         parts.append(f"the choice costs {100 * plan['rate_of_choice'] / plan['epsilon']:.0f} % of epsilon")
-    if plan["other"]:
+    if plan["other_rows"]:
         parts.append("the other rows cost " + ("6 % of the counts" if plan["repeated"] else "2 % of epsilon"))
     total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in plan["together"])
     advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"

@@ -175,7 +175,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         joint: the columns of each set of keys. Sets with fewer columns are margins of sets with more.
         max_keys_per_user: a public bound on the number of keys per user in all sets together, if there is one: 1 for
             one plan per account. The release then makes no choice. Of users with more keys, so many are drawn.
-        other: whether the rows of keys that are not released are measured, too.
+        other_rows: whether the rows of keys that are not released are measured, too.
         repeated: whether the release is one of many, such as every week. Rounds then run for all users, because their
             charges add up by squares: from about 12 releases on, they find more keys per release.
 
@@ -195,7 +195,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
     columns: Mapping[str, str]
     joint: Sequence[Sequence[str]]
     max_keys_per_user: int | None = None
-    other: bool = True
+    other_rows: bool = True
     repeated: bool = False
 
     def __post_init__(self) -> None:
@@ -220,7 +220,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         user: str | list[str],
         joint: Sequence[Sequence[str]],
         max_keys_per_user: int | None = None,
-        other: bool = True,
+        other_rows: bool = True,
         repeated: bool = False,
         types: Mapping[str, Any] | None = None,
         csv: "CSV | None" = None,
@@ -232,7 +232,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
             user: The column of users.
             joint: The columns of each set of keys.
             max_keys_per_user: A public bound on the keys of a user.
-            other: Whether the other rows are measured.
+            other_rows: Whether the other rows are measured.
             repeated: Whether the release is one of many.
             types: Types that the source does not declare.
             csv: How CSV files are written.
@@ -243,7 +243,9 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         names = list(dict.fromkeys(name for names in sets for name in names))
         declared = declared_schema(source, csv, dict(types or {}), [*users, *names])
         _check_columns(names, declared)
-        return cls({name: str(plain_type(declared[name])) for name in names}, sets, max_keys_per_user, other, repeated)
+        return cls(
+            {name: str(plain_type(declared[name])) for name in names}, sets, max_keys_per_user, other_rows, repeated
+        )
 
     def plan(self, budget: Budget) -> "KeysPlan":
         """Compute the noise for a budget; this needs no data.
@@ -279,7 +281,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
             "columns": dict(self.columns),
             "joint": [list(names) for names in self.joint],
             "max_keys_per_user": self.max_keys_per_user,
-            "other": self.other,
+            "other_rows": self.other_rows,
             "repeated": self.repeated,
         }
 
@@ -359,7 +361,7 @@ def profile(
     joint: Joint = None,
     counts: bool = True,
     max_keys_per_user: int | None = None,
-    other: bool = True,
+    other_rows: bool = True,
     repeated: bool = False,
     types: Mapping[str, Any] | None = None,
     tokenizer: "TextTokenizer" = "words",
@@ -387,7 +389,7 @@ def profile(
         counts: whether noisy counts and cover are released; without them more values are.
         max_keys_per_user: of keys alone: a public bound on the number of keys per user, such as 1 for one plan per
             account.
-        other: of keys alone: whether the rows of keys that are not released are measured, too.
+        other_rows: of keys alone: whether the rows of keys that are not released are measured, too.
         repeated: of keys alone: whether the release is one of many, such as every week.
         types: types of columns that the source does not declare; see `voxpop.read`.
         tokenizer: how texts are cut into words; see `voxpop.read`.
@@ -422,7 +424,7 @@ def profile(
         joint=joint,
         counts=counts,
         max_keys_per_user=max_keys_per_user,
-        other=other,
+        other_rows=other_rows,
         repeated=repeated,
         types=types,
         csv=csv,
@@ -442,7 +444,7 @@ def profiling_of(
     columns: Sequence[str] | None = None,
     counts: bool = True,
     max_keys_per_user: int | None = None,
-    other: bool = True,
+    other_rows: bool = True,
     repeated: bool = False,
     **how: Any,
 ) -> ProfileMechanism | KeyCounts:
@@ -451,11 +453,11 @@ def profiling_of(
     if alone:
         sets: Any = joint
         return KeyCounts.of(
-            source, joint=sets, max_keys_per_user=max_keys_per_user, other=other, repeated=repeated, **how
+            source, joint=sets, max_keys_per_user=max_keys_per_user, other_rows=other_rows, repeated=repeated, **how
         )
-    if max_keys_per_user is not None or not other or repeated:
+    if max_keys_per_user is not None or not other_rows or repeated:
         raise InputError(
-            "`max_keys_per_user`, `other` and `repeated` apply to keys alone. Give joint=[...] without columns, texts "
-            "and counts=False, or leave them out."
+            "`max_keys_per_user`, `other_rows` and `repeated` apply to keys alone. Give joint=[...] without columns, "
+            "texts and counts=False, or leave them out."
         )
     return ProfileMechanism.of(source, text=text, columns=columns, joint=joint, counts=counts, **how)

@@ -186,7 +186,7 @@ class KeysConfiguration(Configured, Protocol):
         """A public bound on the keys of a user."""
 
     @property
-    def other(self) -> bool:
+    def other_rows(self) -> bool:
         """Whether the other rows are measured."""
 
     @property
@@ -299,6 +299,12 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
         return with_record(self, passes=passes, chosen=chosen)
 
+    def _totals(self) -> list[dict[str, float]]:
+        """Return the epsilon of several equal releases, whose deltas add up; none of a plan that was changed."""
+        if not self._certificate:
+            return []
+        return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
+
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         last = self.passes[-1] if self.passes else None
@@ -315,10 +321,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
             "reach": None if noise is None else noise_bound(noise, _BOUND_PROBABILITY),
             "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_counts": self.counting,
-            "error_of_rest": hypot(self.rest_error, CELL / COVER_UNIT) if self.mechanism.other else 0.0,
-            "together": [
-                {"releases": number, "epsilon": compose([self.guarantee] * number).epsilon} for number in _REPEATS
-            ],
+            "error_of_rest": hypot(self.rest_error, CELL / COVER_UNIT) if self.mechanism.other_rows else 0.0,
+            "together": self._totals(),
             "passes": rows_of(*self.passes) if self.passes else [],
             "users_needed": users_needed_rows(self.users_needed),
         }
@@ -366,7 +370,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     limits = KEY_LIMITS if keyed.max_keys_per_user is None else (keyed.max_keys_per_user,)
     whole = Fraction(budget.epsilon)
     choosing, rest = (_part_of_epsilon(whole, SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
-    if keyed.other and not repeated:
+    if keyed.other_rows and not repeated:
         rest = _part_of_epsilon(whole, SHARE_OF_REST)
     # Passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
@@ -390,7 +394,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
         if isinstance(entry, Menu):
             # The histogram of the limit is paid from the counts.
             counting -= entry.sigma**-2 * (1 + 2.0**-30)
-        if keyed.other and repeated:
+        if keyed.other_rows and repeated:
             cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * COVER)) * (1 + 2.0**-40)
             counting *= 1 - 2 * COVER
     chosen = None if private else 0

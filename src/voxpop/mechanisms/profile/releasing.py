@@ -138,7 +138,7 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
         tally = counts.release(corpus, seed=seed)
         users, error = tally.users, tally.error
     sets, items = keys.split(tokens)
-    cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other else {}
+    cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
     done = with_record(plan, gate, passes=ran, chosen=place)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     source = corpus.token_source.removeprefix(keys.token_source)

@@ -58,7 +58,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 def _has_few_items(plan: Mapping[str, Any]) -> bool:
     """Tell whether the smallest limit was chosen, or the caller has one item per user."""
-    choice, limit = choice_in(plan), plan["limit"]
+    choice, limit = choice_in(plan), plan["max_items_per_user"]
     return limit is not None and limit == (1 if choice is None else min(choice["limits"]))
 
 
