@@ -16,7 +16,7 @@ from voxpop.cli import main
 from voxpop.engine.contract import check_engine
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.profile.plan import assumed_users
-from voxpop.mechanisms.profile.releasing import release_keys
+from voxpop.mechanisms.profile.releasing import consistent_counts, release_keys
 from voxpop.privacy.certificate import check
 from voxpop.privacy.passes import Certificate, Claim, KeysProof
 from voxpop.reading.keys import KeyColumn
@@ -88,6 +88,30 @@ def test_sets_of_fewer_columns_are_margins():
     assert len(found.joint["city", "year"]) == 15
     assert found.counts("year").column_names == ["year", "users", "low", "high"]
     assert found.cover == {}
+
+
+def test_margins_are_never_below_their_cells():
+    """Violations get the mean, cells of two margins included; numbers without a violation stay as they are."""
+    names = (("a", "b"), ("a",), ("b",))
+    sets = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
+    items = pa.array(["x|1", "x|2", "y|1", "x", "y", "1", "z|"], pa.large_string())
+    users = np.array([50, 10, 30, 40, 70, 60, 5])
+    assert consistent_counts(names, sets, items, users).tolist() == [45, 10, 30, 45, 70, 60, 5]
+    users = np.array([50, 10, 30, 40, 70, 20, 5])
+    found = consistent_counts(names, sets, items, users).tolist()
+    assert found[3] >= max(found[0], found[1])
+    assert found[4] >= found[2]
+    assert found[5] >= max(found[0], found[2])
+    assert found[1] == 10
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        noisy = rng.integers(0, 100, 7)
+        after = consistent_counts(names, sets, items, noisy)
+        assert after[3] >= max(after[:2])
+        assert after[4] >= after[2]
+        assert after[5] >= max(after[0], after[2])
+        kept = consistent_counts(names, sets, items, after)
+        assert kept.tolist() == after.tolist()
 
 
 def test_a_public_limit_makes_no_choice():

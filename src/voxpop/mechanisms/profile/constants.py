@@ -41,3 +41,5 @@ SHARE_LOST: Final = 0.01
 """The share of pairs of a user and a key that an entry of few keys may leave out."""
 SHARE_OF_ROUNDS: Final = 0.5
 """The rounds' share of mu^2; counts have the rest. 0.8 releases a fifth more keys, at 1.6 times the error."""
+MOST_POOLINGS: Final = 20
+"""Rounds in which margins below their cells get the mean of both; a cell of several margins may need more than one."""

@@ -1,5 +1,7 @@
 """Profiles: rounds over all typed keys, then counts and cover of the released keys; and keys with counts."""
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,12 +12,14 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
-from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, SPURIOUS, SPURIOUS_EACH
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, MOST_POOLINGS, SPURIOUS, SPURIOUS_EACH
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import Menu, released_in_rounds
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.truncated import noise_spread
-from voxpop.reading.arrow import array_of, int64_array, text_buffers
+from voxpop.reading.arrow import array_of, int64_array, numbers_of, text_buffers
+from voxpop.reading.keys import joined_texts, split_texts
 from voxpop.release.profile import ColumnCover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
@@ -140,9 +144,66 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     sets, items = keys.split(tokens)
     cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
     done = with_record(plan, gate, passes=ran, chosen=place)
+    # A function of released numbers only.
+    users = consistent_counts(keys.sets, sets, items, users)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     source = corpus.token_source.removeprefix(keys.token_source)
     return Profile(keys, table, cover, done, guarantee, source, error)
+
+
+def consistent_counts(
+    names: Sequence[tuple[str, ...]], sets: Int32s, items: pa.LargeStringArray, users: Int64s
+) -> Int64s:
+    """Return noisy counts in which no margin has fewer users than one of its released cells.
+
+    A margin and the cells above it get their mean, the least change of equal errors. Afterwards a margin that is still
+    below a cell, because a cell has several margins, is raised.
+
+    Args:
+        names: The columns of each set.
+        sets: int32, the set of each key.
+        items: The keys, as a release spells them.
+        users: int64, the noisy number of users of each key.
+    """
+    pairs = [_cells_in_margins(names, sets, items, *each) for each in permutations(range(len(names)), 2)]
+    cells, margins = (np.concatenate([np.empty(0, np.int64), *(pair[place] for pair in pairs)]) for place in (0, 1))
+    order = np.argsort(margins, kind="stable")
+    cells, margins, values = cells[order], margins[order], users.astype(np.float64)
+    for _ in range(MOST_POOLINGS):
+        low = np.unique(margins[values[cells] > values[margins] + 0.5])
+        spans = np.searchsorted(margins, [low, low + 1]).T
+        for margin, (first, stop) in zip(low.tolist(), spans.tolist(), strict=True):
+            inside = cells[first:stop]
+            above = inside[np.argsort(-values[inside], kind="stable")]
+            total, number = values[margin], 1
+            while number <= above.size and values[above[number - 1]] > total / number:
+                total, number = total + values[above[number - 1]], number + 1
+            values[[margin, *above[: number - 1].tolist()]] = total / number
+        if not low.size:
+            break
+    found: Int64s = np.rint(values).astype(np.int64)
+    # From sets of many columns to sets of few, so that raised margins raise their own margins.
+    widths = np.array([len(each) for each in names])[sets[margins]] if margins.size else margins
+    for width in sorted(set(widths.tolist()), reverse=True):
+        mine = widths == width
+        np.maximum.at(found, margins[mine], found[cells[mine]])
+    return found
+
+
+def _cells_in_margins(
+    names: Sequence[tuple[str, ...]], sets: Int32s, items: pa.LargeStringArray, cell: int, margin: int
+) -> tuple[Int64s, Int64s]:
+    """Return the places of cells of a set, and of their margins in another one with some of its columns."""
+    nothing = np.empty(0, np.int64)
+    if not set(names[margin]) < set(names[cell]):
+        return nothing, nothing
+    mine, others = (np.flatnonzero(sets == number) for number in (cell, margin))
+    parts = dict(zip(names[cell], split_texts(items.take(int64_array(mine)), len(names[cell])), strict=True))
+    wanted = [parts[name] for name in names[margin]]
+    keys = wanted[0] if len(wanted) == 1 else joined_texts(wanted)
+    place = pc.index_in(keys.cast(pa.large_string()), value_set=items.take(int64_array(others)))
+    found = numbers_of(place, missing=-1).astype(np.int64)
+    return mine[found >= 0], others[found[found >= 0]]
 
 
 def _other_rows(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> dict[str, ColumnCover]:
