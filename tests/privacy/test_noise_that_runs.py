@@ -160,7 +160,7 @@ def test_counts_and_rankings(talk, seen):
 def test_profiles(seen):
     """Rounds over single and over joint values, counts, and cover; the parts fit into the cap of what follows."""
     table = pl.DataFrame({"u": range(3000), "city": ["a", "b"] * 1500, "n": [1, 2, 3, 4] * 750})
-    profile = vp.profile(table, user="u", budget=BUDGET, joint=[("city", "n")], seed=1)
+    profile = vp.profile(table, user="u", budget=BUDGET, columns=["city", "n"], joint=[("city", "n")], seed=1)
     later = profile.plan.certificate.proof.later
     steps = kinds(seen, ScoreStep)
     assert len(steps) == 40

@@ -147,9 +147,8 @@ def test_repeated_releases_have_a_spend():
     plan = keyed.plan(vp.Budget(1, 1e-7))
     assert plan.guarantee.spend is not None
     assert plan.to_dict()["together"][1]["epsilon"] < 8
-    assert vp.KeyCounts.of(table, user="who", joint=JOINT).plan(vp.Budget(1, 1e-7)).to_dict()["together"][1][
-        "epsilon"
-    ] == pytest.approx(52)
+    once = vp.KeyCounts.of(table, user="who", joint=JOINT).plan(vp.Budget(1, 1e-7))
+    assert once.to_dict()["together"][1]["epsilon"] == pytest.approx(52, rel=1e-4)
     found = keyed.plan(BUDGET).release(keyed.read(table, user="who", options=QUIET), seed=1)
     assert len(found) == 15
     cover = found.cover["city x year"]

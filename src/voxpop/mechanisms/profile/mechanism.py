@@ -192,16 +192,15 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         ['free', 'team']
     """
 
-    columns: Mapping[str, str]
-    joint: Sequence[Sequence[str]]
+    columns: Mapping[str, str] = field(default_factory=dict)
+    joint: Sequence[Sequence[str]] = ()
     max_keys_per_user: int | None = None
     other_rows: bool = True
     repeated: bool = False
 
     def __post_init__(self) -> None:
         """Check the sets and the limit."""
-        if not self.keys.joint:
-            raise InputError('`joint` must name the columns of a key. Write joint=[("country", "product")].')
+        _ = self.keys
         if self.max_keys_per_user is not None:
             check_whole(
                 "max_keys_per_user", self.max_keys_per_user, LARGEST_LIMIT, "the maximum number of keys per user"
@@ -258,6 +257,8 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         """
         from voxpop.mechanisms.profile.plan import plan_keys
 
+        if not self.keys.joint:
+            raise InputError('`joint` must name the columns of a key. Write joint=[("country", "product")].')
         check_budget(budget)
         return plan_keys(self, budget)
 
