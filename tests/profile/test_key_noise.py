@@ -21,6 +21,7 @@ from voxpop.privacy.truncated import (
 )
 
 CASES = [(2.0, 1e-7), (1.0, 1e-7), (0.5, 1e-8), (1.0, 0.02), (3.0, 0.02), (5.0, 0.3), (0.25, 1e-9)]
+CASES += [(0.01, 0.001), (0.1, 0.1), (0.5, 0.1)]
 NOISES = {f"{rate:g}, {delta:g}": (least_noise(1, Fraction(rate), delta), delta) for rate, delta in CASES}
 
 

@@ -69,12 +69,13 @@ def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
         # The least j at which untruncated geometric noise, (1 - a) / (1 + a) a^j, is at most delta.
         first = context.log((1 - ratio) / (1 + ratio) / target) / exact
         reach = max(1, int(context.ceil(first)))
-        weight, last = 2 * (1 - ratio**reach) / (1 - ratio) - 1, ratio ** (reach - 1)
-        # end + p(j-1) - e^rate end = delta, with C (weight) + 2 end = 1.
-        scale = (1 + 2 * target / growth) / (weight + 2 * last / growth)
-        end = max(number(0), (scale * last - target) / growth)
+        end = _end_of(reach, ratio, growth, target)
+        # Truncation raises the other probabilities, so a few more may be needed; `end` falls with j.
+        while end > target and reach <= MOST_REACH:
+            reach += 1
+            end = _end_of(reach, ratio, growth, target)
         noise = KeyNoise(limit, rate, reach, float(end), 0.0)
-        coin = (target - number(noise.end)) / (_scale_inside(noise) * last)
+        coin = (target - number(noise.end)) / (_scale_inside(noise) * ratio ** (reach - 1))
     return replace(noise, coin=float(min(number(1), max(number(0), coin))))
 
 
@@ -132,6 +133,14 @@ def _of_numbers(proof: KeysProof, noise: KeyNoise, claim: Claim) -> float:
     delta = nextafter(float(noise.limit * key_delta(noise)), 1.0)
     # Fewer than 2^7 thresholds are compared in a pass of `walk_slack`; a table has 4 j.
     return delta + walk_slack(claim.epsilon, 1 + noise.reach // 16)
+
+
+def _end_of(reach: int, ratio: Any, growth: Any, target: Any) -> Any:
+    """Return the probability of -j and of j at which end + p(j-1) - e^rate end is the wanted delta."""
+    weight, last = 2 * (1 - ratio**reach) / (1 - ratio) - 1, ratio ** (reach - 1)
+    # With C (weight) + 2 end = 1.
+    scale = (1 + 2 * target / growth) / (weight + 2 * last / growth)
+    return max(number(0), (scale * last - target) / growth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

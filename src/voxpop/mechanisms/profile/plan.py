@@ -374,7 +374,9 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
         rest = _part_of_epsilon(whole, SHARE_OF_REST)
     # Passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
-    slack = slack_delta(planned_slack(keyed.max_keys_per_user), top) + walk_slack(top, 2 * LATER + MOST_REACH // 16)
+    slack = walk_slack(top, 2 * LATER + MOST_REACH // 16)
+    if repeated or limits[-1] > KEY_LIMITS[-1] or keyed.max_keys_per_user is None:
+        slack += slack_delta(planned_slack(keyed.max_keys_per_user), top)
     check_slack("keys with counts need", budget, slack)
     delta = nextafter(budget.delta - slack, 0.0)
     menu = tuple(
