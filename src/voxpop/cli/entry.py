@@ -36,13 +36,19 @@ CAUSES = {
     STOPPED: "stopped",
 }
 """The causes of exit codes, in errors as JSON."""
+ONCE = "A series is charged once, when it begins: call `voxpop series init DIR"
 HINTS = {
-    "option: --dry-run": "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
-    "option: --config": "Write the options to a job file, and start it with `voxpop run JOB`.",
-    "option: --ledger": "A series is charged once, when it begins: call `voxpop series init DIR --ledger FILE`.",
-    'command "series"': "Call `voxpop series plan`.",
+    ("", "option: --dry-run"): "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
+    ("", "option: --config"): "Write the options to a job file, and start it with `voxpop run JOB`.",
+    ("plan", 'command "series"'): "Call `voxpop series plan`.",
+    ("ledger", 'command "open"'): "Call `voxpop ledger init`.",
+    **{("series", f"option: --{name}"): f"{ONCE} --ledger FILE --dataset NAME`." for name in ("ledger", "dataset")},
+    **{("series", f"option: --{name}"): f"{ONCE} --epsilon E --delta D`." for name in ("epsilon", "delta")},
+    ("series", "option: --nights"): f"{ONCE} --nights N`.",
+    ("series", "option: --run-id"): "A night that is repeated returns its result again. Number nights with --night.",
 }
-"""The next step after options and commands that are missing on purpose, by the parser's message after "Unknown"."""
+"""The next step after options and commands that are missing on purpose, by command ("" for all) and the parser's
+message after "Unknown"."""
 GLOBAL = {"--errors": ("text", "json"), "--log": None}
 """Options of every command, and their values; None for any."""
 OMITTED = "(omitted: messages of libraries may quote data)"
@@ -142,8 +148,10 @@ def _explain(error: Exception, options: Mapping[str, str]) -> int:
     if isinstance(error, CycloptsError):
         command = " ".join(("voxpop", *(error.command_chain or ())))
         text = str(error).rstrip()
-        for each, hint in HINTS.items():
-            if text.startswith((f"Unknown {each}.", f"Unknown {each}?")):
+        for (group, each), hint in HINTS.items():
+            if group in ("", *(error.command_chain or ())) and text.startswith(
+                (f"Unknown {each}.", f"Unknown {each}?")
+            ):
                 text = f"Unknown {each}. {hint}"
         if isinstance(error, UnusedCliTokensError):
             first = next(iter(error.unused_tokens or ()), "")

@@ -168,31 +168,6 @@ def _its_count(tally: Any, found: Any) -> dict[str, int]:
     return {} if tally is None or not found.released else {"count": tally.of_gram(found.tokens)}
 
 
-def block(
-    folder: given.ResultFolder,
-    /,
-    *,
-    output: given.Output,
-    words: Annotated[
-        Path | None,
-        Parameter(name="--list", help="UTF-8 file with one public word per line, such as names of persons."),
-    ] = None,
-    mentions: Annotated[bool, Parameter(help='Also remove words that contain "@".')] = False,
-    overwrite: given.Overwrite = False,
-) -> None:
-    """Save a release without the items that contain public words, such as names of persons. Costs no budget.
-
-    Example: `voxpop block words --list names.txt --mentions -o clean`
-    """
-    if words is None and not mentions:
-        raise InputError("There is nothing to remove: add --list FILE, --mentions or both.")
-    release = RELEASE.load(folder)
-    clean = release.without(words or (), mentions=mentions)
-    clean.save(output, overwrite=overwrite)
-    gone = len(release) - len(clean)
-    releasing.say(f"Removed {releasing.plural(gone, 'gram')} of {len(release):,}.", releasing.saved(output, clean))
-
-
 def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
     """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
 

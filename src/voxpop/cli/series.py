@@ -136,9 +136,14 @@ def show(folder: _SeriesFolder, /, *, key_file: KeyFile = None, json: given.Json
     series = _opened_series(folder, key_file)
     plan, counts, guarantee = series.plan, series.counts, series.guarantee
     if json:
-        released = series.released
-        rows = zip(released["gram"].to_pylist(), released["night"].to_pylist(), strict=True)
-        items: list[Any] = [{"item": gram, "night": night} for gram, night in rows]
+        from voxpop.reading.arrow import joined
+        from voxpop.reading.keys import spelled
+
+        *columns, nights = (joined(each) for each in series.released.columns)
+        texts = zip(*(spelled(each, "item").to_pylist() for each in columns), strict=True)
+        items: list[Any] = [
+            {"item": list(item), "night": night} for item, night in zip(texts, nights.to_pylist(), strict=True)
+        ]
         stated = {"guarantee": guarantee.to_dict(), "total": series.release.total.to_dict()}
         print_json({**stated, "nights": plan.nights, "counts": counts, "items": items})
         return

@@ -15,7 +15,7 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.exports.libraries import entity_patterns, joined_grams, to_subword_tokenizer, to_tokenizer
 from voxpop.exports.records import checklist, registry_record
-from voxpop.exports.sql import released_items, to_sql
+from voxpop.exports.sql import to_sql
 from voxpop.files.folder import write_file
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
@@ -65,7 +65,7 @@ def as_json(release: "Release", _: Any = None) -> bytes:
 
 
 def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
-    """Return the columns gram (tokens with a space between them) and length, then those of keys, with a header.
+    """Return the columns of `Release.to_arrow` with a header; tokens of a gram have spaces between them.
 
     Of a profile, return the columns column, value and, with counts, users, low and high; joint values are joined by
     bars. Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
@@ -73,12 +73,11 @@ def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
     """
     if isinstance(release, Profile):
         columns: dict[str, list[Any]] = release.to_arrow().to_pydict()
-    else:
+    elif release.keys is None:
         columns = {"gram": joined_grams(release, "a CSV file"), "length": release.grams["length"].to_pylist()}
-        keys = release.keys
-        if keys is not None and keys.columns:
-            table = keys.table(released_items(release))
-            columns |= {name: _cells(table[name]) for name in keys.names}
+    else:
+        table = release.to_arrow()
+        columns = {name: _cells(table[name]) for name in table.column_names}
     sink = io.StringIO(newline="")
     rows = csv.writer(sink, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow([guarded_cell(name) for name in columns])

@@ -6,7 +6,7 @@ the released keys.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,9 @@ from voxpop.reading.keys import NO_KEYS, family, is_list, spelled, value_type
 from voxpop.reading.sources import is_spark
 from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
+
+if TYPE_CHECKING:
+    from voxpop.release.counts import Addition
 
 
 def filter(release: Release, table: Any, columns: Columns = None) -> Any:
@@ -79,28 +82,30 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
     return _SWAPS[library](table, _MASKS[library](release, table, names), names, others)
 
 
-def to_spark(release: Release, session: Any, columns: Columns = None) -> Any:
-    """Return the released keys as a Spark DataFrame, for joins.
+def to_spark(release: "Release | Addition", session: Any, columns: Columns = None) -> Any:
+    """Return the released keys as a Spark DataFrame, for joins; of counts and rankings, the table with their numbers.
 
     A left semi join with it keeps the rows whose key was released: `table.join(keys, "shop", "left_semi")`, which is
     what `filter` does.
 
     Args:
-        release: a release of items or grams.
+        release: a release of items or grams, or its counts or its ranking.
         session: the Spark session.
         columns: names of the columns, by default those that the items came from, "word" for words, and "gram" for
             grams, a column of lists.
 
     Returns:
-        A DataFrame with the key columns only.
+        A DataFrame with the key columns only; of counts and rankings, the columns of `to_arrow`.
     """
+    table = release.to_arrow()
+    if not isinstance(release, Release):
+        if columns is not None:
+            raise InputError("`columns` names the columns of a release. Rename those of counts in Spark.")
+        return session.createDataFrame(table)
     if release.keys is None:
-        table = pa.table({columns if isinstance(columns, str) else "gram": release.grams["gram"]})
-    elif not release.keys.columns:
-        table = pa.table({columns if isinstance(columns, str) else "word": released_items(release).cast(pa.string())})
-    else:
-        table = release.keys.table(released_items(release)).rename_columns(key_names(release, columns))
-    return session.createDataFrame(table)
+        table = table.select(["gram"])
+    names = key_names(release, columns or table.column_names)
+    return session.createDataFrame(table.rename_columns(names))
 
 
 def _filtered_on_spark(release: Release, table: Any, columns: Columns) -> Any:

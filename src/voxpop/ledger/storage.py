@@ -137,7 +137,8 @@ def _missing(path: Path) -> LedgerError:
         return lost(path)
     return LedgerError(
         f"{path} does not exist. Check the path and the working directory. If no ledger was ever kept for this "
-        "data, create it once with `Ledger(path).open(name, budget, create=True)` or `voxpop ledger init`."
+        "data, create it once with `Ledger(path).open(name, budget, create=True)` or"
+        " `voxpop ledger init FILE --dataset NAME --epsilon EPSILON --delta DELTA`."
     )
 
 

@@ -110,7 +110,7 @@ def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
 @contextmanager
 def _cursor(source: SQL, query: str) -> Iterator[Any]:
     if RANDOM.search(QUOTED.sub("''", query)):
-        raise SourceError(
+        raise InputError(
             "the query draws at random (random(), tablesample), so one user's rows decide which rows of others are "
             "read. Read the whole table, or write the query's result to a table first, and read that."
         )

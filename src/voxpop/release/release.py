@@ -22,10 +22,11 @@ from voxpop.release.saving import RELEASE, TABLE_FILE, record_of
 from voxpop.release.table import (
     check_canonical,
     from_parquet,
+    names_of_persons,
+    plain_table,
     public_words,
     table_of_items,
     to_parquet,
-    with_keys,
     without_words,
 )
 
@@ -117,12 +118,13 @@ class Release(Result):
         return Release(table_of_items(items), plan, guarantee, token_source, Keys() if keys is None else keys)
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow table with the columns `gram` (list of string) and `length` (int32).
+        """Return a pyarrow table with the released items, in canonical order.
 
-        Keys of a table follow under the names and types that their columns had; a key column that is called `gram` or
-        `length` takes that place.
+        Returns:
+            For keys of a table, their columns with the names and types that they had. For words and other items
+            without columns, the column `word` (string). For grams, `gram` (list of string) and `length` (int32).
         """
-        return with_keys(self.grams, self.keys)
+        return plain_table(self.grams, self.keys)
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each gram as a tuple of tokens in canonical order; an item is a tuple of one."""
@@ -197,7 +199,14 @@ class Release(Result):
         explanation: Explanation = load_object("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
         return explanation
 
-    def without(self, words: "Iterable[str] | str | PathLike[str]" = (), *, mentions: bool = False) -> "Release":
+    def without(
+        self,
+        words: "Iterable[str] | str | PathLike[str]" = (),
+        *,
+        names: str | Iterable[str] = (),
+        keep: "Iterable[str] | str | PathLike[str]" = (),
+        mentions: bool = False,
+    ) -> "Release":
         """Return a release without the grams that contain one of some public words, such as names of persons.
 
         This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public: a public
@@ -206,13 +215,17 @@ class Release(Result):
 
         Args:
             words: The words, or the path of a UTF-8 file with one word per line. Case does not matter.
+            names: Locales, such as "en_US" or ["nl_NL", "fr_FR"]: the given names and family names that Faker lists for
+                them are removed too (`pip install voxpop[names]`). Many are also other words, such as "may" and "long".
+            keep: Words that remain although a list contains them, given as `words`.
             mentions: Whether grams with a token that contains "@" are removed too: names of accounts and addresses.
 
         Returns:
             A new release with the same plan and metadata. Counts and rankings of this release do not belong to it.
 
         Raises:
-            InputError: If the words are not strings.
+            InputError: If the words are not strings, a locale has no names, or `mentions` is given although the
+                tokenizer "words" removed every "@".
             SourceError: If the file cannot be read.
 
         Example:
@@ -224,7 +237,8 @@ class Release(Result):
             >>> words.without(["Ann"], mentions=True).to_list()
             ['tea']
         """
-        grams = without_words(self.grams, self.keys, self.token_source, public_words(words), mentions=mentions)
+        blocked = [*public_words(words), *names_of_persons(names)]
+        grams = without_words(self.grams, self.keys, self.token_source, blocked, public_words(keep), mentions=mentions)
         return replace(self, grams=grams, id=None)
 
     def count(

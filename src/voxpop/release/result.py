@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 LONGEST_LINE = 500
-REPORT_HEIGHT = 720
-"""Height in pixels of a report that a notebook shows."""
+REPORT_HEIGHT, TABLE_HEIGHT = 720, 440
+"""Heights in pixels of a report that a notebook shows, and of charts of a result that has only a table."""
 
 
 class Plan(Protocol):
@@ -111,9 +111,11 @@ class Report:
 
     Attributes:
         html: the page.
+        height: of its frame in notebooks, in pixels. Readers can drag the frame to another height.
     """
 
     html: str
+    height: int = REPORT_HEIGHT
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the page to a file.
@@ -136,7 +138,7 @@ class Report:
         """Return a frame with the page, isolated from the notebook."""
         return (
             f'<iframe title="Release report" srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-downloads" '
-            f'style="width:100%;height:{REPORT_HEIGHT}px;border:0"></iframe>'
+            f'style="width:100%;height:{self.height}px;border:0;resize:vertical"></iframe>'
         )
 
 
@@ -234,7 +236,8 @@ class Result(Sized, Iterable[Any], ABC):
 
         A notebook shows them inline.
         """
-        return Report(self.report().html.replace("<body", "<body data-charts", 1))
+        page = self.report().html.replace("<body", "<body data-charts", 1)
+        return Report(page, REPORT_HEIGHT if 'class="chart"' in page else TABLE_HEIGHT)
 
     def to_list(self) -> list[Any]:
         """Return the rows as Python values, in the order of iteration."""

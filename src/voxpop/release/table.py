@@ -3,10 +3,13 @@
 Grams are in canonical order: by length, then by the bytes of their tokens.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import groupby
+from pkgutil import iter_modules
 from typing import Any, final
 
 import numpy as np
@@ -16,13 +19,15 @@ import pyarrow.parquet as pq
 
 from voxpop.errors import InputError, InternalError
 from voxpop.files.folder import entries_of
-from voxpop.kernels.arrays import Int32s
+from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.keys import Keys, split_texts
 from voxpop.reading.one_text import TOKENIZER_NAMES, Cutter, cut_prompt
 from voxpop.reading.segmenting import folded
 
+WORD_COLUMN = "word"
+"""The column of items that have no key columns."""
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
 
 
@@ -70,15 +75,18 @@ def check_canonical(table: pa.Table) -> None:
         raise InternalError("The grams of a release must be distinct and in canonical order")
 
 
-def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:
-    """Return the table of a release with the columns that its items came from."""
-    if keys is None or not keys.columns:
+def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
+    """Return the columns that users read: those of keys, `word` for words, and `gram` with `length` for grams."""
+    if keys is None:
         return table
-    columns = keys.table(joined(table["gram"]).flatten())
-    ours = table.select([name for name in table.column_names if name not in columns.column_names])
-    for name in columns.column_names:
-        ours = ours.append_column(columns.schema.field(name), columns[name])
-    return ours
+    items = joined(table["gram"]).flatten()
+    return keys.table(items) if keys.columns else pa.table({WORD_COLUMN: items})
+
+
+def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
+    """Return a table with a column of results, under another name if a key column has this one."""
+    free = f"noisy_{name}" if name in table.column_names else name
+    return table.append_column(free, array_of(numbers.astype(np.int64)))
 
 
 def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
@@ -90,7 +98,7 @@ def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
 def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
     """Return the bytes of a Parquet file that depend only on the table's contents."""
     canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
-    return write_parquet(with_keys(canonical, keys))
+    return write_parquet(plain_table(canonical, keys))
 
 
 def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
@@ -100,13 +108,16 @@ def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
         ValueError: where it is not one; pyarrow's own errors are of this kind, too.
     """
     whole = read_parquet(content).replace_schema_metadata(None)
-    if keys is not None and keys.columns:
-        table = table_of_items(keys.spell([joined(whole[name]) for name in keys.names]))
-        if not with_keys(table, keys).equals(whole.cast(with_keys(table, keys).schema)):
-            raise ValueError("keys and grams differ")
-        return table
-    # Parquet names the inner field its own way, which the cast undoes.
-    return whole.cast(SCHEMA)
+    if keys is None:
+        # Parquet names the inner field its own way, which the cast undoes.
+        return whole.cast(SCHEMA)
+    if whole.column_names != (keys.names or [WORD_COLUMN]):
+        raise ValueError("other columns than those of the record")
+    table = table_of_items(keys.spell([joined(each) for each in whole.columns]))
+    ours = plain_table(table, keys)
+    if not ours.equals(whole.cast(ours.schema)):
+        raise ValueError("values that are not spelled like keys")
+    return table
 
 
 def write_parquet(table: pa.Table) -> bytes:
@@ -140,33 +151,44 @@ def read_parquet(content: bytes) -> pa.Table:
 
 
 def without_words(
-    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], *, mentions: bool
+    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], keep: Iterable[str], *, mentions: bool
 ) -> pa.Table:
     """Return the rows of a table of grams that contain none of some public words.
 
     Case, accents in another normal form and widths do not matter. A word that the tokenizer cuts into several tokens
-    removes the grams that contain them in a row.
+    removes the grams that contain them in a row. A word also removes its form with 's at the end.
 
     Args:
         table: Of grams.
         keys: The columns of the items; None for grams.
         reading: How texts became tokens.
         words: The public words.
+        keep: Those of them that remain.
         mentions: Whether grams with a token that contains "@" are removed too.
+
+    Raises:
+        InputError: If the tokenizer removed every "@", so that no token shows that it was one of a mention.
     """
+    if mentions and reading == "words":
+        raise InputError(
+            "the tokenizer 'words' removes \"@\" from texts, so names after it can no longer be told from other words. "
+            "Remove such names from the texts before the release, or remove public names with `names` or a list."
+        )
     columns = 0 if keys is None else len(keys.columns)
     whole = columns or reading in ("items", "tokens", "sequence")
     # The expression of a saved release is not run, because it may be forged.
     cutter = Cutter(reading if reading in TOKENIZER_NAMES else "words")
-    cut = [(word,) if whole else cutter(word) for word in words]
-    blocked = {tuple(map(folded, tokens)) for tokens in cut if tokens}
+    given, kept = ([(word,) if whole else cutter(word) for word in each] for each in (words, keep))
+    blocked = {tuple(map(folded, tokens)) for tokens in given if tokens}
+    blocked -= {tuple(map(folded, tokens)) for tokens in kept}
     sizes = sorted({len(tokens) for tokens in blocked})
     items = joined(table["gram"])
     grams = key_texts(items.flatten(), columns) if columns else map(tuple, items.to_pylist())
 
     def is_kept(gram: tuple[str, ...]) -> bool:
         tokens = tuple(map(folded, gram))
-        parts = (tokens[at : at + size] for size in sizes for at in range(len(tokens) - size + 1))
+        forms = {tokens, tuple(POSSESSIVE.sub("", token) for token in tokens)}
+        parts = (each[at : at + size] for each in forms for size in sizes for at in range(len(each) - size + 1))
         return not (mentions and any("@" in token for token in gram)) and not any(part in blocked for part in parts)
 
     return table.filter(pa.array([is_kept(gram) for gram in grams], pa.bool_()))
@@ -185,6 +207,48 @@ def public_words(given: Any) -> list[str]:
             "the words must be strings. Give a list of them, or the path of a file with one word per line."
         )
     return [word.strip() for word in words if word.strip()]
+
+
+def names_of_persons(locales: str | Iterable[str]) -> list[str]:
+    """Return the given names and family names that Faker lists for some locales, such as en_US.
+
+    Raises:
+        InputError: If Faker is not installed, or has no names for a locale.
+    """
+    wanted = [locales] if isinstance(locales, str) else list(locales)
+    if not wanted:
+        return []
+    try:
+        from faker.providers import person
+    except ImportError:
+        raise InputError(
+            "public lists of names come from Faker, which is not installed: pip install voxpop[names]."
+        ) from None
+    known = sorted(each.name for each in iter_modules(person.__path__))
+    found: set[str] = set()
+    for locale in wanted:
+        provider = import_module(f"{person.__name__}.{locale}").Provider if locale in known else person.Provider
+        lists = [getattr(provider, name) for name in dir(provider) if NAMES_OF_FAKER.search(name)]
+        if all(callable(each) or each in (person.Provider.first_names, person.Provider.last_names) for each in lists):
+            raise InputError(
+                f"`names` must be locales of Faker with names, such as en_US. Choose from {', '.join(known)}."
+            )
+        found.update(_strings([each for each in lists if not callable(each)]))
+    return sorted(found)
+
+
+POSSESSIVE = re.compile("['’]s$")
+NAMES_OF_FAKER = re.compile("(first|last|middle)_(?!.*format)")
+"""The attributes of a locale that are names; others are titles and patterns."""
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings in nested lists, and the keys of dicts, which map names to frequencies."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Iterable):
+        for each in value:
+            yield from _strings(each)
 
 
 def _strictly_rising(grams: Any, lengths: Any) -> bool:

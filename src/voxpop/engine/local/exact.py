@@ -81,6 +81,8 @@ def summary_of(held: Any, *, exact: bool = False, frequent: int = 0) -> Summary:
             "maximum per user": rounded(most, exact=exact),
         }
     figures |= {"ids of users": ", ".join(each or "undeclared type" for each in held.families)} if held.families else {}
+    if held.alike is not None:
+        figures["ids that differ in case or spaces only"] = rounded(held.alike, exact=exact)
     columns = tuple(f"{each.name} ({each.kind})" for each in held.keys.columns)
     return Summary(held.kind, held.token_source, columns, figures, _frequent(held, frequent, exact=exact))
 

@@ -26,7 +26,7 @@ from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, 
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
-from voxpop.reading.users import Stretch, Users, encode_users, identities, numbered_users, stretches
+from voxpop.reading.users import Spellings, Stretch, Users, encode_users, identities, numbered_users, stretches
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 from voxpop.reading.words import merge_words
 
@@ -83,6 +83,8 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
 
 Encode = Callable[[Stretch], Encoded]
 
+BYTES_OF_SPELLING = 32
+"""Of each user, while two lists of them are merged."""
 SHARE_OF_STRETCH = 6
 """A stretch holds this part of the room: naming and grouping its tokens takes a few copies of it."""
 
@@ -99,7 +101,9 @@ def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) 
     # All rows fit into one stretch: nothing to merge.
     stretch, tokens = first
     if limit is None or stretch.finished:
-        return build_corpus(*tokens, encode_users(stretch.users), kind).within(limit)
+        users, spellings = encode_users(stretch.users), Spellings(None)
+        spellings.add(users[2])
+        return replace(build_corpus(*tokens, users, kind), alike=spellings.alike(len(users[2]))).within(limit)
     spill = _Spill(limit, kind)
     one_behind(spill.take, chain([first], encoded))
     return spill.merged()
@@ -122,12 +126,14 @@ class _Spill:
         self._tokens, self._heads = limit.file(), limit.file()
         self._words = WordRuns(limit)
         self._sizes: list[int] = []
+        self._spellings = Spellings(limit.room // (SHARE_OF_STRETCH * BYTES_OF_SPELLING))
 
     def take(self, encoded: tuple[Stretch, Encoded]) -> None:
         """Group the tokens of a stretch by user, and keep the small corpus that this gives."""
         stretch, (pieces, words) = encoded
         codes, keys, users = encode_users(stretch.users)
         corpus = build_corpus(pieces, words, (codes, keys, users), self._kind)
+        self._spellings.add(users)
         who, heads = identities(users, keys), np.zeros(keys.size, HEAD)
         heads["key"], heads["other"], heads["user"], heads["size"] = *who.T, keys, np.diff(corpus.user_start)
         self._tokens.append(corpus.tokens)
@@ -153,7 +159,8 @@ class _Spill:
         self._heads.close()
         mapped = in_key_order(sorter, limit)
         release_unused()
-        return LocalCorpus(*mapped, vocabulary, self._kind, limit=limit)
+        corpus = LocalCorpus(*mapped, vocabulary, self._kind, limit=limit)
+        return replace(corpus, alike=self._spellings.alike(corpus.user_key.size))
 
     def _named_blocks(self, most: int) -> Iterator[Block]:
         """Yield all records, about that number of bytes of tokens at a time, by their final names."""
@@ -233,6 +240,11 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
             left_out,
             f'of the values in "{keyed.content}" are null and were left out.'
             f"{'' if kind == 'items' else _NEIGHBOURS_IN_TEXT}",
+        ),
+        (
+            corpus.alike,
+            "ids of users differ from another id only in case or in spaces at their ends. Each id is protected as one "
+            "user, so a person with several ids is not. Give such ids one spelling first, such as lower(trim(id)).",
         ),
     ):
         if count:

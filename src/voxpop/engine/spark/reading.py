@@ -226,7 +226,7 @@ def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "Dat
 
 
 def check_repeatable(frame: "DataFrame") -> None:
-    """Raise a SourceError if the plan of a table draws at random or numbers rows.
+    """Raise an InputError if the plan of a table draws at random or numbers rows.
 
     Rows that are lost with an executor are computed again, and the noise of a release must then meet the same rows.
     No public method of Spark returns whether a plan is deterministic, hence `_jdf`; it can only refuse a table. Spark
@@ -234,7 +234,7 @@ def check_repeatable(frame: "DataFrame") -> None:
     """
     plan: Any = getattr(frame, "_jdf", None)
     if plan is not None and not plan.queryExecution().analyzed().deterministic():
-        raise SourceError(
+        raise InputError(
             "the table is not the same whenever Spark reads it: its query draws at random or numbers rows (rand, uuid, "
             "monotonically_increasing_id, a function without a fixed answer). Write it to a file first, and read that."
         )

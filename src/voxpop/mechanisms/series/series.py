@@ -28,6 +28,7 @@ from voxpop.reading.keys import Keys
 from voxpop.reading.users import key_of
 from voxpop.release.release import Release
 from voxpop.release.result import Report
+from voxpop.release.table import with_result
 
 
 @final
@@ -47,8 +48,8 @@ class Series:
         ...     for night in (1, 2, 3):
         ...         rows = pl.DataFrame({"who": range(3000), "what": ["tea", "milk"] * 1500})
         ...         new = series.run(vp.read(rows, user="who", items="what"), night=night)
-        ...     sorted(series.released["gram"].to_pylist())
-        [['milk'], ['tea']]
+        ...     sorted(series.released["what"].to_pylist())
+        ['milk', 'tea']
     """
 
     def __init__(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
@@ -175,7 +176,7 @@ class Series:
         record, pools = self._read()
         release = _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
         _, nights = _sorted(pools, 0)
-        return release.to_arrow().append_column("night", pa.array(nights, pa.int32()))
+        return with_result(release.to_arrow(), "night", nights)
 
     @property
     def release(self) -> Release:
