@@ -58,9 +58,9 @@ def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
     """Return the noise that releases a key of one user with a probability of `delta`, and has this delta.
 
     Args:
-        limit: the maximum number of keys per user.
-        rate: epsilon of one key.
-        delta: of one key.
+        limit: The maximum number of keys per user.
+        rate: The epsilon of one key.
+        delta: The delta of one key.
     """
     with precise.ALONE:
         target = number(delta) * (1 - number(2) ** -40)
@@ -86,9 +86,9 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
     Proof: "Given the noisy numbers of users in classes, both collections run the same entry"
 
     Args:
-        proof: of keys with counts.
-        claim: of the whole release.
-        of_rounds: returns the delta of the certificate of rounds at the epsilon of a claim.
+        proof: The numbers of keys with counts.
+        claim: The claim of the whole release.
+        of_rounds: Returns the delta of the certificate of rounds at the epsilon of a claim.
 
     Raises:
         InternalError: A number is out of range, or the parts of epsilon exceed it.
@@ -188,8 +188,8 @@ def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
     """Return y - j + 1 for released keys and 0 for all others.
 
     Args:
-        noise: of one key.
-        users: int64, number of users of each key, at least 1.
+        noise: The noise of one key.
+        users: int64, the number of users of each key, at least 1.
         draws: uint64 (keys, 2), uniform: `Secret.draws`.
 
     Example:
@@ -253,10 +253,10 @@ class KeyNumbers(Opening):
     """Selection and number of each key by one draw.
 
     Attributes:
-        noise: of one key.
-        unit: units of the grid in one user.
-        secret: source of the bits.
-        purpose: of the draws.
+        noise: The noise of one key.
+        unit: The number of units of the grid in one user.
+        secret: The source of the bits.
+        purpose: The purpose of the draws.
     """
 
     noise: KeyNoise
@@ -296,9 +296,9 @@ class WholeNoise(Opening):
     """Whole numbers with integer Laplace noise: P(noise = k) is proportional to e^(-rate |k|).
 
     Attributes:
-        rate: per unit of the numbers.
-        secret: source of the bits.
-        purpose: of the draws.
+        rate: The rate of the noise, per unit of the numbers.
+        secret: The source of the bits.
+        purpose: The purpose of the draws.
     """
 
     rate: Fraction
