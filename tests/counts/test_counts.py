@@ -103,7 +103,7 @@ def test_together_is_less_than_the_sum():
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
 def test_bad_limits_are_refused(limit):
     """The limit must be a whole number from 1 on."""
-    with pytest.raises(vp.errors.InputError, match="`limit`"):
+    with pytest.raises(vp.errors.InputError, match="`counted_in_full`"):
         CountsMechanism(limit)
 
 

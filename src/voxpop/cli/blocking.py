@@ -1,4 +1,4 @@
-"""The command `block`: a saved release without public words."""
+"""The command `block`, which saves a release without public words."""
 
 from pathlib import Path
 from textwrap import fill
@@ -33,7 +33,7 @@ def block(
     first: given.First = 20,
     overwrite: given.Overwrite = False,
 ) -> None:
-    """Save a release without the items that contain public words, such as names of persons. Costs no budget.
+    """Save a release without the items that contain public words, such as names of persons. This costs no budget.
 
     Example: `voxpop block words --names en_US --list nicknames.txt -o clean`
     """

@@ -24,7 +24,7 @@ from voxpop.errors import (
 )
 from voxpop.files.progress import EVENT_LOG, EventLog, note, noted
 
-# 141: the reader of the output closed it.
+# 141 (128 + SIGPIPE): the reader closed the output.
 DONE, FAULT, WRONG_CALL, EXHAUSTED, UNSAVED, UNREADABLE, NO_MEMORY, STOPPED, CLOSED = 0, 1, 2, 3, 4, 5, 6, 130, 141
 CAUSES = {
     FAULT: "fault",
@@ -47,10 +47,10 @@ HINTS = {
     ("series", "option: --nights"): f"{ONCE} --nights N`.",
     ("series", "option: --run-id"): "A night that is repeated returns its result again. Number nights with --night.",
 }
-"""The next step after options and commands that are missing on purpose, by command ("" for all) and the parser's
-message after "Unknown"."""
+"""Next steps for options and commands that are missing on purpose. Keys are the command ("" for all commands) and the
+text after "Unknown" in the parser's message."""
 GLOBAL = {"--errors": ("text", "json"), "--log": None}
-"""Options of every command, and their values; None for any."""
+"""Options that every command has, with their permitted values. None permits any value."""
 OMITTED = "(omitted: messages of libraries may quote data)"
 OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    # The parser takes a single hyphen for an option.
+    # The parser would treat a single hyphen as an option.
     given = ["/dev/stdin" if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
     options: dict[str, str] = {}
     EVENT_LOG.set(EventLog())
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run the command line as a process and exit without tearing modules down, which would take half a second."""
-    for name in BLAS_THREADS:  # before numpy is imported: idle threads cost a second
+    for name in BLAS_THREADS:  # must be set before numpy is imported, because idle threads cost a second
         os.environ.setdefault(name, "1")
     warnings.formatwarning = lambda message, *_, **__: f"voxpop: {shown(str(message))}\n"
     code = main()
@@ -95,7 +95,7 @@ def console() -> NoReturn:
 
 
 def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
-    """Move the options of every command from the arguments to `options`, and return the other arguments.
+    """Move the options that every command has from the arguments to `options`, and return the remaining arguments.
 
     Raises:
         InputError: An option has no value, or a wrong one.
