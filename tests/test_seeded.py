@@ -103,6 +103,12 @@ def profile() -> list[object]:
     return digest(result.to_polars().rows())
 
 
+def keys(limit: int | None) -> list[object]:
+    """Return the digest of the keys of a column, by rounds or by one number per key."""
+    how = {"joint": [("page",)], "max_keys_per_user": limit, "budget": FOUR, "options": QUIET, "seed": SEED}
+    return digest(vp.profile(table(), user="user", **how).to_polars().rows())
+
+
 def nights(folder: Path) -> list[object]:
     """Return the digest of three nights."""
     series = vp.Items().series(folder / "series", FOUR, nights=3, seed=SEED)
@@ -136,6 +142,8 @@ RELEASES: dict[str, Callable[[Path], list[object]]] = {
     "sequences": lambda _: model(),
     "variable-length n-grams": lambda _: gram_counts(),
     "profile": lambda _: profile(),
+    "keys": lambda _: keys(None),
+    "keys, limit 2": lambda _: keys(2),
     "nights": nights,
 }
 WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts and ranking")

@@ -35,6 +35,11 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
             kind = type(weighting).__name__
             yield f"{kind}-{name}", lambda b=budget, w=weighting: vp.Items(50, w).plan(b)
         yield f"dpne-{name}", lambda b=budget: vp.papers.DPNE().plan(b)
+        for most in (None, 1, 3, 20):
+            keyed = vp.KeyCounts({"city": "string"}, [("city",)], most)
+            yield f"keys-{name}-{most or 'chosen'}", lambda b=budget, k=keyed: k.plan(b)
+        repeated = vp.KeyCounts({"city": "string"}, [("city",)], repeated=True)
+        yield f"keys-{name}-repeated", lambda b=budget, k=repeated: k.plan(b)
     for epsilon, delta in BUDGETS[1:3]:
         budget = vp.Budget(epsilon, delta)
         yield f"heavy-hitters-{epsilon:g}", lambda b=budget: vp.HeavyHitters(max_length=8).plan(b)

@@ -52,6 +52,20 @@ def moved(certificate, path, factor):
 # move further: at 1 percent the exact delta of the plan, whose bound comes from a coarse grid, still keeps the claim.
 FIRST, ROUNDS, LATER = (NUMBERS, "rounds", "first"), (NUMBERS, "rounds"), (NUMBERS, "rounds", "later")
 BINDING = [
+    ("keys", ("claim", "delta"), 0.99),
+    ("keys", ("claim", "epsilon"), 0.99),
+    ("keys", (NUMBERS, "choosing"), 1.01),
+    ("keys", (NUMBERS, "rest"), 1.01),
+    ("keys", (NUMBERS, "menu", 0, "rate"), 1.01),
+    ("keys", (NUMBERS, "menu", 1, "limit"), 1.5),
+    ("keys", (NUMBERS, "menu", 1, "reach"), 0.97),
+    ("keys", (NUMBERS, "menu", 0, "coin"), 1.01),
+    ("keys", (NUMBERS, "menu", 2, "end"), 1.5),
+    ("keys", (NUMBERS, "rounds", "choice", "square"), 1.01),
+    ("keys", (NUMBERS, "rounds", "choice", "novel"), 1.01),
+    ("keys", (NUMBERS, "rounds", "later", "counting"), 1.01),
+    ("keys_limit_1", (NUMBERS, "menu", 0, "coin"), 1.01),
+    ("keys_limit_20", (NUMBERS, "rest"), 1.1),
     ("set_union_limit_100", ("claim", "epsilon"), 0.99),
     ("set_union_limit_100", ("claim", "delta"), 0.97),
     ("set_union_limit_100", (*LATER, 0, "sigma"), 0.9),

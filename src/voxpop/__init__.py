@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from voxpop.ledger.ledger import Ledger as Ledger
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
+    from voxpop.mechanisms.profile.mechanism import KeyCounts as KeyCounts
     from voxpop.mechanisms.profile.mechanism import ProfileMechanism as ProfileMechanism
     from voxpop.mechanisms.profile.mechanism import profile as profile
     from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
@@ -61,6 +62,7 @@ _HOMES = {
     "Corpus": "voxpop.engine.data",
     "Guarantee": "voxpop.privacy.guarantee",
     "HeavyHitters": "voxpop.mechanisms.heavy_hitters.mechanism",
+    "KeyCounts": "voxpop.mechanisms.profile.mechanism",
     "Ledger": "voxpop.ledger.ledger",
     "NGrams": "voxpop.mechanisms.ngrams.mechanism",
     "Profile": "voxpop.release.profile",

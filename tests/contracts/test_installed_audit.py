@@ -4,6 +4,7 @@ With an error of 1e-12 for each of two checks, a false alarm of this file has a 
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ TRIALS = {
     "sequences": 40_000,
     "profile": 40_000,
     "top": 40_000,
+    "keys": 40_000,
 }
 
 
@@ -71,6 +73,14 @@ def quiet_top(monkeypatch):
     monkeypatch.setattr(ranking, "GumbelNoise", lambda rate, *rest: real(rate / CUT, *rest))
 
 
+def quiet_keys(monkeypatch):
+    """Reduce the noise of keys."""
+    real = ranking.KeyNumbers
+    monkeypatch.setattr(
+        ranking, "KeyNumbers", lambda noise, *rest: real(replace(noise, rate=noise.rate / Fraction(3, 5)), *rest)
+    )
+
+
 QUIET = {
     "items": quiet_items,
     "ngrams": quiet_ngrams,
@@ -78,6 +88,7 @@ QUIET = {
     "sequences": quiet_sequences,
     "profile": quiet_items,
     "top": quiet_top,
+    "keys": quiet_keys,
 }
 
 

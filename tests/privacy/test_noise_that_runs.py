@@ -31,6 +31,7 @@ from voxpop.privacy.passes import Certificate, Claim, PathsProof
 from voxpop.privacy.path_budget import ContextNoise, Limits
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
+from voxpop.privacy.truncated import KeyNumbers, WholeNoise
 from voxpop.privacy.upcrossing import NightReading
 from voxpop.privacy.weightings.holders import UNIT
 
@@ -159,7 +160,7 @@ def test_counts_and_rankings(talk, seen):
 def test_profiles(seen):
     """Rounds over single and over joint values, counts, and cover; the parts fit into the cap of what follows."""
     table = pl.DataFrame({"u": range(3000), "city": ["a", "b"] * 1500, "n": [1, 2, 3, 4] * 750})
-    profile = vp.profile(table, user="u", budget=BUDGET, joint=[("city", "n")], seed=1)
+    profile = vp.profile(table, user="u", budget=BUDGET, columns=["city", "n"], joint=[("city", "n")], seed=1)
     later = profile.plan.certificate.proof.later
     steps = kinds(seen, ScoreStep)
     assert len(steps) == 40
@@ -373,3 +374,20 @@ def test_a_gram_is_that_of_its_row(row, symbol):
     with pytest.raises(InternalError, match=r"another gram|follow the end"):
         gate.children(np.array([row]), np.array([symbol]), [whole])
     assert gate.record == passes
+
+
+def test_keys_with_counts_have_the_noise_of_their_certificate(seen):
+    """The classes, each entry of one number per key, and the sums of other rows, in units of the grid."""
+    table = pl.DataFrame({"who": range(3000), "what": ["tea", "milk", "bread"] * 1000})
+    keyed = vp.KeyCounts({"what": "string"}, [("what",)])
+    data = keyed.read(table, user="who", options=vp.ReadOptions(progress=False))
+    found = keyed.release(data, BUDGET)
+    proof = found.plan.certificate.proof
+    assert proof.chosen == 0
+    (numbers,) = kinds(seen, KeyNumbers)
+    assert (numbers.noise, numbers.unit) == (proof.menu[0], UNIT)
+    classes, rest = kinds(seen, WholeNoise)
+    assert classes.rate == proof.choosing > 0
+    assert rest.rate * SHARES == proof.rest > 0
+    assert len({each.purpose for each in (numbers, classes, rest)}) == 3
+    assert all(each.secret.equals(numbers.secret) for each in (classes, rest))

@@ -23,6 +23,8 @@ BUDGET = vp.Budget(2, 1e-6)
 CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
 PROFILING = vp.ProfileMechanism({"what": "string"})
 KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), token_source=PROFILING.keys.token_source)
+KEYS = vp.KeyCounts({"what": "string"}, [("what",)])
+OF_KEYS = replace(KEYED, token_source=KEYS.keys.token_source)
 WORDS = vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
 PLANS = {
     "items": vp.Items(max_items_per_user=4).plan(BUDGET),
@@ -38,6 +40,7 @@ PLANS = {
     "sequences, found": vp.Sequences(alphabet="find", max_gram=2).plan(BUDGET),
     "sequences, as published": vp.papers.VariableLengthNGrams(20, 3, alphabet=["tea", "milk"]).plan(vp.Budget(2)),
     "profile": PROFILING.plan(BUDGET),
+    "keys": KEYS.plan(BUDGET),
     "count": CountsMechanism(counted_in_full=2).plan(BUDGET, WORDS),
     "top": TopMechanism(1).plan(BUDGET, WORDS),
 }
@@ -56,7 +59,7 @@ def given_to(plan):
     """Return the data from which a plan releases."""
     if getattr(plan, "data_sets", ()):
         return dict.fromkeys(plan.data_sets, CORPUS)
-    return KEYED if plan.to_dict()["mechanism"] == "profile" else CORPUS
+    return {"profile": KEYED, "keys": OF_KEYS}.get(plan.to_dict()["mechanism"], CORPUS)
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -85,9 +85,22 @@ def test_the_transcript_of_n_grams_adds_up():
     assert sum(each["cost"] for each in passes if each["rates"] is None) <= 2**40
 
 
-PLANNED = MECHANISMS | {"profile": (vp.ProfileMechanism({"city": "string", "year": "int64"}), {})}
+PLANNED = MECHANISMS | {
+    "profile": (vp.ProfileMechanism({"city": "string", "year": "int64"}), {}),
+    "keys": (vp.KeyCounts({"city": "string", "year": "int64"}, [("city", "year")]), {}),
+}
 CHANGES = [
     ("profile", ("later", "counting"), 1.01),
+    ("keys", ("choosing",), 1.01),
+    ("keys", ("rest",), 1.01),
+    ("keys", ("menu", 1, "rate"), 1.01),
+    ("keys", ("menu", 0, "coin"), 1.01),
+    ("keys", ("menu", 2, "end"), 1.5),
+    ("keys", ("menu", 2, "reach"), 0.97),
+    ("keys", ("menu", 1, "limit"), 1.5),
+    ("keys", ("rounds", "choice", "square"), 1.01),
+    ("keys", ("rounds", "choice", "novel"), 1.01),
+    ("keys", ("rounds", "later", "counting"), 1.01),
     ("profile", ("later", "cover", "sigma"), 0.99),
     ("items", ("choice", "sigma"), 0.99),
     ("items", ("choice", "square"), 1.01),

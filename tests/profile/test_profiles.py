@@ -163,7 +163,8 @@ def test_combinations_with_too_many_candidates_are_left_out(table, monkeypatch):
     """City and year have 18 candidates, the other combination 60 more; the report shows that it is omitted."""
     monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
     joint = [("city", "year"), ("paid", "city", "day")]
-    found = vp.profile(table, user="customer", joint=joint, budget=BUDGET, options=QUIET, seed=3)
+    columns = ["city", "year", "paid", "day"]
+    found = vp.profile(table, user="customer", columns=columns, joint=joint, budget=BUDGET, options=QUIET, seed=3)
     assert len(found.joint["city", "year"]) == 18
     assert not found.joint["paid", "city", "day"]
     assert "left out: more than" in found.report().html

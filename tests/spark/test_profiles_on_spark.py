@@ -31,3 +31,31 @@ def test_a_profile_is_the_same(spark, partitions):
     ]
     assert found[0] == found[1] == found[2]
     assert len(found[0].joint["city", "year"]) == 4
+
+
+@pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
+@pytest.mark.parametrize("each", [1, 5], ids=["one number per key", "rounds"])
+def test_keys_with_counts_are_the_same(spark, partitions, each):
+    """Keys, counts, the entry and the sums of other rows are equal, for one key per user and for several."""
+    rows = {
+        "who": [number // each for number in range(1500 * each)],
+        "city": [["Delft", "a|b", "Lund", None][number % 4] for number in range(1500 * each)],
+        "year": [2020 + number % 7 for number in range(1500 * each)],
+    }
+    local = pl.DataFrame(rows)
+    frame = spark.createDataFrame(local.rows(), schema=local.columns)
+    ways = (frame, {"partitions": partitions}), (local, {}), (local, {"memory": "3GiB"})
+    found = [
+        vp.profile(
+            source,
+            user="who",
+            joint=[("city", "year")],
+            budget=BUDGET,
+            options=vp.ReadOptions(**how, progress=False),
+            seed=3,
+        )
+        for source, how in ways
+    ]
+    assert found[0] == found[1] == found[2]
+    assert found[0].plan.chosen == (0 if each == 1 else 3)
+    assert len(found[0].joint["city", "year"]) == 21

@@ -14,6 +14,7 @@ contains the exact value. So "total <= delta" is a proof, if this package, pytho
 | optimal selection, counts, picks, paths | `public` | the page of each |
 | votes | `votes` | the recursion F_i(c) over rounds |
 | nights | `nights` | Phi(Phi^-1(W p0) + M^(1/2)) + delta_G(epsilon; M^(1/2)) |
+| keys with counts | `keys` | L d of one number per key; the mean of rounds over the losses of pure releases |
 
 `totals` composes several certificates of a folder, and replays the charges of a ledger (composition.md, claims 1, 2). A
 ledger is proved from the guarantees that it states; that a release kept its own is proved in the folder of the release.
@@ -37,7 +38,7 @@ from typing import Any
 
 from flint import arb
 
-from . import nights, public, rounds, schema, threshold, votes
+from . import keys, nights, public, rounds, schema, threshold, votes
 from .balls import CertificateError, require, up
 
 __all__ = ["PROVED", "CertificateError", "Result", "prove"]
@@ -51,6 +52,7 @@ RULES = {
     "paths": public.paths,
     "votes": votes.votes,
     "nights": nights.nights,
+    "keys": keys.keys,
 }
 
 

@@ -41,6 +41,11 @@ PROOFS: dict[str, dict[str, Any]] = {
     },
     "nights": {**_all(int, "pool bits cell"), "square": arb, "sigmas": [arb], **_all([int], NIGHTS)},
 }
+PROOFS["keys"] = {
+    **{"edges": [int], "sets": int, "chosen?": int, "choosing": Fraction, "rest": Fraction},
+    "menu": [{**_all(int, "limit reach"), "rate": Fraction, **_all(arb, "end coin")}],
+    "rounds?": PROOFS["adaptive rounds"],
+}
 CLAIM = {"epsilon": arb, "delta": arb, "neighbours": {"one user added or removed"}}
 FRAME = {"format": {"voxpop certificate"}, "version": int, "claim": CLAIM, "proof": set(PROOFS), "numbers": dict}
 

@@ -61,6 +61,8 @@ def check(certificate: Any, passes: Any) -> str:
         require(all(night in range(1, len(numbers.costs) + 1) for night in nights), "a night ran that was not charged")
     elif proof == "paths":
         paths_of(numbers, passes)
+    elif proof == "keys":
+        keys_of(certificate, numbers, passes)
     else:
         allowed = [], [{"picks": "picks", "optimal selection": "selection"}[proof]]
         require(names in allowed, "a pass ran that the certificate does not contain")
@@ -106,6 +108,24 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
             require(square <= later.square * cost / PARTS, "a pass ran with less noise than its price requires")
             fair = all(type(rate) is int and 0 <= rate <= 2**20 for rate in each.get("rates") or [0])
             require(fair, "users would pay more than they have")
+
+
+def keys_of(certificate: Any, numbers: Any, passes: list[dict[str, Any]]) -> None:
+    """Require one choice at most, one entry, and the rest at the end; passes of rounds are compared with theirs."""
+    head, last = [CLASSES] if numbers.edges else [], ["rest"] if numbers.rest > 0 else []
+    names, chosen = [each["pass"] for each in passes], numbers.chosen
+    require(names[: len(head)] == head[: len(names)], "the choice did not run first")
+    ran = passes[len(head) :]
+    if ran and ran[-1]["pass"] == "rest":
+        require(bool(last), "a pass ran that the certificate does not contain")
+        ran = ran[:-1]
+    require(not ran or chosen is not None, "an entry ran that was not chosen")
+    if ran and chosen == len(numbers.menu):
+        rounds = {**certificate, "proof": "adaptive rounds", "numbers": certificate["numbers"]["rounds"]}
+        check(rounds, ran)
+    elif ran:
+        numbered = {"pass": "numbers", "limit": numbers.menu[chosen].limit}
+        require(ran == [numbered], "a pass ran that the certificate does not contain")
 
 
 def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:

@@ -269,15 +269,16 @@ def profile(
 ) -> None:
     """Release the values of all columns of a table that many users share, with noisy counts.
 
-    --text names the columns of texts, separated by commas. The plan is printed before anything runs.
+    --text names the columns of texts, separated by commas. The plan is printed before anything runs. With --joint and
+    no other columns, the result contains the keys of the named columns with their counts, as for GROUP BY.
 
     Example: `voxpop profile orders.parquet --user customer --text comment --epsilon 2 --delta 1e-7 -o profile`
     """
-    import voxpop as vp
+    from voxpop.mechanisms.profile.mechanism import profiling_of
 
     call.run.check()
     found, choice = releasing.opened_source(call.table.source(source), call.run), options.choice(call.table)
-    profiling, budget = vp.ProfileMechanism.of(found, **choice), call.spend.budget
+    profiling, budget = profiling_of(found, **choice), call.spend.budget
 
     def planned() -> Any:
         plan = profiling.plan(budget)
@@ -308,7 +309,10 @@ def profile(
         covers = "" if share is None else f"   covers about {share}"
         releasing.say(f"  {len(release):>9,}  {on_one_line(name)}{covers}")
     for names, release in made.joint.items():
-        releasing.say(f"  {len(release):>9,}  {' x '.join(map(on_one_line, names))}")
+        cover = made.cover.get(" x ".join(names))
+        share = None if cover is None else cover.shown(len(release))
+        covers = "" if share is None else f"   covers about {share}"
+        releasing.say(f"  {len(release):>9,}  {' x '.join(map(on_one_line, names))}{covers}")
     releasing.say(releasing.guarantee_text(made.guarantee))
     releasing.say(releasing.saved(output.resolve(), made))
 
@@ -326,9 +330,9 @@ def show_profile_plan(
 
     Example: `voxpop plan profile orders.parquet --user customer --epsilon 2 --delta 1e-7`
     """
-    import voxpop as vp
+    from voxpop.mechanisms.profile.mechanism import profiling_of
 
-    profiling = vp.ProfileMechanism.of(table.source(source), **options.choice(table))
+    profiling = profiling_of(table.source(source), **options.choice(table))
     return releasing.print_plan(profiling.plan(spend.budget), as_json=json)
 
 

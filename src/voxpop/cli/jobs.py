@@ -26,7 +26,7 @@ from voxpop.cli.sources import columns_of
 from voxpop.errors import InputError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
-COMMANDS = tuple(each.command for each in MECHANISMS)
+COMMANDS = tuple(each.command for each in MECHANISMS if each.command != "keys")
 """The commands that a job may run, which are the commands that read a table and spend a budget."""
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FIXED_SECTIONS = ("mechanism", "budget", "table")

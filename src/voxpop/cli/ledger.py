@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 app = App(name="ledger", help="Keep an account of the budget that releases have spent.")
 
 _LedgerFile = Annotated[Path, Parameter(name="FILE", help="The file of the ledger.")]
-PlannedCommand = Literal["items", "ngrams", "heavy-hitters", "sequences", "profile"]
+_USUAL_SETTINGS: dict[str, dict[str, Any]] = {
+    # The guarantee does not depend on the alphabet or on the keys. A reserve is for repeated releases.
+    "sequences": {"alphabet": ["a"]},
+    "keys": {"columns": {"key": "string"}, "joint": [["key"]], "repeated": True},
+}
+PlannedCommand = Literal["items", "ngrams", "heavy-hitters", "sequences", "profile", "keys"]
 Dataset = Annotated[str | None, Parameter(help="Name of the data set.")]
 
 
@@ -111,8 +116,7 @@ def reserve(
 def _usual(command: str) -> Any:
     """Return the mechanism of a command with its default settings."""
     (place,) = (each.config for each in MECHANISMS if each.command == command)
-    # The guarantee does not depend on the alphabet.
-    return load_object(place)(**({"alphabet": ["a"]} if command == "sequences" else {}))
+    return load_object(place)(**_USUAL_SETTINGS.get(command, {}))
 
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:

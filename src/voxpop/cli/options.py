@@ -149,16 +149,23 @@ class ProfileArguments:
     Attributes:
         columns: Columns of the profile, separated by commas. Chosen by names and declared types by default.
         joint: Columns whose joint values are released too, separated by commas, or "pairs" for all pairs. Repeat the
-            option.
+            option. Without --columns and --text, only these keys and their counts are released.
         counts: Release noisy counts and cover. Without them more values are released.
+        max_keys_per_user: Of keys alone, a public bound on the number of keys per user, such as 1 for one plan per
+            account.
+        other_rows: Of keys alone, measure the rows of keys that are not released.
+        repeated: Of keys alone, the release is one of many, such as every week.
     """
 
     columns: list[str] | None = None
     joint: list[str] | None = None
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
+    max_keys_per_user: int | None = None
+    other_rows: Annotated[bool, Parameter(negative="--no-other-rows")] = True
+    repeated: bool = False
 
     def choice(self, table: TableArguments) -> dict[str, Any]:
-        """Return the arguments of `voxpop.ProfileMechanism.of`.
+        """Return the arguments of `profiling_of`.
 
         Raises:
             InputError: if an option of the table does not apply.
@@ -177,6 +184,9 @@ class ProfileArguments:
             else [name for each in self.columns for name in listed(each, "--columns")],
             "joint": "pairs" if self.joint == ["pairs"] else joint,
             "counts": self.counts,
+            "max_keys_per_user": self.max_keys_per_user,
+            "other_rows": self.other_rows,
+            "repeated": self.repeated,
             **{name: value for name, value in table.reading.items() if name in ("types", "csv")},
         }
 

@@ -31,6 +31,7 @@ from voxpop.privacy.passes import (
     Choice,
     Claim,
     CountsProof,
+    KeysProof,
     Later,
     NightsProof,
     PathsProof,
@@ -45,6 +46,7 @@ from voxpop.privacy.passes import (
 from voxpop.privacy.peeling import picks_spend, spent
 from voxpop.privacy.trie.accountant import trie_delta
 from voxpop.privacy.trie.ballot import Ballot
+from voxpop.privacy.truncated import keys_delta
 from voxpop.privacy.upcrossing import ever_reached
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian, is_proved
 from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
@@ -352,9 +354,6 @@ def _later_slack(later: Later | None, claim: Claim) -> float:
     return 0.0 if later is None or later.passes == 0 else walk_slack(claim.epsilon, later.passes)
 
 
-# Other proofs over unknown items.
-
-
 @_delta.register
 def _threshold(proof: ThresholdProof, claim: Claim) -> float:
     first, shares = proof.first, calibrated_rule(proof.first.bounding)
@@ -371,9 +370,6 @@ def _threshold(proof: ThresholdProof, claim: Claim) -> float:
 def _selection(proof: SelectionProof, claim: Claim) -> float:
     _ensure(0.0 < proof.delta < claim.delta and proof.few >= 0)
     return proof.delta + numerical_slack(claim.epsilon)
-
-
-# Public items.
 
 
 def root_above(number: int) -> float:
@@ -439,9 +435,6 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     return spends
 
 
-# Votes and nights.
-
-
 @_delta.register
 def _votes(proof: VotesProof, claim: Claim) -> float:
     ballot = Ballot(proof.rate, proof.theta, proof.again, proof.further)
@@ -495,3 +488,8 @@ def _night_hit(proof: NightsProof) -> float:
 def _nights(proof: NightsProof, claim: Claim) -> float:
     noise = gaussian_delta(claim.epsilon, sqrt(proof.square))
     return (_night_hit(proof) + noise) * ROUNDING + walk_slack(claim.epsilon, len(proof.costs))
+
+
+@_delta.register
+def _keys(proof: KeysProof, claim: Claim) -> float:
+    return keys_delta(proof, claim, _delta)

@@ -5,85 +5,14 @@ for exactly the value of this double. Fractions are texts such as "3/4".
 """
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from math import isfinite
-from types import UnionType
-from typing import Any, Literal, Self, Union, final, get_args, get_origin, get_type_hints
+from typing import Any, Literal, final
 
-from voxpop.errors import InternalError
+from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
 _NEIGHBOURS = "one user added or removed"
-
-
-class Stated:
-    """Numbers that are written as a dictionary, and read back without leaving out or adding one."""
-
-    __slots__ = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON; those that are None are left out."""
-        pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
-        return {name: value for name, value in pairs if value is not None}
-
-    @classmethod
-    def from_dict(cls, values: Any) -> Self:
-        """Return what `to_dict` wrote.
-
-        Raises:
-            InternalError: A field is missing, unknown or of another type.
-        """
-        kinds = _kinds(cls)  # type: ignore[arg-type]
-        if not isinstance(values, dict) or not values.keys() <= kinds.keys():
-            raise malformed()
-        return cls(**{name: _typed(kind, values.get(name)) for name, kind in kinds.items()})
-
-
-def malformed() -> InternalError:
-    """Build the error for a certificate that does not have the fields of its schema."""
-    return InternalError("a certificate has fields or numbers that its schema does not allow")
-
-
-@cache
-def _kinds(cls: type) -> dict[str, Any]:
-    hints = get_type_hints(cls)
-    return {each.name: hints[each.name] for each in fields(cls)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Stated):
-        return value.to_dict()
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, Fraction) else value
-
-
-def _typed(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as a type of the schema."""
-    origin, given = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return None if value is None else _typed(given[0], value)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_typed(given[0], each) for each in value)
-    if origin is Literal and value in given:
-        return value
-    if isinstance(kind, type) and issubclass(kind, Stated):
-        return kind.from_dict(value)
-    if kind is Fraction and isinstance(value, str):
-        return _fraction(value)
-    # A boolean is no number, and a whole number no double.
-    if type(value) is kind and kind in (int, str, float, bool) and (kind is not float or isfinite(value)):
-        return value
-    raise malformed()
-
-
-def _fraction(text: str) -> Fraction:
-    above, _, below = text.partition("/")
-    if not (above.isdecimal() and (below.isdecimal() or "/" not in text)) or below == "0":
-        raise malformed()
-    return Fraction(int(above), int(below or 1))
 
 
 @final
@@ -449,8 +378,60 @@ class NightsProof(Stated):
     thresholds: tuple[int, ...]
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class KeyNoise(Stated):
+    """Truncated geometric noise on the number of users of every key, which also selects the keys.
+
+    Attributes:
+        limit: the maximum number of keys per user.
+        rate: of the noise, per user.
+        reach: j, the largest noise.
+        end: probability of each of -j and j.
+        coin: probability that a key whose noisy number is j is released.
+    """
+
+    limit: int
+    rate: Fraction
+    reach: int
+    end: float
+    coin: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeysProof(Stated):
+    """Keys with counts: docs/privacy/keys.md.
+
+    Attributes:
+        edges: numbers of distinct keys at which the next class of users begins; empty where nothing is chosen.
+        choosing: rate of the noise on the number of users in a class; 0 where nothing is chosen.
+        rest: rate of the noise on all shares of released and of other rows together; 0 if they are not measured.
+        sets: number of sets of keys.
+        menu: entries with one noisy number per key.
+        rounds: the entry of adaptive rounds, with the counts that follow; none without it.
+        chosen: place of the entry that ran, after a release; rounds come last.
+    """
+
+    edges: tuple[int, ...]
+    choosing: Fraction
+    rest: Fraction
+    sets: int
+    menu: tuple[KeyNoise, ...]
+    rounds: AdaptiveProof | None
+    chosen: int | None = None
+
+
 Proof = (
-    AdaptiveProof | ThresholdProof | SelectionProof | CountsProof | PicksProof | VotesProof | PathsProof | NightsProof
+    AdaptiveProof
+    | ThresholdProof
+    | SelectionProof
+    | CountsProof
+    | PicksProof
+    | VotesProof
+    | PathsProof
+    | NightsProof
+    | KeysProof
 )
 PROOFS: dict[str, type[Any]] = {
     "adaptive rounds": AdaptiveProof,
@@ -461,6 +442,7 @@ PROOFS: dict[str, type[Any]] = {
     "votes": VotesProof,
     "paths": PathsProof,
     "nights": NightsProof,
+    "keys": KeysProof,
 }
 
 

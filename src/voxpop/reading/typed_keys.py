@@ -45,6 +45,7 @@ class TypedKeys:
         columns: names and types; of texts, strings.
         texts: names of the columns whose words are keys.
         joint: names of columns that are also released jointly.
+        alone: whether only the combinations are keys, which may have one column then.
 
     Raises:
         InputError: if a set has no columns, repeats one, or names a text or an unknown column.
@@ -59,6 +60,7 @@ class TypedKeys:
     columns: tuple[KeyColumn, ...]
     texts: tuple[str, ...] = ()
     joint: tuple[tuple[str, ...], ...] = ()
+    alone: bool = False
 
     def __post_init__(self) -> None:
         keyed = {each.name for each in self.columns} - set(self.texts)
@@ -68,16 +70,18 @@ class TypedKeys:
                 'combinations, such as joint=[("country", "city")].'
             )
         if len(set(self.joint)) < len(self.joint) or not all(
-            len(names) == len(set(names)) > 1 and keyed.issuperset(names) for names in self.joint
+            len(names) == len(set(names)) > (0 if self.alone else 1) and keyed.issuperset(names) for names in self.joint
         ):
             raise InputError(
-                "`joint` must list different combinations of two or more different columns that are part of the "
-                f"profile and are no texts; these are {', '.join(sorted(keyed)[:20]) or 'none'}."
+                f"`joint` must list different combinations of {'' if self.alone else 'two or more '}different columns "
+                f"that are part of the profile and are no texts; these are {', '.join(sorted(keyed)[:20]) or 'none'}."
             )
 
     @cached_property
     def sets(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each set, by its number."""
+        if self.alone:
+            return self.joint
         return (*((each.name,) for each in self.columns), *self.joint)
 
     @cached_property
@@ -88,7 +92,8 @@ class TypedKeys:
     @cached_property
     def token_source(self) -> str:
         """The beginning of the `reading` of a corpus of these keys; the name of the tokenizer of texts follows."""
-        return f"typed keys {sha256(repr((self.columns, self.texts, self.joint)).encode()).hexdigest()[:16]}: "
+        sets = (self.columns, self.texts, self.joint, *(["alone"] if self.alone else []))
+        return f"typed keys {sha256(repr(sets).encode()).hexdigest()[:16]}: "
 
     def keys_of(self, number: int) -> Keys:
         """Return names and types of the values of a set; none for words."""
@@ -109,7 +114,13 @@ class TypedKeys:
             _words(array, tokenizer) if each.name in self.texts else _values(array, each)
             for array, each in zip(arrays, self.columns, strict=True)
         ]
-        every = [*singles, *(_together([singles[self.names[each]] for each in names]) for names in self.joint)]
+        joint = [
+            singles[self.names[names[0]]]
+            if len(names) == 1
+            else _together([singles[self.names[each]] for each in names])
+            for names in self.joint
+        ]
+        every = joint if self.alone else [*singles, *joint]
         sizes = np.sum([size for _, size, _ in every], axis=0, dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(sizes)])
         # int64 (rows), where the next token of each row goes.
@@ -119,7 +130,10 @@ class TypedKeys:
             codes[np.repeat(place - starts, size) + np.arange(own.size)] = own + first
             place += size
             first += len(words)
-        texts = [_numbered(number, words, joint=number >= len(singles)) for number, (*_, words) in enumerate(every)]
+        texts = [
+            _numbered(number, words, joint=len(names) > 1)
+            for number, (names, (*_, words)) in enumerate(zip(self.sets, every, strict=True))
+        ]
         coded = pa.DictionaryArray.from_arrays(array_of(codes), pa.concat_arrays(texts))
         return pa.LargeListArray.from_arrays(int64_array(ends), coded)
 
@@ -134,7 +148,8 @@ class TypedKeys:
             raise ValueError("not a token")
         numbers = numbers_of(pc.list_element(parts, 0).cast(pa.int32()))
         rest = pc.list_element(parts, 1)
-        single = array_of((numbers < len(self.columns)).astype(np.uint8)).cast(pa.bool_())
+        alone = np.array([len(names) == 1 for names in self.sets], np.uint8)
+        single = array_of(alone[numbers]).cast(pa.bool_())
         return numbers, pc.if_else(single, pc.replace_substring_regex(rest, r"(?s)\\(.)", r"\1"), rest)
 
     def chosen(self, tokens: pa.LargeStringArray, listed: pa.LargeStringArray | None) -> Bools:

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any, final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import InternalError, ReleaseError
+from voxpop.errors import InputError, InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SAMPLE_SIZE, all_printable, card, check_whole
+from voxpop.privacy.budget import SAMPLE_SIZE, all_printable, card, check_whole, printable
 from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
@@ -37,6 +38,12 @@ from voxpop.release.table import read_parquet, with_result, write_parquet
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
     from voxpop.release.table import Completer, Completion
+
+
+INTERVAL: Final = 1.96
+"""Standard errors on either side of an estimate that contain the truth with probability 0.95."""
+MOST_DRAWN: Final = 30
+"""The number of bars of a chart, if no other is given."""
 
 
 class Addition(Result):
@@ -188,6 +195,13 @@ class Counts(Addition):
         grams = list(self.grams.each_gram())
         return ((grams[place], int(self.users[place])) for place in self._order)
 
+    def plot(self, path: str | PathLike[str], most: int = MOST_DRAWN) -> None:
+        """Draw the grams with the most users as bars with 95 percent intervals; see `Profile.plot`."""
+        named = [(" ".join(gram), users) for gram, users in self.each_gram()]
+        reach = INTERVAL * self.error
+        rows = [(printable([text]), users, users - reach, users + reach) for text, users in named]
+        draw_bars(sorted(rows, key=lambda row: -row[1])[:most], len(named), path)
+
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         _save(COUNTS, self, pa.table({"users": int64_array(self.users)}), folder, overwrite)
 
@@ -327,3 +341,41 @@ def top_of_record(record: Mapping[str, Any], tables: Mapping[str, bytes], releas
 def _numbers(content: bytes) -> Int64s:
     (column,) = read_parquet(content).columns
     return numbers_of(column.combine_chunks()).astype(np.int64)
+
+
+def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path: str | PathLike[str]) -> None:
+    """Write a chart of horizontal bars with intervals, as PNG or SVG by the name of the file.
+
+    Args:
+        rows: The label, the number, and the lower and upper end of the interval of each bar.
+        whole: The number of released keys, of which the bars may be some.
+        path: The file.
+
+    Raises:
+        InputError: If the name ends otherwise, or matplotlib is not installed.
+    """
+    kind = Path(path).suffix.lower()
+    if kind not in (".png", ".svg"):
+        raise InputError("a chart is a PNG or an SVG file. Choose a name that ends in .png or .svg.")
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError("a chart needs a library that is not installed: pip install voxpop[plots].") from None
+    figure: Any = Figure(figsize=(7, 1.2 + 0.28 * max(1, len(rows))), layout="constrained")
+    # Without a window, and with the text of labels as text in SVG.
+    (FigureCanvasAgg if kind == ".png" else FigureCanvasSVG)(figure)
+    axes = figure.add_subplot()
+    places, widths = range(len(rows)), [row[1] for row in rows]
+    reaches = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
+    axes.barh(places, widths, color="#7fa6c9", xerr=reaches, error_kw={"elinewidth": 1, "capsize": 2})
+    # Labels are released text, so a dollar sign is no formula.
+    axes.set_yticks(places, [row[0].replace("$", r"\$") for row in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(left=min(0.0, *(row[2] for row in rows)) if rows else 0.0)
+    shown = "" if len(rows) == whole else f"The {len(rows):,} largest of {whole:,} released keys. "
+    axes.set_xlabel("users, with 95 % intervals")
+    axes.set_title(f"{shown}A missing key is not zero.", fontsize="small", loc="left")
+    # No date: equal results have equal files.
+    figure.savefig(path, dpi=150, metadata={"Date": None} if kind == ".svg" else {"Software": None})

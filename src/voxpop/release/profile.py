@@ -18,6 +18,7 @@ from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
+from voxpop.release.counts import INTERVAL, MOST_DRAWN, draw_bars
 from voxpop.release.release import Release
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import PROFILE, record_of
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s
     from voxpop.release.report.page import Grid
 
-_LEVEL: Final = 1.96
-"""Standard errors on either side of an estimate that contain the truth with probability 0.95."""
 _SURE: Final = 4.0
 """Standard errors below which a number of users is too small for a share."""
 MOST_NAMED: Final = 5
@@ -76,9 +75,9 @@ class ColumnCover(NamedTuple):
             return None
         if not released:
             return "0 %"
-        if _LEVEL * self.share_error > self.share:
+        if INTERVAL * self.share_error > self.share:
             return None
-        return f"{100 * self.share:.1f} % ± {100 * _LEVEL * self.share_error:.1f}"
+        return f"{100 * self.share:.1f} % ± {100 * INTERVAL * self.share_error:.1f}"
 
     @property
     def share_error(self) -> float | None:
@@ -174,8 +173,26 @@ class Profile(Result):
             values = values.append_column(f"noisy_{name}" if name in names else name, int64_array(numbers))
         return values
 
+    def plot(self, *names: str, path: str | PathLike[str], most: int = MOST_DRAWN) -> None:
+        """Draw the keys with the most users as bars with 95 percent intervals.
+
+        Args:
+            names: one column, or the columns of a combination in its order.
+            path: of the file, which is a PNG or an SVG by its name.
+            most: the maximum number of bars.
+
+        Raises:
+            InputError: if there are no such counts, the name ends otherwise, or matplotlib is not installed.
+        """
+        table = self.counts(*names)
+        numbers = (table[each].to_pylist() for each in table.column_names[-3:])
+        labels = zip(*(map(str, table[name].to_pylist()) for name in table.column_names[:-3]), strict=True)
+        rows = [(printable(text), *each) for text, *each in zip(labels, *numbers, strict=True)]
+        draw_bars(rows[:most], len(rows), path)
+
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
-        reach = _LEVEL * (self.error or 0.0)
+        # Of one noisy number per key, the plan computes the bound: the noise is not Gaussian.
+        reach = self.plan.to_dict().get("reach") or INTERVAL * (self.error or 0.0)
         low, high = np.floor(users - reach), np.ceil(users + reach)
         return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
@@ -230,6 +247,7 @@ class Profile(Result):
             "columns": [{"name": each.name, "type": each.kind} for each in self.keys.columns],
             "text": list(self.keys.texts),
             "joint": [list(names) for names in self.keys.joint],
+            "alone": self.keys.alone,
             "error": self.error,
             "cover": {name: each._asdict() for name, each in self.cover.items()},
         }
@@ -251,14 +269,15 @@ class Profile(Result):
         """Return a row for each column and combination."""
         from voxpop.release.report.page import Grid
 
-        rows, sizes = [], [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
-        tried = self.keys.sizes_of(sizes)
+        rows, alone = [], self.keys.alone
+        sizes = [] if alone else [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
+        tried = set(self.keys.joint) if alone else set(self.keys.sizes_of(sizes))
         for number, names, items, users in self._each():
             keys = self.keys.keys_of(number)
             kind = " × ".join(each.kind for each in keys.columns) or "words"
             first = items.take(int64_array(np.argsort(-users, kind="stable")[:MOST_NAMED]))
             shown = [" · ".join(printable([text]) for text in texts) for texts in key_texts(first, len(names))]
-            cover = self.cover.get(names[0]) if len(names) == 1 else None
+            cover = self.cover.get(" x ".join(names)) if alone or len(names) == 1 else None
             share = "–" if cover is None else cover.shown(len(items)) or "–"
             if len(names) > 1 and names not in tried:
                 shown = [f"left out: more than {MOST_CANDIDATES:,} combinations of released values"]
@@ -268,7 +287,7 @@ class Profile(Result):
         if self.error is not None:
             note = (
                 "The released values with the largest noisy numbers of users, each within "
-                f"{_LEVEL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
+                f"{INTERVAL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
                 "column whose value is released, with 95 % confidence."
             )
         return Grid("Columns", head, rows, note)
@@ -318,7 +337,7 @@ class Profile(Result):
 def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profile:
     """Return the profile of a record and its tables."""
     columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
-    keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
+    keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])), record["alone"])
     cover = {
         str(name): ColumnCover(*(float(each[field]) for field in ColumnCover._fields))
         for name, each in record["cover"].items()

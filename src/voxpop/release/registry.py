@@ -53,6 +53,7 @@ MECHANISMS = (
     Registered("heavy-hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
     Registered("sequences", "sequences", "sequences", "Sequences"),
     Registered("profile", "profile", "profile", "ProfileMechanism", told=True),
+    Registered("keys", "keys", "profile", "KeyCounts", told=True),
     Registered("count", "counts", "counts", "CountsMechanism", audited=False),
     Registered("top", "top", "counts", "TopMechanism"),
 )

@@ -192,8 +192,9 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
         return ["the certificate"]
     again, numbers = plan.certificate.to_dict(), certificate.to_dict()
     for each in (again, numbers):
-        if "choice" in each["numbers"]:
-            each["numbers"].pop("rounds", None)
+        for proof in (each["numbers"], each["numbers"].get("rounds", {})):
+            if "choice" in proof:
+                proof.pop("rounds", None)
         each["numbers"].pop("chosen", None)
     return [] if _same(_in_doubles(again), _in_doubles(numbers)) else ["the certificate"]
 
@@ -211,7 +212,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the mechanism that may have given these numbers."""
     kind = configuration(str(numbers["mechanism"]))
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
-    if _is_chosen(numbers):
+    if numbers["mechanism"] != "keys" and _is_chosen(numbers):
         found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
     if "nights" in numbers:
         return [{"max_items_per_user": numbers["max_items_per_user"]}]
@@ -256,6 +257,8 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
         plan = mechanism.plan(budget, release)
     else:
         plan = mechanism.plan(budget)
+    if numbers["mechanism"] == "keys":
+        return plan.ran(numbers["chosen"], numbers["round_limit"])
     if "epsilon_to_find" in numbers:
         return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
     if not _is_chosen(numbers):

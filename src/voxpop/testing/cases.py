@@ -29,7 +29,7 @@ from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
-from voxpop.mechanisms.profile.mechanism import ProfileMechanism
+from voxpop.mechanisms.profile.mechanism import KeyCounts, ProfileMechanism
 from voxpop.mechanisms.rounds.menu import LIMITS
 from voxpop.mechanisms.rounds.users_needed import item_probability
 from voxpop.mechanisms.sequences.mechanism import Sequences
@@ -40,6 +40,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import BOUND_STEPS, WHOLE
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.trie.ballot import discovery_rate
+from voxpop.privacy.truncated import released_with
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 from voxpop.testing import sensitivity
@@ -160,16 +161,32 @@ def items(budget: Budget = BUDGET) -> Case:
 def profile(budget: Budget = BUDGET) -> Case:
     """Return the case of a profile: all users of a copy hold the same value of one column."""
     plan: Any = ProfileMechanism({"item": "int64"}, counts=False).plan(budget)
+    # Each of very many users holds one value, so the smallest limit is chosen.
+    chance = _chances(plan.passes[0].entry(LIMITS[0]))
+    return near("profile", plan, chance, _typed(plan), _values_of_items)
+
+
+def keys(budget: Budget = BUDGET) -> Case:
+    """Return the case of keys with counts: all users of a copy have the same key and no other one."""
+    plan: Any = KeyCounts({"item": "int64"}, [("item",)], other_rows=False).plan(budget)
+    # Each of very many users has one key, so the entry of one key is chosen.
+    chance = [released_with(plan.menu[0], users) for users in range(MOST_CASE_USERS)]
+    return near("keys with counts", plan, chance, _typed(plan), _values_of_items)
+
+
+def _typed(plan: Any) -> Callable[[int, int], LocalCorpus]:
+    """Return the function that makes copies with each item as a value of the first column."""
 
     def typed(users: int, copies: int) -> LocalCorpus:
-        """Return the copies with each item as a value of the first column."""
         corpus = _one_item(users, copies)
         spelled = pc.binary_join_element_wise("0", corpus.vocabulary.cast(pa.string()), "|").cast(pa.large_string())
         return replace(corpus, vocabulary=spelled, token_source=plan.mechanism.keys.token_source)
 
-    # Each of very many users holds one value, so the smallest limit is chosen.
-    chance = _chances(plan.passes[0].entry(LIMITS[0]))
-    return near("profile", plan, chance, typed, lambda found: np.array(found.columns["item"].to_list(), np.int64))
+    return typed
+
+
+def _values_of_items(found: Any) -> np.ndarray:
+    return np.array(found.columns["item"].to_list(), np.int64)
 
 
 def first_numbers(release: Release, length: int = 1) -> np.ndarray:

@@ -15,6 +15,8 @@ PROBABILITY = 0.9
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
+    if plan["mechanism"] == "keys":
+        return _about_keys(plan, guarantee)
     kinds = {name: "words" if name in plan["text"] else kind for name, kind in plan["columns"].items()}
     joint = ", ".join(" x ".join(names) for names in plan["joint"]) or "none"
     if plan["joint"]:
@@ -37,6 +39,60 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     return "\n".join(lines)
 
 
+def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
+    sets = ", ".join(" x ".join(map(on_one_line, names)) for names in plan["joint"])
+    return "\n".join(
+        [
+            f"Keys with counts: {sets}",
+            *([guarantee] if guarantee else []),
+            *_entry_lines(plan),
+            f"standard error of the sums of other rows: {plan['error_of_rest']:,.3g} users"
+            if plan["other_rows"]
+            else "other rows are not measured",
+            *_cost_lines(plan),
+            "",
+            f"Users who must have a key for it to be released with probability {PROBABILITY:g}",
+            *table([["keys of each", "users"], *_needed(plan)]),
+        ]
+    )
+
+
+def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Return what parts of the plan cost, and the total of equal releases."""
+    parts = []
+    if plan["rate_of_choice"]:
+        parts.append(f"the choice costs {100 * plan['rate_of_choice'] / plan['epsilon']:.0f} % of epsilon")
+    if plan["other_rows"]:
+        parts.append("the other rows cost " + ("6 % of the counts" if plan["repeated"] else "2 % of epsilon"))
+    total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in plan["together"])
+    advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"
+    return [
+        *(["; ".join(parts)] if parts else []),
+        "each further set, such as a margin, adds its keys to those of each user",
+        f"of such releases, {total} together{advice}",
+    ]
+
+
+def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Return a line for each entry that may run, or for the one that ran."""
+    lines = [
+        f"at most {each['keys']} {'key' if each['keys'] == 1 else 'keys'} per user: one noisy number per key, standard "
+        f"error {each['error']:.3g} users"
+        for each in plan["entries"]
+    ]
+    if plan["passes"]:
+        rounds = f", {about_limit(plan, plan['round_limit'], 'keys')}" if plan["max_keys_per_user"] is None else ""
+        lines.append(f"adaptive rounds{rounds}, then counts with as much of the budget")
+    if plan["repeated"]:
+        return ["one of many releases, so all users take part in rounds:", *lines]
+    if plan["max_keys_per_user"] is not None:
+        return [f"the limit of {plan['max_keys_per_user']:,} keys per user is public", *lines]
+    if plan["chosen"] is not None:
+        return ["chosen privately by the numbers of keys of the users:", lines[plan["chosen"]]]
+    noise = f"{2**0.5 / plan['rate_of_choice']:.3g} users"
+    return [f"one of these, chosen privately by the numbers of keys of the users, with noise of {noise}:", *lines]
+
+
 def _needed(plan: Mapping[str, Any]) -> list[list[str]]:
     rows = [row for row in plan["users_needed"] if row["probability"] == PROBABILITY]
     return [[f"{row['items']:,}", whole(row["users"])] for row in rows]
@@ -45,6 +101,8 @@ def _needed(plan: Mapping[str, Any]) -> list[list[str]]:
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of a profile from its plan's numbers; the columns are added by the profile itself."""
     rows = _needed(plan)
+    if plan["mechanism"] == "keys":
+        return _story_of_keys(plan, rows)
     return Story(
         words="profile.html",
         noun=("value", "values"),
@@ -64,5 +122,25 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "them held by more users.",
         ),
         about=(rows[1][1], f"for 90 %, if each holds {ITEMS_EACH[1]} values"),
+        completes=False,
+    )
+
+
+def _story_of_keys(plan: Mapping[str, Any], rows: list[list[str]]) -> Story:
+    return Story(
+        words="profile.html",
+        noun=("key", "keys"),
+        title="released",
+        kicker="Keys with counts",
+        proof="docs/privacy/keys.md",
+        values={"counts": True, "spurious": "", "sigma": plain(plan["error_of_rest"])},
+        needed=Grid(
+            "Users that a key needs",
+            ["keys of each user", "users"],
+            rows,
+            "For a release with probability 0.9. Each row is for users who each have this number of keys, none of them "
+            "shared by more users.",
+        ),
+        about=(rows[0][1], "for 90 %, if each user has one key"),
         completes=False,
     )

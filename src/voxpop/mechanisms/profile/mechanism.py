@@ -1,4 +1,4 @@
-"""The profile of a table: its public configuration, and the calls from a table to a profile."""
+"""The profile of a table, and keys with counts: public configurations, and the call from a table to a result."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.errors import InputError
-from voxpop.privacy.budget import Budget, check_budget
+from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
 from voxpop.reading.keys import KeyColumn, family, is_list, plain_type
 from voxpop.reading.typed_keys import TypedKeys
@@ -16,7 +16,7 @@ from voxpop.reading.wanted import ReadOptions
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
-    from voxpop.mechanisms.profile.plan import ProfilePlan
+    from voxpop.mechanisms.profile.plan import KeysPlan, ProfilePlan
     from voxpop.privacy.planned import Account
     from voxpop.reading.choices import TextTokenizer
     from voxpop.reading.text_files import CSV
@@ -71,18 +71,7 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
     @cached_property
     def keys(self) -> TypedKeys:
         """The columns and their combinations."""
-        columns = tuple(KeyColumn(name, kind) for name, kind in self.columns.items())
-        for each in columns:
-            try:
-                known = family(each.type) is not None
-            except (ValueError, TypeError):
-                known = False
-            if not known:
-                raise InputError(
-                    f'the column "{each.name}" has the type {each.kind}, whose values are not exact. Leave it out, or '
-                    "cast it to whole numbers, decimals or strings first."
-                )
-        return TypedKeys(columns, tuple(self.text), tuple(map(tuple, self.joint)))
+        return TypedKeys(_exact_columns(self.columns), tuple(self.text), tuple(map(tuple, self.joint)))
 
     @classmethod
     def of(
@@ -114,11 +103,7 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
         users, texts = ([user] if isinstance(user, str) else list(user)), list(text)
         declared = declared_schema(source, csv, dict(types or {}), [*users, *texts, *(columns or ())])
         wanted = None if columns is None else [*columns, *texts]
-        for name in [*texts, *(wanted or ())]:
-            if name not in declared:
-                raise InputError(
-                    f'the table has no column "{name}". Choose from {", ".join(list(declared)[:20]) or "none"}.'
-                )
+        _check_columns([*texts, *(wanted or ())], declared)
         chosen, left_out = dict[str, str](), dict[str, str]()
         for name, kind in declared.items():
             if name in users:
@@ -162,16 +147,7 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
         options: ReadOptions | None = None,
     ) -> "Corpus":
         """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
-        from voxpop.engine.read import read_wanted
-        from voxpop.reading.types import declared_types
-        from voxpop.reading.wanted import Wanted
-
-        users, names = ([user] if isinstance(user, str) else list(user)), list(self.columns)
-        drops = options is not None and options.missing_users == "drop"
-        used = {name: kind for name, kind in (types or {}).items() if name in {*users, *names}}
-        declared = declared_types(used, [*users, *names])
-        wanted = Wanted(users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=self.keys)
-        return read_wanted(source, wanted, options, csv)
+        return _read_columns(self.keys, source, user, types, tokenizer, csv, options)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -183,6 +159,186 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
             "counts": self.counts,
             "left_out": dict(self.left_out),
         }
+
+
+@final
+@dataclass(frozen=True)
+class KeyCounts(Mechanism["Corpus", "Profile"]):
+    """Release the keys of a table that many users share, with counts: the GROUP BY of a private table.
+
+    The configuration of `voxpop.profile` with combinations and without columns. Keys and counts are one release. If
+    users have few keys each, one noisy number per key decides about its release and is its count. Otherwise adaptive
+    rounds find the keys, and counts follow. The release chooses privately.
+
+    Attributes:
+        columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
+        joint: the columns of each set of keys. Sets with fewer columns are margins of sets with more.
+        max_keys_per_user: a public bound on the number of keys per user in all sets together, if there is one: 1 for
+            one plan per account. The release then makes no choice. Of users with more keys, so many are drawn.
+        other_rows: whether the rows of keys that are not released are measured, too.
+        repeated: whether the release is one of many, such as every week. Rounds then run for all users, because their
+            charges add up by squares: from about 12 releases on, they find more keys per release.
+
+    Raises:
+        InputError: if a combination is empty, a type has no exact values, or the limit is out of range.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"account": range(3000), "plan": ["free", "team", "free"] * 1000})
+        >>> keyed = vp.KeyCounts.of(table, user="account", joint=[("plan",)], max_keys_per_user=1)
+        >>> found = keyed.release(keyed.read(table, user="account"), vp.Budget(1, 1e-8), seed=1)
+        >>> found.counts("plan").to_pydict()["plan"]
+        ['free', 'team']
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    joint: Sequence[Sequence[str]] = ()
+    max_keys_per_user: int | None = None
+    other_rows: bool = True
+    repeated: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the sets and the limit."""
+        _ = self.keys
+        if self.max_keys_per_user is not None:
+            check_whole(
+                "max_keys_per_user", self.max_keys_per_user, LARGEST_LIMIT, "the maximum number of keys per user"
+            )
+
+    @cached_property
+    def keys(self) -> TypedKeys:
+        """The combinations."""
+        return TypedKeys(_exact_columns(self.columns), (), tuple(map(tuple, self.joint)), alone=True)
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        user: str | list[str],
+        joint: Sequence[Sequence[str]],
+        max_keys_per_user: int | None = None,
+        other_rows: bool = True,
+        repeated: bool = False,
+        types: Mapping[str, Any] | None = None,
+        csv: "CSV | None" = None,
+    ) -> "KeyCounts":
+        """Take the types of the columns from the schema of a table; values are not read.
+
+        Args:
+            source: A table; see `voxpop.profile`, like all arguments.
+            user: The column of users.
+            joint: The columns of each set of keys.
+            max_keys_per_user: A public bound on the keys of a user.
+            other_rows: Whether the other rows are measured.
+            repeated: Whether the release is one of many.
+            types: Types that the source does not declare.
+            csv: How CSV files are written.
+        """
+        from voxpop.engine.read import declared_schema
+
+        users, sets = ([user] if isinstance(user, str) else list(user)), tuple(map(_names_of_set, joint))
+        names = list(dict.fromkeys(name for names in sets for name in names))
+        declared = declared_schema(source, csv, dict(types or {}), [*users, *names])
+        _check_columns(names, declared)
+        return cls(
+            {name: str(plain_type(declared[name])) for name in names}, sets, max_keys_per_user, other_rows, repeated
+        )
+
+    def plan(self, budget: Budget) -> "KeysPlan":
+        """Compute the noise for a budget; this needs no data.
+
+        Args:
+            budget: The budget of keys, counts and the other rows together.
+
+        Raises:
+            BudgetError: If no threshold can meet the budget.
+        """
+        from voxpop.mechanisms.profile.plan import plan_keys
+
+        if not self.keys.joint:
+            raise InputError('`joint` must name the columns of a key. Write joint=[("country", "product")].')
+        check_budget(budget)
+        return plan_keys(self, budget)
+
+    def read(
+        self,
+        source: Any,
+        *,
+        user: str | list[str],
+        types: Mapping[str, Any] | None = None,
+        tokenizer: "TextTokenizer" = "words",
+        csv: "CSV | None" = None,
+        options: ReadOptions | None = None,
+    ) -> "Corpus":
+        """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
+        return _read_columns(self.keys, source, user, types, tokenizer, csv, options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {
+            "mechanism": "keys",
+            "columns": dict(self.columns),
+            "joint": [list(names) for names in self.joint],
+            "max_keys_per_user": self.max_keys_per_user,
+            "other_rows": self.other_rows,
+            "repeated": self.repeated,
+        }
+
+
+def _names_of_set(names: Any) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InputError(
+            "each entry of `joint` must list columns, but one of them is a string. Write a list of lists, such as "
+            'joint=[("country",)].'
+        )
+    return tuple(names)
+
+
+def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in declared:
+            raise InputError(
+                f'the table has no column "{name}". Choose from {", ".join(list(declared)[:20]) or "none"}.'
+            )
+
+
+def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
+    """Return the columns, all of which must have exact values."""
+    found = tuple(KeyColumn(name, kind) for name, kind in columns.items())
+    for each in found:
+        try:
+            known = family(each.type) is not None
+        except (ValueError, TypeError):
+            known = False
+        if not known:
+            raise InputError(
+                f'the column "{each.name}" has the type {each.kind}, whose values are not exact. Leave it out, or '
+                "cast it to whole numbers, decimals or strings first."
+            )
+    return found
+
+
+def _read_columns(
+    keys: TypedKeys,
+    source: Any,
+    user: str | list[str],
+    types: Mapping[str, Any] | None,
+    tokenizer: "TextTokenizer",
+    csv: "CSV | None",
+    options: ReadOptions | None,
+) -> "Corpus":
+    from voxpop.engine.read import read_wanted
+    from voxpop.reading.types import declared_types
+    from voxpop.reading.wanted import Wanted
+
+    users, names = ([user] if isinstance(user, str) else list(user)), list(keys.names)
+    drops = options is not None and options.missing_users == "drop"
+    used = {name: kind for name, kind in (types or {}).items() if name in {*users, *names}}
+    declared = declared_types(used, [*users, *names])
+    wanted = Wanted(users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=keys)
+    return read_wanted(source, wanted, options, csv)
 
 
 def _reason(name: str, kind: Any) -> str | None:
@@ -205,6 +361,9 @@ def profile(
     columns: Sequence[str] | None = None,
     joint: Joint = None,
     counts: bool = True,
+    max_keys_per_user: int | None = None,
+    other_rows: bool = True,
+    repeated: bool = False,
     types: Mapping[str, Any] | None = None,
     tokenizer: "TextTokenizer" = "words",
     csv: "CSV | None" = None,
@@ -214,8 +373,11 @@ def profile(
 ) -> "Profile":
     """Release the values of all columns of a table that many users share, with counts, under one guarantee.
 
+    If `joint` is a list and neither columns nor texts are named, the result contains only the keys of these
+    combinations with their counts, as for GROUP BY and GROUPING SETS. All of the budget is spent on them.
+
     The plan is printed before anything runs: which columns are part of the profile, and which are left out. To see it
-    without a release, use `vp.ProfileMechanism.of(...).plan(budget)`.
+    without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
 
     Args:
         source: a table, as for `voxpop.read`.
@@ -226,6 +388,10 @@ def profile(
             declared types, except of names that end like an identifier, such as `order_id`. The values play no part.
         joint: "pairs" for all pairs of columns that are no texts, or a list such as [("country", "city")].
         counts: whether noisy counts and cover are released; without them more values are.
+        max_keys_per_user: of keys alone: a public bound on the number of keys per user, such as 1 for one plan per
+            account.
+        other_rows: of keys alone: whether the rows of keys that are not released are measured, too.
+        repeated: of keys alone: whether the release is one of many, such as every week.
         types: types of columns that the source does not declare; see `voxpop.read`.
         tokenizer: how texts are cut into words; see `voxpop.read`.
         csv: how CSV files are written.
@@ -251,10 +417,48 @@ def profile(
     """
     from voxpop.files.progress import tell
 
-    profiling = ProfileMechanism.of(
-        source, user=user, text=text, columns=columns, joint=joint, counts=counts, types=types, csv=csv
+    profiling = profiling_of(
+        source,
+        user=user,
+        text=text,
+        columns=columns,
+        joint=joint,
+        counts=counts,
+        max_keys_per_user=max_keys_per_user,
+        other_rows=other_rows,
+        repeated=repeated,
+        types=types,
+        csv=csv,
     )
-    plan = profiling.plan(budget)
+    plan: Any = profiling.plan(budget)
     tell(f"Plan of the profile:\n{plan}", None if options is None else options.progress)
     data = profiling.read(source, user=user, types=types, tokenizer=tokenizer, csv=csv, options=options)
-    return plan.release(data, ledger=ledger, seed=seed)
+    made: Profile = plan.release(data, ledger=ledger, seed=seed)
+    return made
+
+
+def profiling_of(
+    source: Any,
+    *,
+    joint: Joint = None,
+    text: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    counts: bool = True,
+    max_keys_per_user: int | None = None,
+    other_rows: bool = True,
+    repeated: bool = False,
+    **how: Any,
+) -> ProfileMechanism | KeyCounts:
+    """Return the configuration that `profile` runs: keys alone, or columns."""
+    alone = bool(joint) and not isinstance(joint, str) and columns is None and not text and counts
+    if alone:
+        sets: Any = joint
+        return KeyCounts.of(
+            source, joint=sets, max_keys_per_user=max_keys_per_user, other_rows=other_rows, repeated=repeated, **how
+        )
+    if max_keys_per_user is not None or not other_rows or repeated:
+        raise InputError(
+            "`max_keys_per_user`, `other_rows` and `repeated` apply to keys alone. Give joint=[...] without columns, "
+            "texts and counts=False, or leave them out."
+        )
+    return ProfileMechanism.of(source, text=text, columns=columns, joint=joint, counts=counts, **how)

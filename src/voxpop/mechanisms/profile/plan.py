@@ -1,15 +1,39 @@
-"""Plans of profiles: the numbers that will run and the guarantee; no data."""
+"""Plans of profiles and of keys with counts: the numbers that will run and the guarantee; no data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum, inf, nextafter, sqrt
+from fractions import Fraction
+from itertools import product
+from math import exp, fsum, hypot, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
-from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_COUNTS, SINGLES, SPURIOUS
+import numpy as np
+from scipy.stats import binom
+
+from voxpop.errors import BudgetError
+from voxpop.mechanisms.profile.constants import (
+    CELL,
+    CONTRADICTED,
+    COVER,
+    COVER_UNIT,
+    KEY_EDGES,
+    KEY_LIMITS,
+    KEY_SURE,
+    KEYS_HELD,
+    SHARE_LOST,
+    SHARE_OF_COUNTS,
+    SHARE_OF_ENTRY,
+    SHARE_OF_REST,
+    SHARE_OF_ROUNDS,
+    SINGLES,
+    SPURIOUS,
+)
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     adaptive_proof,
     planned_menu,
+    planned_rounds,
     planned_slack,
     rows_of,
     users_needed_by,
@@ -17,12 +41,17 @@ from voxpop.mechanisms.rounds.menu import (
 from voxpop.mechanisms.rounds.users_needed import users_needed_rows
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
-from voxpop.privacy.numerics import walk_slack
-from voxpop.privacy.passes import Cover, Later, Proof
-from voxpop.privacy.planned import Configured, DiscoveryPlan, certified
+from voxpop.privacy.composition import compose
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.numerics import least_whole, walk_slack
+from voxpop.privacy.passes import AdaptiveProof, Cover, KeyNoise, KeysProof, Later, Proof
+from voxpop.privacy.planned import Configured, DiscoveryPlan, certified, with_record
+from voxpop.privacy.truncated import MOST_REACH, least_noise, noise_bound, noise_spread, released_with
 
 if TYPE_CHECKING:
+    from voxpop.engine.contract import Engine
     from voxpop.engine.data import Corpus
+    from voxpop.kernels.arrays import Int64s
     from voxpop.mechanisms.profile.releasing import Stages
     from voxpop.reading.typed_keys import TypedKeys
     from voxpop.release.profile import Profile
@@ -140,3 +169,269 @@ def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan
         counting = rest * SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
     return certified(ProfilePlan(profiling, budget, (menu,), joining, counting, cover_sigma, slack))
+
+
+# Keys with counts.
+
+
+class KeysConfiguration(Configured, Protocol):
+    """The fields of `KeyCounts` that plans read."""
+
+    @property
+    def keys(self) -> "TypedKeys":
+        """The combinations."""
+
+    @property
+    def max_keys_per_user(self) -> int | None:
+        """A public bound on the keys of a user."""
+
+    @property
+    def other_rows(self) -> bool:
+        """Whether the other rows are measured."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the release is one of many."""
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
+    """What `KeyCounts.plan` returns: every number that will run, before any data is read.
+
+    Attributes:
+        menu: entries with one noisy number per key.
+        passes: the entry of rounds; in the plan of a release that ran them, also the rounds of the chosen limit.
+        counting: mu^2 of the counts after rounds.
+        choosing: rate of the noise on the numbers of users in classes; 0 if the limit is public.
+        rest: rate of the noise on the sums of shares; 0 without them.
+        cover_sigma: of repeated releases, standard deviation of the noise on the sums of shares; 0 without them.
+        chosen: place of the entry that ran, rounds last; None before a private choice.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.KeyCounts({"plan": "string"}, [("plan",)], max_keys_per_user=1).plan(vp.Budget(2, 1e-7))
+        >>> plan.users_needed(0.5, per_user=1)
+        9
+    """
+
+    _recorded: ClassVar = frozenset({"passes", "chosen"})
+    counts_items: ClassVar = True
+
+    menu: tuple[KeyNoise, ...]
+    passes: tuple[Menu | AdaptiveRounds, ...]
+    counting: float
+    choosing: Fraction
+    rest: Fraction
+    cover_sigma: float = 0.0
+    chosen: int | None = None
+
+    @property
+    def noise(self) -> KeyNoise | None:
+        """The noise of the entry that ran, or that of the most keys per user; None for rounds."""
+        if self.chosen is None:
+            return None if self.passes else self.menu[-1]
+        return self.menu[self.chosen] if self.chosen < len(self.menu) else None
+
+    @property
+    def rest_error(self) -> float:
+        """Standard deviation of each sum of shares, in users."""
+        scale = float(len(self.mechanism.keys.sets) / self.rest) if self.rest else 0.0
+        return self.cover_sigma or sqrt(2.0) * scale
+
+    def _proof(self) -> KeysProof | AdaptiveProof:
+        rounds = None
+        if self.passes:
+            # The histogram of counts, counts, and the sums of shares.
+            sets, sigma = len(self.mechanism.keys.sets), self.cover_sigma
+            square = later_square(0.0, self.counting, sigma, sets)
+            cover = Cover(sets, sigma) if sigma else None
+            later = Later(square, "parts", LATER, 0.0, self.counting, cover)
+            rounds = adaptive_proof(self.passes[0], self.mechanism.max_keys_per_user, later)
+            if self.mechanism.repeated:
+                return rounds
+        edges = KEY_EDGES if self.choosing else ()
+        return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds)
+
+    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
+        """Return the number for the entry that tables with so many keys of each user get."""
+        few = [noise for noise in self.menu if noise.limit >= per_user]
+        if self.passes and not few:
+            return users_needed_by(self.passes[-1], self.budget, probability, per_user)
+        noise = few[0] if few else self.menu[-1]
+        chances = np.array([released_with(noise, users) for users in range(2 * noise.reach + 2)])
+        kept = min(1.0, noise.limit / per_user)
+
+        def reached(users: int) -> bool:
+            # From 2 j + 1 users on every key is released.
+            some = binom.pmf(np.arange(chances.size), users, kept)
+            return float(some @ chances + binom.sf(chances.size - 1, users, kept)) >= probability
+
+        return least_whole(reached, 0, noise.reach, _MOST_KEY_USERS)
+
+    def _prepared(self, data: "Corpus") -> "Engine":
+        from voxpop.mechanisms.profile.releasing import keyed_engine
+
+        return keyed_engine(self, data)
+
+    def _run(self, data: "Engine", seed: int | None) -> "Profile":
+        from voxpop.mechanisms.profile.releasing import release_keys
+
+        return release_keys(self, data, seed)
+
+    def entry_for(self, counts: "Int64s") -> int:
+        """Return the place of the entry for noisy numbers of users by class.
+
+        The entry of the fewest keys that leaves out at most a hundredth of all pairs of a user and a key; otherwise
+        rounds.
+        """
+        users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
+        pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))
+        for place, noise in enumerate(self.menu):
+            lost = sum(n * max(0, held - noise.limit) for n, held in zip(users, KEYS_HELD, strict=True))
+            if lost <= SHARE_LOST * pairs:
+                return place
+        return len(self.menu)
+
+    def ran(self, chosen: int | None, round_limit: int | None) -> "KeysPlan":
+        """Return the plan with the record of an entry that ran, and of the limit of its rounds."""
+        first = self.passes[0] if self.passes else None
+        passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
+        return with_record(self, passes=passes, chosen=chosen)
+
+    def _totals(self) -> list[dict[str, float]]:
+        """Return the epsilon of several equal releases, whose deltas add up; none of a plan that was changed."""
+        if not self._certificate:
+            return []
+        return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        last = self.passes[-1] if self.passes else None
+        noise = self.noise
+        return {
+            **self.mechanism.to_dict(),
+            **budget_numbers(self.budget, self.delta),
+            "chosen": self.chosen,
+            "rate_of_choice": float(self.choosing),
+            "entries": [
+                {"keys": each.limit, "rate": float(each.rate), "largest_noise": each.reach, "error": noise_spread(each)}
+                for each in self.menu
+            ],
+            "reach": None if noise is None else noise_bound(noise, _BOUND_PROBABILITY),
+            "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
+            "mu_squared_of_counts": self.counting,
+            "error_of_rest": hypot(self.rest_error, CELL / COVER_UNIT) if self.mechanism.other_rows else 0.0,
+            "together": self._totals(),
+            "passes": rows_of(*self.passes) if self.passes else [],
+            "users_needed": users_needed_rows(self.users_needed),
+        }
+
+
+def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
+    """Return the numbers of users of 1, 2, 3, and 4 or more keys that noisy numbers suggest.
+
+    A class above 1 counts if noise alone hardly reaches its number. Below that, the numbers of users are assumed to
+    continue to fall as before, unless the noisy number contradicts it.
+
+    Args:
+        counts: The noisy number of users by class.
+        scale: The scale of the noise, in users.
+    """
+    first, second, third, more = counts
+    one, sure = max(1, first), [each * scale for each in KEY_SURE]
+    two = float(second) if second >= sure[1] else 0.0
+    three = float(third) if third >= sure[2] else 0.0
+    four = float(more) if more >= sure[3] else 0.0
+    if two and not three:
+        three = _continued(two**2 / one, third, scale)
+    if three and not four and two:
+        ratio = min(0.9, three / two)
+        four = _continued(three * ratio / (1 - ratio), more, scale)
+    return [float(one), two, three, four]
+
+
+def _continued(expected: float, count: int, scale: float) -> float:
+    """Return the noisy number of a class as it is, or 0 if it is too low for the expected number."""
+    contradicted = expected - count >= CONTRADICTED * scale or count <= scale / 2
+    return 0.0 if contradicted else float(count)
+
+
+_MOST_KEY_USERS = 10**12
+_REPEATS = (12, 52)
+"""Numbers of equal releases whose total a plan states: every month or every week of a year."""
+_BOUND_PROBABILITY = 0.95
+"""The probability with which `low` and `high` contain a number."""
+
+
+def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
+    """Compute the numbers of keys with counts; see `KeyCounts.plan`."""
+    private, repeated = keyed.max_keys_per_user is None and not keyed.repeated, keyed.repeated
+    limits = KEY_LIMITS if keyed.max_keys_per_user is None else (keyed.max_keys_per_user,)
+    whole = Fraction(budget.epsilon)
+    choosing, rest = (_part_of_epsilon(whole, SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
+    if keyed.other_rows and not repeated:
+        rest = _part_of_epsilon(whole, SHARE_OF_REST)
+    # Passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
+    top = float(whole + choosing + rest) * (1 + 2.0**-20)
+    slack = walk_slack(top, 2 * LATER + MOST_REACH // 16)
+    if repeated or limits[-1] > KEY_LIMITS[-1] or keyed.max_keys_per_user is None:
+        slack += slack_delta(planned_slack(keyed.max_keys_per_user), top)
+    check_slack("keys with counts need", budget, slack)
+    delta = nextafter(budget.delta - slack, 0.0)
+    menu = tuple(
+        _key_noise(limit, (whole - choosing - rest) / limit, delta)
+        for limit in limits
+        if limit <= KEY_LIMITS[-1] and not repeated
+    )
+    passes: tuple[Menu | AdaptiveRounds, ...] = ()
+    counting = cover_sigma = 0.0
+    if repeated or keyed.max_keys_per_user is None or keyed.max_keys_per_user > KEY_LIMITS[-1]:
+        losses = [float(each) for each in (choosing, rest) if each]
+        epsilon = _epsilon_of_rounds(budget.epsilon, delta, losses)
+        terms = Terms(epsilon, delta * (1 - 1e-9), SHARE_OF_ROUNDS)
+        entry = planned_rounds(terms, keyed.max_keys_per_user)
+        passes = (entry,)
+        counting = (1 - SHARE_OF_ROUNDS) / terms.sigma**2 * (1 - 2.0**-28)
+        if isinstance(entry, Menu):
+            # The histogram of the limit is paid from the counts.
+            counting -= entry.sigma**-2 * (1 + 2.0**-30)
+        if keyed.other_rows and repeated:
+            cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * COVER)) * (1 + 2.0**-40)
+            counting *= 1 - 2 * COVER
+    chosen = None if private else 0
+    return certified(KeysPlan(keyed, budget, menu, passes, counting, choosing, rest, cover_sigma, chosen))
+
+
+def _part_of_epsilon(whole: Fraction, share: float) -> Fraction:
+    """Return a share of epsilon with a short denominator, so that the parts add up exactly."""
+    return Fraction(round(whole * Fraction(share) * 2**40), 2**40)
+
+
+def _key_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
+    """Return the noise of an entry of at most so many keys per user."""
+    noise = least_noise(limit, rate, delta / limit)
+    if noise.reach > MOST_REACH:
+        raise BudgetError(
+            "epsilon is too small for keys with counts: a key would need more than "
+            f"{MOST_REACH:,} users. Choose a larger epsilon."
+        )
+    return noise
+
+
+def _epsilon_of_rounds(epsilon: float, delta: float, losses: list[float]) -> float:
+    """Return the epsilon for which rounds are planned, so that they keep delta together with pure releases."""
+    if not losses:
+        return epsilon
+    low, high = epsilon - sum(losses), epsilon
+    for _ in range(40):
+        middle = (low + high) / 2
+        terms = Terms(middle, delta)
+        mu, mean = 1.0 / terms.sigma, 0.0
+        for signs in product((1.0, -1.0), repeat=len(losses)):
+            chance, left = 1.0, epsilon
+            for loss, sign in zip(losses, signs, strict=True):
+                chance, left = chance / (1.0 + exp(-sign * loss)), left - sign * loss
+            mean += chance * gaussian_delta(left, mu)
+        low, high = (middle, high) if mean <= terms.target * (1 - terms.novelty) * (1 - 1e-6) else (low, middle)
+    return low

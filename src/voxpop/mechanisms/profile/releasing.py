@@ -1,6 +1,8 @@
-"""Profiles: rounds over all typed keys, then counts and cover of the released keys."""
+"""Profiles: rounds over all typed keys, then counts and cover of the released keys; and keys with counts."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +12,20 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
-from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, SPURIOUS, SPURIOUS_EACH
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, MOST_POOLINGS, SPURIOUS, SPURIOUS_EACH
 from voxpop.mechanisms.rounds.known import plan_known
-from voxpop.mechanisms.rounds.menu import released_in_rounds
+from voxpop.mechanisms.rounds.menu import Menu, released_in_rounds
 from voxpop.privacy.planned import with_record
-from voxpop.reading.arrow import array_of, int64_array, text_buffers
+from voxpop.privacy.truncated import noise_spread
+from voxpop.reading.arrow import array_of, int64_array, numbers_of, text_buffers
+from voxpop.reading.keys import joined_texts, split_texts
 from voxpop.release.profile import ColumnCover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.mechanisms.profile.plan import ProfilePlan
+    from voxpop.mechanisms.profile.plan import KeysPlan, ProfilePlan
     from voxpop.privacy.gate.rounds import AdaptiveGate
 
 
@@ -38,13 +43,19 @@ class Stages(NamedTuple):
 
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
     """Return the private side; raises here if the data do not fit the plan, or both stages do not fit into memory."""
+    corpus, keys = keyed_engine(plan, data), plan.mechanism.keys
+    return Stages(corpus, corpus.only(keys, None))
+
+
+def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
+    """Return the private side; raises if the data do not fit the plan."""
     corpus, keys = check_engine(data), plan.mechanism.keys
     if not corpus.token_source.startswith(keys.token_source):
         raise InputError(
             "the data must be read for this profile, with its columns and combinations. Read it with "
             "`profiling.read(table, user=...)`."
         )
-    return Stages(corpus, corpus.only(keys, None))
+    return corpus
 
 
 def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
@@ -107,3 +118,102 @@ def measured_cover(
     # Rounding to cells is about uniform.
     error = float(np.hypot(plan.cover_sigma, CELL / COVER_UNIT / np.sqrt(12)))
     return {name: ColumnCover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
+
+
+def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
+    """Release keys with their counts, and measure the rest; see `voxpop.profile`."""
+    keys = plan.mechanism.keys
+    gate, guarantee = plan.begin(seed)
+    place, inner = 0, gate
+    if not plan.mechanism.repeated:
+        place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
+        gate.choose(place)
+    ran = plan.passes
+    if place < len(plan.menu):
+        tokens, users = gate.numbers(corpus)
+        error = noise_spread(plan.menu[place])
+    else:
+        inner = gate if plan.mechanism.repeated else gate.rounds()
+        tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
+        ran = (*plan.passes, rounds) if isinstance(plan.passes[0], Menu) else plan.passes
+        release = Release.from_items(tokens, plan, guarantee)
+        counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
+        inner.counts(counts.certificate)
+        tally = counts.release(corpus, seed=seed)
+        users, error = tally.users, tally.error
+    sets, items = keys.split(tokens)
+    cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
+    done = with_record(plan, gate, passes=ran, chosen=place)
+    # A function of released numbers only.
+    users = consistent_counts(keys.sets, sets, items, users)
+    table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
+    source = corpus.token_source.removeprefix(keys.token_source)
+    return Profile(keys, table, cover, done, guarantee, source, error)
+
+
+def consistent_counts(
+    names: Sequence[tuple[str, ...]], sets: Int32s, items: pa.LargeStringArray, users: Int64s
+) -> Int64s:
+    """Return noisy counts in which no margin has fewer users than one of its released cells.
+
+    A margin and the cells above it get their mean, the least change of equal errors. Afterwards a margin that is still
+    below a cell, because a cell has several margins, is raised.
+
+    Args:
+        names: The columns of each set.
+        sets: int32, the set of each key.
+        items: The keys, as a release spells them.
+        users: int64, the noisy number of users of each key.
+    """
+    pairs = [_cells_in_margins(names, sets, items, *each) for each in permutations(range(len(names)), 2)]
+    cells, margins = (np.concatenate([np.empty(0, np.int64), *(pair[place] for pair in pairs)]) for place in (0, 1))
+    order = np.argsort(margins, kind="stable")
+    cells, margins, values = cells[order], margins[order], users.astype(np.float64)
+    for _ in range(MOST_POOLINGS):
+        low = np.unique(margins[values[cells] > values[margins] + 0.5])
+        spans = np.searchsorted(margins, [low, low + 1]).T
+        for margin, (first, stop) in zip(low.tolist(), spans.tolist(), strict=True):
+            inside = cells[first:stop]
+            above = inside[np.argsort(-values[inside], kind="stable")]
+            total, number = values[margin], 1
+            while number <= above.size and values[above[number - 1]] > total / number:
+                total, number = total + values[above[number - 1]], number + 1
+            values[[margin, *above[: number - 1].tolist()]] = total / number
+        if not low.size:
+            break
+    found: Int64s = np.rint(values).astype(np.int64)
+    # From sets of many columns to sets of few, so that raised margins raise their own margins.
+    widths = np.array([len(each) for each in names])[sets[margins]] if margins.size else margins
+    for width in sorted(set(widths.tolist()), reverse=True):
+        mine = widths == width
+        np.maximum.at(found, margins[mine], found[cells[mine]])
+    return found
+
+
+def _cells_in_margins(
+    names: Sequence[tuple[str, ...]], sets: Int32s, items: pa.LargeStringArray, cell: int, margin: int
+) -> tuple[Int64s, Int64s]:
+    """Return the places of cells of a set, and of their margins in another one with some of its columns."""
+    nothing = np.empty(0, np.int64)
+    if not set(names[margin]) < set(names[cell]):
+        return nothing, nothing
+    mine, others = (np.flatnonzero(sets == number) for number in (cell, margin))
+    parts = dict(zip(names[cell], split_texts(items.take(int64_array(mine)), len(names[cell])), strict=True))
+    wanted = [parts[name] for name in names[margin]]
+    keys = wanted[0] if len(wanted) == 1 else joined_texts(wanted)
+    place = pc.index_in(keys.cast(pa.large_string()), value_set=items.take(int64_array(others)))
+    found = numbers_of(place, missing=-1).astype(np.int64)
+    return mine[found >= 0], others[found[found >= 0]]
+
+
+def _other_rows(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> dict[str, ColumnCover]:
+    """Return the noisy sums of users' shares of rows with a released key and without, by set."""
+    sets = plan.mechanism.keys.sets
+    if plan.cover_sigma:
+        cells = gate.cover(corpus, tokens, len(sets), COVER_UNIT, CELL)
+    else:
+        cells = np.round(gate.rest(corpus, tokens, len(sets), COVER_UNIT) / CELL)
+    pairs = (cells * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
+    error = float(np.hypot(plan.rest_error, CELL / COVER_UNIT / np.sqrt(12)))
+    named = zip(sets, pairs, strict=True)
+    return {" x ".join(names): ColumnCover(covered, other, error) for names, (covered, other) in named}

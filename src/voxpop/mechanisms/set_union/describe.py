@@ -12,6 +12,12 @@ from voxpop.release.report import numbers
 from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story
 
+_FEW_ITEMS = (
+    "If the items are keys of a table and most users have few of them, vp.profile(table, user=..., joint=[...]) "
+    "releases more keys, with counts (voxpop profile --joint)"
+)
+"""What plans and reports name if users have few items each."""
+
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
@@ -39,16 +45,21 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         scale, cutoff = "sigma" if plan["noise"] == "gaussian" else "scale", plan["cutoff"]
         row = [f"{plan['scale']:.6g}", f"{plan['threshold']:.6g}", "-" if cutoff is None else f"{cutoff:.5g}"]
         shown = [] if optimal else [[scale, "threshold", "cutoff"], row]
-    one_each = ["If users hold one item each, weighting=vp.weightings.Count() is the optimal mechanism"]
     lines = [
         *head,
         "",
         *([*table(shown), ""] if shown else []),
         *_users_table(plan),
         *_promise_lines(plan),
-        *(one_each if kind == "round" and limit == 1 else []),
+        *([_FEW_ITEMS] if _has_few_items(plan) else []),
     ]
     return "\n".join(lines)
+
+
+def _has_few_items(plan: Mapping[str, Any]) -> bool:
+    """Tell whether the smallest limit was chosen, or the caller has one item per user."""
+    choice, limit = choice_in(plan), plan["max_items_per_user"]
+    return limit is not None and limit == (1 if choice is None else min(choice["limits"]))
 
 
 def _decisions(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -193,7 +204,8 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         rows,
         "Items of each user: the number that each of these users holds, none of which has more users."
         + _promise(plan)
-        + _together_text(plan),
+        + _together_text(plan)
+        + (f" {_FEW_ITEMS}." if _has_few_items(plan) else ""),
     )
 
 

@@ -1,4 +1,4 @@
-"""Gates of public grams: counts, with the private choice of their limit, and rankings."""
+"""Gates of counts: of public grams, with the private choice of their limit, rankings, and keys with counts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -12,8 +12,10 @@ from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.gate.gate import Gate, refused
-from voxpop.privacy.passes import CountsProof, PicksProof
+from voxpop.privacy.gate.rounds import AdaptiveGate
+from voxpop.privacy.passes import Certificate, CountsProof, KeysProof, PicksProof
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.truncated import KeyNumbers, WholeNoise
 from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares
 
 
@@ -169,3 +171,102 @@ class PicksGate(Gate[PicksProof]):
             raise refused("more grams would be ranked than the certificate contains")
         # The k largest of counts with Gumbel noise: k exponential mechanisms one after the other.
         return np.argsort(-noisy, kind="stable")[: self.proof.picks]
+
+
+@final
+class KeysGate(Gate[KeysProof]):
+    """Keys with counts: the choice of an entry, one noisy number per key, and the rest. docs/privacy/keys.md."""
+
+    _proves = KeysProof
+
+    def __init__(self, text: str, secret: Secret) -> None:
+        super().__init__(text, secret)
+        self._inner: AdaptiveGate | None = None
+        # An earlier release of the same plan may have chosen; this one chooses its own.
+        self.proof = replace(self.proof, chosen=None)
+        if self.proof.rounds is not None:
+            self._inner = AdaptiveGate(Certificate(self._claim, self.proof.rounds).to_json(), secret)
+            self.proof = replace(self.proof, rounds=self._inner.proof)
+
+    @proved("keys.md#charges")
+    def classes(self, engine: Any) -> Int64s:
+        """Return the noisy number of users in each class of their number of distinct keys.
+
+        Proof: "one more user adds 1 to one class"
+        """
+        if not self.proof.edges:
+            raise refused("the certificate contains no choice")
+        self._begin("classes")
+        self._note("classes")
+        noise = WholeNoise(self.proof.choosing, self._secret, "noise/classes of keys")
+        sizes = engine.pools(self._secret).sizes(self.proof.edges)
+        counts: Int64s = sizes.measured(noise, len(self.proof.edges) + 1)
+        return counts
+
+    def choose(self, place: int) -> None:
+        """Take the entry at a place of the menu, which follows from the noisy classes; rounds come last."""
+        self._begin("choose", *(["classes"] if self.proof.edges else []))
+        if not 0 <= place < len(self.proof.menu) + (self._inner is not None):
+            raise refused("an entry was chosen that the certificate does not contain")
+        self.proof = replace(self.proof, chosen=place)
+
+    @proved("keys.md#one-number-a-key")
+    def numbers(self, engine: Any) -> tuple[Any, Int64s]:
+        """Return the released keys in order of bytes, and their noisy numbers of users.
+
+        Proof: "Each user keeps at most L keys"
+        """
+        self._begin("numbers", "choose")
+        place = self.proof.chosen
+        if place is None or place >= len(self.proof.menu):
+            raise refused("keys would be numbered that the chosen entry does not contain")
+        noise = self.proof.menu[place]
+        self._note("numbers", {"limit": noise.limit})
+        name = f"keys {noise.limit}"
+        # At most `limit` keys of each user are drawn, and each of them counts the user in full.
+        weights = engine.weigh(HolderShares(noise.limit), noise.limit, self._secret, name)
+        none = np.empty(0, np.int64)
+        ids, levels = weights.noisy_levels(KeyNumbers(noise, UNIT, self._secret, f"noise/{name}"), none, none)
+        self._begin("released")
+        return weights.texts(ids), levels + (noise.reach - 1)
+
+    def rounds(self) -> AdaptiveGate:
+        """Return the gate of rounds and counts, if they were chosen."""
+        self._begin("rounds", "choose")
+        if self._inner is None or self.proof.chosen != len(self.proof.menu):
+            raise refused("rounds would run that the chosen entry does not contain")
+        self._begin("released")
+        return self._inner
+
+    @proved("keys.md#the-rest")
+    def rest(self, engine: Any, listed: Any, sets: int, unit: int) -> Int64s:
+        """Return the noisy sums of users' shares of rows of released keys and of others, two for each set, in units.
+
+        Proof: "one more user adds at most 1 to the two sums of each set"
+
+        Args:
+            engine: the private side.
+            listed: the released keys.
+            sets: number of sets of keys.
+            unit: of shares.
+        """
+        self._begin("rest", "released")
+        if not self.proof.rest or sets > self.proof.sets or unit < 1:
+            raise refused("the rest would be measured with less noise than was charged for")
+        self._note("rest")
+        noise = WholeNoise(self.proof.rest / (self.proof.sets * unit), self._secret, "noise/rest of keys")
+        sums: Int64s = engine.row_shares(listed, sets, unit).measured(noise, 2 * sets)
+        return sums
+
+    @property
+    def record(self) -> tuple[str, str]:
+        """The certificate with the entry that was chosen, and the transcript with that of the rounds, as JSON."""
+        inner = self._inner
+        if inner is None or self.proof.chosen != len(self.proof.menu):
+            return super().record
+        self.proof = replace(self.proof, rounds=inner.proof)
+        rest = [each for each in self._transcript if each["pass"] == "rest"]
+        before = [each for each in self._transcript if each["pass"] != "rest"]
+        self._transcript = [*before, *inner._transcript, *rest]
+        self._inner = None
+        return super().record

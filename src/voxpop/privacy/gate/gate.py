@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar, final
 
 from voxpop.errors import InternalError
-from voxpop.privacy.passes import Certificate, Proof, Stated
+from voxpop.privacy.passes import Certificate, Proof
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.stated import Stated
 
 AnyProof = TypeVar("AnyProof", bound=Stated)
 
@@ -66,6 +67,7 @@ GATES = {
     "paths": "trees:PathsGate",
     "votes": "votes:VotesGate",
     "nights": "nights:NightsGate",
+    "keys": "counts:KeysGate",
 }
 """By proof, the module and the class."""
 

@@ -1,0 +1,73 @@
+"""Keys with counts: a pure choice of an entry, one noisy number per key or rounds, and pure sums of other rows.
+
+one number a key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)
+rounds:            delta = E[D(epsilon - L_1 - L_2)] over the losses of pure releases          (docs/privacy/keys.md)
+"""
+
+from fractions import Fraction
+from itertools import product
+from types import SimpleNamespace
+
+from flint import arb
+
+from .balls import largest, require, up, walk
+from .rounds import adaptive
+from .schema import ball, exact
+
+MOST_REACH = 2**12
+
+
+def keys(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
+    """Return the terms of delta with what they come from."""
+    n = numbers
+    entries = len(n.menu) + (n.rounds is not None)
+    rising = n.edges == sorted(set(n.edges)) and min(n.edges, default=1) >= 1
+    require(
+        entries >= 1 and (n.choosing > 0 if n.edges else entries == 1 and n.choosing == 0), "a choice without noise"
+    )
+    require(rising and n.sets >= 1 and (n.chosen is None or 0 <= n.chosen < entries), "the choice is out of range")
+    spends = [of_numbers(n, each, epsilon) for each in n.menu]
+    if n.rounds is not None:
+        require(not n.rounds.data_sets, "rounds of keys have one data set")
+        spends.append(of_rounds(n, epsilon, delta))
+    return [
+        ("keys", largest(spends), f"the entry of {entries} that costs most"),
+        ("slack", walk(epsilon, 1), "the choice by integer noise"),
+    ]
+
+
+def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
+    """Return the delta of one noisy number per key: basic composition over the keys of a user."""
+    require(noise.limit >= 1 and noise.rate > 0 and 1 <= noise.reach <= MOST_REACH, "the noise is out of range")
+    require(0 <= noise.end < 0.5 and 0 <= noise.coin <= 1, "a probability is out of range")
+    require(n.choosing + n.rest + noise.limit * noise.rate <= exact(epsilon), "the parts of epsilon exceed it")
+    rate = ball(noise.rate)
+    inside = [(-rate * z).exp() for z in range(noise.reach)]
+    scale = (1 - 2 * noise.end) / (2 * sum(inside, arb(0)) - 1)
+    p = [*(scale * each for each in inside), noise.end]
+    # Outcomes -j to j + 1 of the key with one more user; without it they are shifted by 1.
+    shifted = {z: p[abs(z)] for z in range(-noise.reach, noise.reach + 1)}
+    excess = (
+        shifted.get(z, arb(0)) - rate.exp() * shifted.get(z - 1, arb(0)) for z in range(-noise.reach, noise.reach + 2)
+    )
+    # Between the ends both are equal in exact numbers.
+    flat = range(2, noise.reach + 1)
+    shared = sum((each.max(arb(0)) for place, each in enumerate(excess) if place not in flat), arb(0))
+    novel = noise.end + noise.coin * p[noise.reach - 1]
+    return up(noise.limit * shared.max(novel) + walk(epsilon, 1 + noise.reach // 16))
+
+
+def of_rounds(n: SimpleNamespace, epsilon: arb, delta: arb) -> arb:
+    """Return the delta of rounds after and before pure releases: randomised responses are their worst case."""
+    losses = [each for each in (n.choosing, n.rest) if each > 0]
+    require(sum(losses, Fraction(0)) < exact(epsilon), "the parts of epsilon exceed it")
+    mean = arb(0)
+    for signs in product((1, -1), repeat=len(losses)):
+        signed = [ball(sign * loss) for sign, loss in zip(signs, losses, strict=True)]
+        chance = arb(1)
+        for loss in signed:
+            chance /= 1 + (-loss).exp()
+        mean += chance * sum(
+            (up(term) for _, term, _ in adaptive(n.rounds, epsilon - sum(signed, arb(0)), delta)), arb(0)
+        )
+    return up(mean)

@@ -1,0 +1,193 @@
+"""Neighbouring tables through the real kernels of keys with counts, and faults that the search must find."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from support.corpora import corpus_of
+from voxpop.engine.contract import check_engine
+from voxpop.privacy.gate import counts as gates
+from voxpop.privacy.opening import Opening
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.holders import UNIT, HolderShares
+from voxpop.testing.auditing import TrialCounts, epsilon_shown
+
+BUDGET = vp.Budget(2, 1e-7)
+KEYED = vp.KeyCounts({"key": "string"}, [("key",)])
+PLAN = KEYED.plan(BUDGET)
+WORDS = [f"0|k{number}" for number in range(8)]
+
+
+class Seen(Opening):
+    """An opening that keeps the private weights by key, and releases all keys."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def __call__(self, weights, names, texts=None):
+        if texts is None:
+            self.found.append(weights.copy())
+            return weights
+        data, starts = texts
+        keys = [bytes(data[a:b]).decode() for a, b in pairwise(starts)]
+        self.found.append(dict(zip(keys, weights.tolist(), strict=True)))
+        return np.ones(weights.size, np.int64)
+
+
+def weights_of(users, place, monkeypatch):
+    """Return the exact classes, the weights by key and the sums of shares of a release whose noise is replaced."""
+    found = []
+    monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
+    monkeypatch.setattr(gates, "KeyNumbers", lambda noise, unit, secret, purpose: Seen(found))
+    # The same draws of users with and without the extra one.
+    gate = gates.KeysGate(PLAN.certificate.to_json(), Secret.from_seed(5))
+    engine = check_engine(replace(corpus_of(list(users.values()), list(users)), token_source=KEYED.keys.token_source))
+    gate.classes(engine)
+    gate.choose(place)
+    gate.numbers(engine)
+    gate.rest(engine, pa.array(WORDS[:3], pa.large_string()), 1, UNIT)
+    return found
+
+
+def distances(rng, monkeypatch):
+    """Return what the extra user moves: classes in l1, changed keys over L, the largest change, and shares in l1."""
+    users = {
+        int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 9))] for _ in range(rng.integers(1, 3))]
+        for key in rng.choice(1000, rng.integers(2, 7), replace=False)
+    }
+    extra, place = next(iter(users)), int(rng.integers(3))
+    fewer = {key: held for key, held in users.items() if key != extra}
+    (classes, weights, shares), (before, less, rest) = (weights_of(each, place, monkeypatch) for each in (users, fewer))
+    moved = [weights.get(key, 0) - less.get(key, 0) for key in {*weights, *less}]
+    changed = [each for each in moved if each]
+    return (
+        np.abs(classes - before).sum(),
+        len(changed) / (place + 1),
+        max(map(abs, changed), default=0) / UNIT,
+        np.abs(shares - rest).sum() / UNIT,
+        # Weights are whole users.
+        max((weight % UNIT for weight in weights.values()), default=0),
+    )
+
+
+def worst(monkeypatch, pairs=60):
+    rng = np.random.default_rng(11)
+    with monkeypatch.context() as patched:
+        return np.max([distances(rng, patched) for _ in range(pairs)], axis=0)
+
+
+def test_no_user_moves_more_than_is_charged(monkeypatch):
+    """One class by 1, at most L keys by 1 each, shares by at most 1, in whole users; each bound is reached."""
+    classes, keys, users, shares, fractions = worst(monkeypatch)
+    assert (classes, keys, users, fractions) == (1, 1, 1, 0)
+    assert 0.999 < shares <= 1
+
+
+@pytest.mark.slow
+def test_the_search_finds_users_of_all_their_keys(monkeypatch):
+    """The mutant draws no sample of keys."""
+    real = gates.KeysGate.numbers
+
+    class Unlimited:
+        def __init__(self, engine):
+            self.engine = engine
+
+        def weigh(self, shares, limit, secret, name):
+            return self.engine.weigh(HolderShares(1000), 1000, secret, name)
+
+    monkeypatch.setattr(gates.KeysGate, "numbers", lambda gate, engine: real(gate, Unlimited(engine)))
+    assert worst(monkeypatch)[1] > 1
+
+
+@pytest.mark.slow
+def test_the_search_finds_fractional_weights(monkeypatch):
+    """The mutant shares a user among all keys, as counts after rounds do: noise in whole numbers would show it."""
+    real = gates.KeysGate.numbers
+
+    class Shared:
+        def __init__(self, engine):
+            self.engine = engine
+
+        def weigh(self, shares, limit, secret, name):
+            return self.engine.weigh(HolderShares(1), 1000, secret, name)
+
+    monkeypatch.setattr(gates.KeysGate, "numbers", lambda gate, engine: real(gate, Shared(engine)))
+    assert worst(monkeypatch)[4] > 0
+
+
+@pytest.mark.slow
+def test_the_search_finds_a_class_that_counts_keys(monkeypatch):
+    """The mutant adds a user to a class once for each key."""
+    from voxpop.engine.local import pools
+
+    real = pools.count_classes
+
+    def repeated(starts, edges):
+        kept = [np.asarray(each) for each in starts]
+        sizes = np.concatenate([np.diff(each) for each in kept])
+        return real([np.concatenate([[0], np.cumsum(np.repeat(sizes, sizes))])], edges)
+
+    monkeypatch.setattr(pools, "count_classes", repeated)
+    assert worst(monkeypatch)[0] > 1
+
+
+# Releases of many copies: the twin's noise shows more than epsilon.
+
+COPIES = 60_000
+
+
+def released_copies(users_of_a_copy, plan):
+    """Return the numbers of copies whose key is released, of so many users with one key each."""
+    users = [[[f"0|c{copy}"]] for copy in range(COPIES) for _ in range(users_of_a_copy)]
+    data = replace(corpus_of(users), token_source=plan.mechanism.keys.token_source)
+    return len(plan.release(data))
+
+
+def shown(plan, users):
+    """Return the epsilon that one more user shows."""
+    joined, without = (released_copies(each, plan) for each in (users + 1, users))
+    return epsilon_shown(TrialCounts(joined, without, COPIES), plan.budget.delta)
+
+
+@pytest.mark.slow
+def test_a_key_that_is_drawn_twice_is_found(monkeypatch):
+    """The twin tests each key with two draws, as a part that is drawn a second time: twice the delta of a novel key.
+
+    The probability of a false alarm is below 1e-9: the plan releases a novel key with a probability of 0.02.
+    """
+    with pytest.warns(UserWarning, match="delta"):
+        budget = vp.Budget(1.0, 0.02)
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)
+    assert released_copies(1, plan) < COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5
+    real = gates.KeyNumbers
+
+    def twice(noise, unit, secret, purpose):
+        one, two = (real(noise, unit, secret, f"{purpose}{again}") for again in ("", "/again"))
+
+        class Twice(Opening):
+            def __call__(self, *given):
+                return np.maximum(one(*given), two(*given))
+
+        return Twice()
+
+    monkeypatch.setattr(gates, "KeyNumbers", twice)
+    assert released_copies(1, plan) > COPIES * 0.02 + 9 * (COPIES * 0.02) ** 0.5
+
+
+@pytest.mark.slow
+def test_less_noise_is_found(monkeypatch):
+    """The twin has the noise of twice the rate; the plan shows at most epsilon with its error of 1e-9."""
+    with pytest.warns(UserWarning, match="delta"):
+        budget = vp.Budget(1.0, 0.02)
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)
+    assert 0.5 < shown(plan, 3) <= 1
+    real = gates.KeyNumbers
+    monkeypatch.setattr(
+        gates, "KeyNumbers", lambda noise, *rest: real(replace(noise, rate=noise.rate * Fraction(2)), *rest)
+    )
+    assert shown(plan, 3) > 1

@@ -1,0 +1,355 @@
+"""Keys with counts: entries, numbers, the rest, saved files, certificates and refused steps."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from naive.engine import NaiveEngine
+from support.look import corpus_documents
+from voxpop.cli import main
+from voxpop.engine.contract import check_engine
+from voxpop.errors import BudgetError, InputError, InternalError
+from voxpop.mechanisms.profile.plan import assumed_users
+from voxpop.mechanisms.profile.releasing import consistent_counts, release_keys
+from voxpop.privacy.certificate import check
+from voxpop.privacy.passes import Certificate, Claim, KeysProof
+from voxpop.reading.keys import KeyColumn
+from voxpop.reading.typed_keys import TypedKeys
+
+BUDGET = vp.Budget(2, 1e-7)
+QUIET = vp.ReadOptions(progress=False)
+JOINT = [("city", "year")]
+
+
+def visits(users=4000, each=1, seed=3):
+    """Return `each` rows per user with a city and a year, and one row of each tenth user with an own city."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(users), each)
+    own = np.arange(0, users, 10)
+    city = np.array(["Delft", "Lund", "a|b", "Oslo", "back\\slash"])[rng.integers(0, 5, who.size)]
+    table = pl.DataFrame({"who": who, "city": city, "year": 2024 + (who % 3)})
+    alone = pl.DataFrame({"who": own, "city": [f"own{each}" for each in own], "year": np.full(own.size, 2024)})
+    return pl.concat([table.filter(~pl.col("who").is_in(own)) if each == 1 else table, alone])
+
+
+def truth_of(table, *names):
+    """Return the exact numbers of users by key, as tuples."""
+    return {tuple(row[:-1]): row[-1] for row in table.group_by(names).agg(pl.col("who").n_unique()).rows()}
+
+
+@pytest.mark.parametrize(("each", "entry"), [(1, 0), (6, 3)], ids=["one key", "rounds"])
+def test_keys_come_back_with_types_counts_and_the_rest(each, entry):
+    """All 15 common keys are released with their types and numbers within 6 errors; no key of one user is."""
+    table = visits(each=each)
+    found = vp.profile(table, user="who", joint=JOINT, budget=BUDGET, options=QUIET)
+    assert found.plan.chosen == entry
+    assert list(found.joint) == JOINT
+    assert found.columns == {}
+    counts, truth = found.counts("city", "year"), truth_of(table, "city", "year")
+    assert counts.column_names == ["city", "year", "users", "low", "high"]
+    assert counts["year"].type == pa.int64()
+    rows = list(zip(*(counts[name].to_pylist() for name in counts.column_names), strict=True))
+    assert {city for city, *_ in rows} == {"Delft", "Lund", "a|b", "Oslo", "back\\slash"}
+    assert len(rows) == 15
+    for city, year, users, low, high in rows:
+        assert abs(users - truth[city, year]) <= 8 * found.error + 1
+        assert low < users < high
+    cover = found.cover["city x year"]
+    own = 400 if each == 1 else 400 / 7
+    assert abs(cover.other - own) < 9 * cover.error
+    assert abs(cover.covered + cover.other - 4000) < 13 * cover.error
+
+
+def test_bounds_contain_the_number_as_often_as_stated():
+    """Of 20 releases with 15 keys each, `low` and `high` contain at least 92 percent of the exact numbers."""
+    table = visits()
+    keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False)
+    corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city", "year")
+    inside = []
+    for _ in range(20):
+        rows = keyed.release(corpus, vp.Budget(0.5, 1e-8)).counts("city", "year").to_pylist()
+        inside += [row["low"] <= truth[row["city"], row["year"]] <= row["high"] for row in rows]
+    assert np.mean(inside) > 0.92
+
+
+def test_sets_of_fewer_columns_are_margins():
+    """Several sets are released together, of one column or more, under one guarantee."""
+    table = visits(each=3)
+    found = vp.profile(
+        table, user="who", joint=[("city", "year"), ("year",)], budget=BUDGET, options=QUIET, other_rows=False, seed=1
+    )
+    assert found.columns["year"].to_list() == [2024, 2025, 2026]
+    assert len(found.joint["city", "year"]) == 15
+    assert found.counts("year").column_names == ["year", "users", "low", "high"]
+    assert found.cover == {}
+
+
+def test_margins_are_never_below_their_cells():
+    """Violations get the mean, cells of two margins included; numbers without a violation stay as they are."""
+    names = (("a", "b"), ("a",), ("b",))
+    sets = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
+    items = pa.array(["x|1", "x|2", "y|1", "x", "y", "1", "z|"], pa.large_string())
+    users = np.array([50, 10, 30, 40, 70, 60, 5])
+    assert consistent_counts(names, sets, items, users).tolist() == [45, 10, 30, 45, 70, 60, 5]
+    users = np.array([50, 10, 30, 40, 70, 20, 5])
+    found = consistent_counts(names, sets, items, users).tolist()
+    assert found[3] >= max(found[0], found[1])
+    assert found[4] >= found[2]
+    assert found[5] >= max(found[0], found[2])
+    assert found[1] == 10
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        noisy = rng.integers(0, 100, 7)
+        after = consistent_counts(names, sets, items, noisy)
+        assert after[3] >= max(after[:2])
+        assert after[4] >= after[2]
+        assert after[5] >= max(after[0], after[2])
+        kept = consistent_counts(names, sets, items, after)
+        assert kept.tolist() == after.tolist()
+
+
+def test_a_public_limit_makes_no_choice():
+    """With max_keys_per_user=1 the whole epsilon goes to one number per key; above 3 keys per user rounds run."""
+    table = visits()
+    plan = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False).plan(BUDGET)
+    assert plan.certificate.proof.edges == ()
+    assert plan.menu[0].rate == 2
+    assert plan.users_needed(0.5, per_user=1) == 9
+    assert plan.users_needed(0.5, per_user=2) == pytest.approx(18, abs=2)
+    rounds = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=20).plan(BUDGET)
+    assert rounds.menu == ()
+    found = rounds.release(rounds.mechanism.read(table, user="who", options=QUIET), seed=1)
+    assert len(found) == 15
+
+
+@pytest.mark.parametrize("limit", [None, 1, 3, 20])
+@pytest.mark.parametrize("other_rows", [True, False])
+def test_certificates_keep_the_budget_and_bind(limit, other_rows):
+    """Delta is at most the budget's and nearly reaches it; with a larger epsilon of one part the check refuses."""
+    for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
+        plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
+        proof = plan.certificate.proof
+        assert 0.999 * budget.delta < plan.delta <= budget.delta
+        spent = proof.choosing + proof.rest
+        assert all(spent + each.limit * each.rate == Fraction(budget.epsilon) for each in proof.menu)
+
+
+def test_repeated_releases_have_a_spend():
+    """Rounds run for one key per user, too; 52 releases have a small part of the sum of epsilons."""
+    table = visits()
+    keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, repeated=True)
+    plan = keyed.plan(vp.Budget(1, 1e-7))
+    assert plan.guarantee.spend is not None
+    assert plan.to_dict()["together"][1]["epsilon"] < 8
+    once = vp.KeyCounts.of(table, user="who", joint=JOINT).plan(vp.Budget(1, 1e-7))
+    assert once.to_dict()["together"][1]["epsilon"] == pytest.approx(52, rel=1e-4)
+    found = keyed.plan(BUDGET).release(keyed.read(table, user="who", options=QUIET), seed=1)
+    assert len(found) == 15
+    cover = found.cover["city x year"]
+    assert abs(cover.other - 400) < 9 * cover.error
+    assert [each["pass"] for each in found.plan.transcript][-2:] == ["counts", "cover"]
+
+
+def spends(**changes):
+    """Return the delta of a certificate with other numbers, or 1 if the check refuses them."""
+    plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
+    try:
+        return check(Certificate(Claim(2.0, 1e-7), replace(plan.certificate.proof, **changes)))
+    except InternalError:
+        return 1.0
+
+
+def test_numbers_moved_to_the_unsafe_side_are_refused():
+    """Each number that binds; the certificate as it is keeps its claim."""
+    proof = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
+    assert isinstance(proof, KeysProof)
+    assert spends() <= 1e-7
+    one, two, three = proof.menu
+    choice, later = proof.rounds.choice, proof.rounds.later
+    faults = {
+        "choosing": {"choosing": proof.choosing * 2},
+        "free choice": {"choosing": Fraction(0)},
+        "no classes": {"edges": ()},
+        "classes in any order": {"edges": (3, 2, 4)},
+        "rest": {"rest": proof.rest * 2},
+        "rate": {"menu": (one, two, replace(three, rate=three.rate * Fraction(101, 100)))},
+        "limit": {"menu": (one, two, replace(three, limit=4))},
+        "coin": {"menu": (replace(one, coin=one.coin * 1.01), two, three)},
+        "end": {"menu": (one, replace(two, end=two.end * 2), three)},
+        "reach": {"menu": (replace(one, reach=one.reach - 1), two, three)},
+        "entry that is not there": {"chosen": 4},
+        "novel": {"rounds": replace(proof.rounds, choice=replace(choice, novel=choice.novel * 1.01))},
+        "square": {"rounds": replace(proof.rounds, choice=replace(choice, square=choice.square * 1.01))},
+        "counting": {"rounds": replace(proof.rounds, later=replace(later, counting=later.counting * 1.01))},
+        "several data sets": {"rounds": replace(proof.rounds, data_sets=("one", "two"))},
+        "nothing": {"menu": (), "rounds": None},
+    }
+    assert {name: spends(**changes) > 1e-7 for name, changes in faults.items()} == dict.fromkeys(faults, True)
+
+
+def test_the_losses_of_the_choice_and_the_rest_are_charged_to_rounds():
+    """Rounds that use the whole budget by themselves exceed it after the choice."""
+    alone = (
+        vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other_rows=False)
+        .plan(BUDGET)
+        .certificate.proof
+    )
+    assert 1e-7 >= spends(edges=(), choosing=Fraction(0), rest=Fraction(0), menu=(), rounds=alone.rounds) > 0.99e-7
+    chosen = {"edges": (2,), "choosing": Fraction(3, 50), "rest": Fraction(0), "menu": (), "rounds": alone.rounds}
+    assert 1.1e-7 < spends(**chosen) < 2e-7
+
+
+def opened(**how):
+    """Return a gate, the engine and the plan of a table of one key per user."""
+    table = visits(600)
+    plan = vp.KeyCounts.of(table, user="who", joint=JOINT, **how).plan(BUDGET)
+    engine = check_engine(plan.mechanism.read(table, user="who", options=QUIET))
+    return plan.begin(None)[0], engine, plan
+
+
+def test_the_gate_refuses_what_the_certificate_does_not_contain():
+    """Steps that run twice, out of order, or that the chosen entry does not pay for."""
+    gate, engine, _ = opened()
+    with pytest.raises(InternalError):
+        gate.choose(0)
+    gate.classes(engine)
+    with pytest.raises(InternalError):
+        gate.classes(engine)
+    with pytest.raises(InternalError):
+        gate.choose(4)
+    gate, engine, _ = opened()
+    gate.classes(engine)
+    gate.choose(0)
+    for call in (lambda: gate.choose(1), gate.rounds, lambda: gate.rest(engine, pa.array([], pa.large_string()), 1, 8)):
+        with pytest.raises(InternalError):
+            call()
+    tokens, _ = gate.numbers(engine)
+    with pytest.raises(InternalError):
+        gate.numbers(engine)
+    with pytest.raises(InternalError):
+        gate.rest(engine, tokens, 2, 1 << 24)
+    gate, engine, _ = opened(max_keys_per_user=1, other_rows=False)
+    with pytest.raises(InternalError):
+        gate.classes(engine)
+    gate.choose(0)
+    tokens, _ = gate.numbers(engine)
+    with pytest.raises(InternalError):
+        gate.rest(engine, tokens, 1, 1 << 24)
+    gate, engine, _ = opened()
+    gate.classes(engine)
+    gate.choose(3)
+    with pytest.raises(InternalError):
+        gate.numbers(engine)
+
+
+@pytest.mark.parametrize("each", [1, 2, 6])
+@pytest.mark.parametrize("limit", [None, 1, 2])
+def test_all_engines_release_the_same(each, limit):
+    """In memory, within a limit, and the reference engine of dicts."""
+    table = visits(900, each)
+    keyed = vp.KeyCounts.of(table, user="who", joint=[("city", "year"), ("city",)], max_keys_per_user=limit)
+    plan = keyed.plan(vp.Budget(4, 1e-6))
+    corpora = [
+        keyed.read(table, user="who", options=vp.ReadOptions(memory=memory, progress=False))
+        for memory in (None, "3GiB")
+    ]
+    found = [plan.release(each, seed=3) for each in corpora]
+    engine = check_engine(corpora[0])
+    users = dict(enumerate(corpus_documents(engine)))
+    naive = NaiveEngine(
+        {int(key): users[place] for place, key in enumerate(engine.user_key)}, "items", engine.token_source
+    )
+    found.append(release_keys(plan, naive, 3))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) >= 5
+
+
+def test_saved_keys_are_the_same(tmp_path):
+    """Values, plan, entry and certificate come back; the record is verified; the report names the keys."""
+    for each, name in ((1, "few"), (6, "many")):
+        found = vp.profile(visits(each=each), user="who", joint=JOINT, budget=BUDGET, options=QUIET)
+        found.save(tmp_path / name)
+        again = vp.load(tmp_path / name)
+        assert again == found
+        assert again.counts("city", "year") == found.counts("city", "year")
+        record = json.loads((tmp_path / name / "profile.json").read_text())
+        numbers = Certificate.from_dict(record["certificate"])
+        assert numbers.proof.chosen == found.plan.chosen
+        assert check(numbers) <= 1e-7
+        assert main(["verify", str(tmp_path / name)]) == 0
+        assert "Keys with counts" in (tmp_path / name / "report.html").read_text()
+
+
+def test_the_command_line_releases_keys(tmp_path, capsys):
+    """`voxpop profile --joint` without columns releases keys alone; --max-keys-per-user and --no-other-rows apply."""
+    visits().write_parquet(tmp_path / "visits.parquet")
+    given = [str(tmp_path / "visits.parquet"), "--user", "who", "--joint", "city,year"]
+    spend = ["--epsilon", "2", "--delta", "1e-7"]
+    assert main(["plan", "profile", *given, *spend, "--max-keys-per-user", "1"]) == 0
+    assert "one noisy number per key" in capsys.readouterr().out
+    assert main(["profile", *given, *spend, "--no-other-rows", "-o", str(tmp_path / "found")]) == 0
+    assert "city x year" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "found")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"joint": ["city"]}, "list of lists"),
+        ({"joint": [()]}, "different combinations"),
+        ({"joint": [("city", "city")]}, "different combinations"),
+        ({"joint": [("town",)]}, "no column"),
+        ({"joint": JOINT, "max_keys_per_user": 0}, "`max_keys_per_user` must be a whole number"),
+        ({"columns": ["city"], "max_keys_per_user": 1}, "keys alone"),
+        ({"other_rows": False}, "keys alone"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_have_errors(how, said):
+    """Each error names the argument."""
+    with pytest.raises(InputError, match=said):
+        vp.profile(visits(20), user="who", budget=BUDGET, options=QUIET, **how)
+
+
+def test_budgets_without_a_threshold_are_refused():
+    """Delta 0 and tiny epsilons raise an error before anything is read."""
+    keyed = vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=1)
+    for budget in (vp.Budget(1, 0), vp.Budget(0.001, 1e-8)):
+        with pytest.raises(BudgetError):
+            keyed.plan(budget)
+
+
+def test_the_choice_sees_what_noise_allows():
+    """Classes below the noise count as empty, except if fewer users of more keys are plausible."""
+    assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
+    assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
+    # A class that is invisible alone continues a tail ...
+    assert assumed_users([2600, 963, 298, 139], 67.0) == [2600.0, 963.0, 298.0, 139.0]
+    # ... unless its number is too low for one.
+    assert assumed_users([4000, 12_000, 10, 60], 67.0) == [4000.0, 12_000.0, 0.0, 0.0]
+
+
+def test_tokens_of_keys_alone_are_numbered_from_zero():
+    """Sets of one and of several columns; values of single columns are escaped once."""
+    keys = TypedKeys((KeyColumn("a", "string"), KeyColumn("b", "int64")), (), (("a", "b"), ("a",)), alone=True)
+    tokens = keys.tokens([pa.array(["x|y", "z"]), pa.array([1, None])])
+    assert tokens.to_pylist() == [["0|x\\|y|1", "1|x\\|y"], ["1|z"]]
+    numbers, items = keys.split(pa.array(["0|x\\|y|1", "1|x\\|y"], pa.large_string()))
+    assert numbers.tolist() == [0, 1]
+    assert items.to_pylist() == ["x\\|y|1", "x|y"]
+
+
+def test_two_releases_have_different_noise():
+    """Noise follows from the secret of the release only."""
+    gate, engine, _ = opened(max_keys_per_user=1, other_rows=False)
+    gate.choose(0)
+    first = gate.numbers(engine)[1]
+    again, _, _ = opened(max_keys_per_user=1, other_rows=False)
+    again.choose(0)
+    assert first.tolist() != again.numbers(engine)[1].tolist()
