@@ -28,7 +28,8 @@ LIST = ROOT / "benchmarks" / "trust.md"
 HEAD = """# Every claim, and the outcome of its tests
 
 Each claim links to its explanation. [The registry](../docs/trust.toml) names its tests; `make trust` runs them at full
-length and writes this list. The last runs were from {first} to {last}, and all tests passed unless a claim states otherwise.
+length and writes this list. The last runs were from {first} to {last}, and all tests passed unless a claim states
+otherwise.
 [Trust](../docs/trust.md) has the ten claims that matter most.
 """
 
