@@ -100,7 +100,7 @@ def sql_batches(source: SQL, request: Request) -> Batches:
 
 def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
     """Return the declared types of the columns of a query, of which the database computes no row."""
-    with _cursor(source, f"select * from ({source.query.strip().rstrip(';')}) as columns_only limit 0") as cursor:
+    with _cursor(source, f"select * from (\n{source.query.strip().rstrip(';')}\n) as columns_only limit 0") as cursor:
         reader = _arrow_reader(cursor, Request([], 1))
         if reader is None:
             return dict.fromkeys([each[0] for each in cursor.description], UNDECLARED)
