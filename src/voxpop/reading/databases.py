@@ -44,8 +44,8 @@ DATABASE: Final = re.compile(
 """The beginning of an address of a database."""
 QUOTED: Final = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 RANDOM: Final = re.compile(
-    r"\b(?:random|rand|newid|gen_random_uuid|uuid_generate_v4|uuid|randomblob|uniform)\s*\(|\btablesample\b"
-    r"|\busing\s+sample\b",
+    r"\b(?:random|rand|newid|gen_random_uuid|generate_uuid|uuid_generate_v4|uuid|randomblob|uniform)\s*\("
+    r"|\bdbms_random\b|\btablesample\b|\busing\s+sample\b",
     re.IGNORECASE,
 )
 """Functions and clauses of SQL that draw at random."""
@@ -109,7 +109,7 @@ def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
 
 @contextmanager
 def _cursor(source: SQL, query: str) -> Iterator[Any]:
-    if RANDOM.search(QUOTED.sub("''", query)):
+    if RANDOM.search(QUOTED.sub(" ", query)):
         raise InputError(
             "the query draws at random (random(), tablesample), so one user's rows decide which rows of others are "
             "read. Read the whole table, or write the query's result to a table first, and read that."
