@@ -373,3 +373,25 @@ def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
     job(text + 'order = "when"\nsession_gap = "30min"\n[mechanism]\nalphabet = "a,b"\n[budget]\nepsilon = 1')
     assert voxpop("run", "job.toml", "--dry-run").code == 0
     assert voxpop("run", "job.toml").code == 0
+
+
+def test_a_changed_job_does_not_pass_for_the_one_that_ran(voxpop, job, monkeypatch):
+    """A finished run is not repeated, but the command says that other settings made the result."""
+    monkeypatch.setenv("DAY", "monday")
+    job(JOB + LEDGER)
+    assert voxpop("run", "job.toml").code == 0
+    for call in (["run", "job.toml"], ["run", "job.toml", "--dry-run"]):
+        assert "settings of this job did not run" not in voxpop(*call).out
+        assert "settings of this job did not run" in voxpop(*call, "--set", "budget.epsilon=0.5").out
+    assert voxpop("run", "job.toml", "--json").json["same_job"] is True
+    assert voxpop("run", "job.toml", "--set", "budget.epsilon=0.5", "--json").json["same_job"] is False
+    assert len(vp.Ledger("team.ledger").account("posts").entries) == 1
+
+
+def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
+    """A finished run whose result is not in the folder is refused, as by the run."""
+    monkeypatch.setenv("DAY", "monday")
+    job(JOB + LEDGER)
+    assert voxpop("run", "job.toml").code == 0
+    given = ["--set", "output=others"]
+    assert voxpop("run", "job.toml", *given, "--dry-run").complaint == voxpop("run", "job.toml", *given).complaint

@@ -23,7 +23,7 @@ from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
 from voxpop.cli.sources import columns_of
-from voxpop.errors import InputError, on_one_line
+from voxpop.errors import InputError, VoxpopError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
 COMMANDS = tuple(each.command for each in MECHANISMS)
@@ -281,6 +281,12 @@ def show_dry(job: Job, *, as_json: bool) -> None:
     mechanism, label = str(plan.to_dict()["mechanism"]), call.charge.run_id or ""
     entry = None if account is None else account.entry(label)
     state = "finished" if entry is not None and entry.state == "finished" else "new" if entry is None else "interrupted"
+    same = True
+    if entry is not None and state == "finished" and is_new:
+        made = _result_of(entry, output)
+        if made is None and not (entry.kept and Path(entry.kept).parent.exists()):
+            state = "lost"  # the check below refuses it, as the run would
+        same = made is None or made.metadata.job == job.digest
     if account is not None and state != "finished":
         account.check(plan.guarantee, mechanism, label)
     if state != "finished":
@@ -305,6 +311,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
         f"  output: {output}, {found['free_bytes'] >> 20:,} MiB free",
         f"  ledger: {'none is charged' if account is None else _room(account, state)}",
         f"  digest of the job: {job.digest}",
+        *([] if same else [releasing.OTHER_JOB]),
         "",
         text.rstrip(),
         "",
@@ -373,6 +380,17 @@ def _planned_job(job: Job) -> tuple[Any, str]:
     with redirect_stdout(StringIO()) as text:
         plan = job.app(arguments, exit_on_error=False, print_error=False)
     return plan, text.getvalue()
+
+
+def _result_of(entry: Any, output: Path) -> Any:
+    """Return the result in a folder, or None if it is not the one of this entry of the ledger."""
+    from voxpop.release.result import load
+
+    try:
+        found = load(output)
+    except VoxpopError:
+        return None
+    return found if found.metadata.ledger == entry.admission else None
 
 
 def _used(account: Any) -> dict[str, float]:
