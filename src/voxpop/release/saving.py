@@ -24,7 +24,9 @@ SUMS: Final = "SHA256SUMS"
 """Checksums of all other files, as `sha256sum --check` reads them. A signature on this file covers the report too."""
 METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
-DAMAGED_FOLDER: Final = "The folder is damaged: copy it again from where it came, or make the release again."
+DAMAGED_FOLDER: Final = (
+    "The folder was changed or is damaged: copy it again from where it came, or make the release again."
+)
 
 
 @dataclass(frozen=True, slots=True)
