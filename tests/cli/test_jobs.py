@@ -5,6 +5,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import polars as pl
@@ -395,3 +396,26 @@ def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
     assert voxpop("run", "job.toml").code == 0
     given = ["--set", "output=others"]
     assert voxpop("run", "job.toml", *given, "--dry-run").complaint == voxpop("run", "job.toml", *given).complaint
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        "bogus\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nwords\n\n",
+        "items\nposts.parquet\nauthor\nwhat\nbody\n1\n1e-8\nwords\n\n",
+        "items\nposts.parquet\nauthor\ntext\nbody\nmuch\n1e-8\nwords\n\n",
+    ],
+)
+def test_a_wrong_answer_writes_nothing(voxpop, job, monkeypatch, answers):
+    """The questions can be answered again, since no file is in the way."""
+    monkeypatch.setattr(sys, "stdin", StringIO(answers))
+    assert voxpop("run", "--new", "new.toml").code == 2
+    assert not Path("new.toml").exists()
+
+
+def test_an_empty_variable_is_not_set(voxpop, job, monkeypatch):
+    """An empty name of a run would be no name, and each start would be charged."""
+    monkeypatch.setenv("DAY", "")
+    job(JOB + LEDGER)
+    assert "${DAY}, which is not set or empty" in voxpop("run", "job.toml").complaint
+    assert vp.Ledger("team.ledger").account("posts").entries == []

@@ -62,9 +62,9 @@ class Job:
         schema: See `schema_of`.
     """
 
-    def __init__(self, app: App, path: Path, overrides: list[str]) -> None:
+    def __init__(self, app: App, path: Path, overrides: list[str], content: dict[str, Any] | None = None) -> None:
         self.app, self.path = app, path
-        self.content = _parsed(path)
+        self.content = _parsed(path) if content is None else content
         for each in overrides:
             _override(self.content, each)
         self.command = self.content.get("command", "")
@@ -154,9 +154,9 @@ class Job:
                 "job would not cover their values. Write the value, or change it with --set."
             )
         for name in names:
-            if name not in os.environ:
+            if not os.environ.get(name):  # an empty name of a run would be charged again each time
                 raise InputError(
-                    f"{self.path}: `{key}` uses ${{{name}}}, which is not set. Set this environment variable."
+                    f"{self.path}: `{key}` uses ${{{name}}}, which is not set or empty. Set this environment variable."
                 )
         return VARIABLE.sub(lambda found: os.environ[found[1]], value)
 
@@ -448,8 +448,13 @@ def write_new(app: App, path: Path) -> None:
         content["ledger"]["run_id"] = _asked("Name of the run; ${DAY} is an environment variable", "${DAY}")
     if content.get("budget", {}).get("delta") == 0:
         del content["budget"]["delta"]
+    job = Job(app, path, [], content)
+    for section, key, _ in job._values():
+        job._argument(section, key)
+    for key, answer in content.get("budget", {}).items():
+        if isinstance(answer, str):
+            raise InputError(f"`{key}` must be a number. Start `voxpop run --new` again; nothing was written.")
     write_file(path, lambda: _toml(content).encode())
-    job = Job(app, path, [])
     releasing.say(f"Wrote {path}. Digest of the job: {job.digest}", f"Check it with `voxpop run {path} --dry-run`.")
 
 
