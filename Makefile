@@ -23,6 +23,7 @@ install = $(1)/bin/uv pip install --quiet --compile-bytecode --python $(1)/bin/p
 	|| $(1)/bin/python -m pip install --quiet $(2)
 
 $(STAMP): pyproject.toml
+	@echo "Installing into $(VENV). This prints nothing for up to two minutes."
 	$(call environment,$(VENV))
 	$(call install,$(VENV),--editable .)
 	touch $(STAMP)

@@ -30,3 +30,10 @@ def test_commands_exist():
         words = hook.split()
         assert words[0] in (".venv/bin/ruff", ".venv/bin/python")
         assert all((ROOT / word).is_file() for word in words if word.startswith("tests/"))
+
+
+def test_a_silent_installation_is_announced():
+    """Installers print nothing for a while, so make does first, and the README says so."""
+    install = (ROOT / "Makefile").read_text().partition("$(STAMP): pyproject.toml\n")[2]
+    assert install.startswith("\t@echo")
+    assert "prints nothing" in (ROOT / "README.md").read_text()

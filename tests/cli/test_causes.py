@@ -157,6 +157,7 @@ def test_poor_global_options(voxpop, options, words):
         ("postgresql://me:secret@host/shop", [], "Give it as --database"),
         ("select author, body from posts", [], "Give it as --sql"),
         ("shop.sqlite", [], "--database sqlite:///shop.sqlite"),
+        ("shop.db3", [], "--database sqlite:///shop.db3"),
         ("shop.duckdb", [], "--database duckdb:///shop.duckdb"),
         ("posts.parquet", ["--database", "sqlite:///shop.db"], "add --sql QUERY"),
         ("posts.parquet", ["--sql", "select 1"], "not both"),

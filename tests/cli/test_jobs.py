@@ -5,6 +5,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import polars as pl
@@ -273,3 +274,148 @@ def test_json_of_a_job_is_that_of_its_command(voxpop, job):
     """`--json` prints the object of the command."""
     assert voxpop("run", "job.toml", "--json").json["released"] == 1
     assert json.loads(Path("words/release.json").read_text())["metadata"]["job"].startswith("sha256:")
+
+
+@pytest.mark.parametrize("given", ["--seed=4", "--max-items-per-user=9", "--exact"])
+def test_no_value_of_a_job_becomes_an_option(voxpop, job, monkeypatch, given):
+    """A source that looks like an option, such as one of an environment variable, changes no setting."""
+    monkeypatch.setenv("FILE", given)
+    job(JOB.replace('"posts.parquet"', '["posts.parquet", "${FILE}"]').replace("max_items_per_user = 1\n", ""))
+    assert "is no file" in voxpop("run", "job.toml").complaint
+    assert "is no file" in voxpop("run", "job.toml", "--dry-run").complaint
+    assert not Path("words").exists()
+
+
+def test_a_hyphen_is_standard_input(job):
+    """A job reads standard input as the command does."""
+    job(JOB.replace('"posts.parquet"', '"-"'))
+    rows = "author,body\n" + "".join(f"{number},tea\n" for number in range(400))
+    ran = subprocess.run(
+        [sys.executable, "-m", "voxpop.cli", "run", "job.toml"], input=rows, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert list(vp.load("words")) == ["tea"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (JOB + '\n[""]\nsource = "others.parquet"', 'has no key ""'),
+        (JOB.replace('user = "author"', "user = true"), "must be a text or a number"),
+        (JOB.replace('"posts.parquet"', "true"), "must be a text or a number"),
+        (JOB.replace("epsilon = 1", "epsilon = true"), "must be a text or a number"),
+        (JOB + "\n[result]\ntitle = false", "must be a text or a number"),
+        (JOB.replace("max_items_per_user = 1", "max_items_per_user = 2.5"), "must be a whole number"),
+        (JOB.replace("max_items_per_user = 1", "min_users = 20.9"), "must be a whole number"),
+    ],
+)
+def test_odd_values_are_not_ignored(voxpop, job, text, words):
+    """Nothing in a job is left out, or changed, without a message."""
+    assert words in voxpop("run", job(text)).complaint
+    assert not Path("words").exists()
+
+
+@pytest.mark.parametrize("command", ["items", "plan items"])
+def test_fractions_of_whole_numbers_are_refused(voxpop, job, command):
+    """The command line does not round a number."""
+    more = [] if command.startswith("plan") else ["posts.parquet", "--user", "author", "--text", "body", "-o", "words"]
+    given = [*command.split(), *more, "--epsilon", 1, "--delta", 1e-8, "--max-items-per-user", 2.5]
+    assert "must be a whole number" in voxpop(*given).complaint
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ['table.tokenizer="wrods"'],
+        ["table.session_gap=30min"],
+        ["table.order=author"],
+        ["table.user=body"],
+        ["table.user="],
+        ["table.tokens=body", "table.text="],
+        ['table.text="author"', 'table.user="body"'],
+        ['execution.memory="1 parsec"'],
+        ['execution.memory="1KiB"'],
+        ['execution.memory="1GiB"', 'execution.work_folder="nowhere"'],
+        ['table.types={body = "int64"}'],
+        ['result.title="a\\u0000b"'],
+        ["command=profile", "mechanism={}", "table.text=", "execution.memory=1KiB"],
+        ["source=lines.jsonl", 'table.tokenizer="wrods"'],
+        ["source=lines.jsonl", "table.user=body"],
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would(voxpop, job, overrides):
+    """A wrong option of reading is refused without rows, by the same message."""
+    pl.DataFrame({"author": range(400), "body": ["tea"] * 400}).write_ndjson("lines.jsonl")
+    given = [word for each in overrides for word in ("--set", each)]
+    dry, ran = voxpop("run", "job.toml", *given, "--dry-run"), voxpop("run", "job.toml", *given)
+    assert dry.code == ran.code == 2
+    last = ran.err.splitlines()[-1]
+    assert "types" in overrides[0] or dry.complaint.strip().rpartition(" on: ")[2] in last
+
+
+@pytest.mark.parametrize("ending", [" -- all of them", ";", "\n"])
+def test_a_dry_run_of_a_query_with_a_comment(voxpop, job, ending):
+    """A comment at the end of the query does not hide the question for its columns."""
+    with sqlite3.connect("shop.db") as shop:
+        shop.execute("create table posts (author, body, at)")
+        shop.executemany("insert into posts values (?, 'tea', '2026-01-01')", [(str(number),) for number in range(400)])
+    text = JOB.replace('source = "posts.parquet"', "").replace("[table]", "[table]\ndatabase = 'sqlite:///shop.db'")
+    job(text.replace("[table]", f"[table]\nsql = {json.dumps('select author, body from posts' + ending)}"))
+    assert "author, body" in voxpop("run", "job.toml", "--dry-run").out
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.parquet", "events.jsonl"])
+def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
+    """Times that a source does not declare are no obstacle."""
+    table = pl.DataFrame({"who": range(300), "what": ["a"] * 300, "when": ["2026-01-01T10:00:00"] * 300})
+    {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.with_columns(
+        pl.col("when").str.to_datetime()).write_parquet}[name.rpartition(".")[2]](name)  # fmt: skip
+    text = f'command = "sequences"\nsource = "{name}"\noutput = "model"\n[table]\nuser = "who"\nsequence = "what"\n'
+    job(text + 'order = "when"\nsession_gap = "30min"\n[mechanism]\nalphabet = "a,b"\n[budget]\nepsilon = 1')
+    assert voxpop("run", "job.toml", "--dry-run").code == 0
+    assert voxpop("run", "job.toml").code == 0
+
+
+def test_a_changed_job_does_not_pass_for_the_one_that_ran(voxpop, job, monkeypatch):
+    """A finished run is not repeated, but the command says that other settings made the result."""
+    monkeypatch.setenv("DAY", "monday")
+    job(JOB + LEDGER)
+    assert voxpop("run", "job.toml").code == 0
+    for call in (["run", "job.toml"], ["run", "job.toml", "--dry-run"]):
+        assert "settings of this job did not run" not in voxpop(*call).out
+        assert "settings of this job did not run" in voxpop(*call, "--set", "budget.epsilon=0.5").out
+    assert voxpop("run", "job.toml", "--json").json["same_job"] is True
+    assert voxpop("run", "job.toml", "--set", "budget.epsilon=0.5", "--json").json["same_job"] is False
+    assert len(vp.Ledger("team.ledger").account("posts").entries) == 1
+
+
+def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
+    """A finished run whose result is not in the folder is refused, as by the run."""
+    monkeypatch.setenv("DAY", "monday")
+    job(JOB + LEDGER)
+    assert voxpop("run", "job.toml").code == 0
+    given = ["--set", "output=others"]
+    assert voxpop("run", "job.toml", *given, "--dry-run").complaint == voxpop("run", "job.toml", *given).complaint
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        "bogus\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nwords\n\n",
+        "items\nposts.parquet\nauthor\nwhat\nbody\n1\n1e-8\nwords\n\n",
+        "items\nposts.parquet\nauthor\ntext\nbody\nmuch\n1e-8\nwords\n\n",
+    ],
+)
+def test_a_wrong_answer_writes_nothing(voxpop, job, monkeypatch, answers):
+    """The questions can be answered again, since no file is in the way."""
+    monkeypatch.setattr(sys, "stdin", StringIO(answers))
+    assert voxpop("run", "--new", "new.toml").code == 2
+    assert not Path("new.toml").exists()
+
+
+def test_an_empty_variable_is_not_set(voxpop, job, monkeypatch):
+    """An empty name of a run would be no name, and each start would be charged."""
+    monkeypatch.setenv("DAY", "")
+    job(JOB + LEDGER)
+    assert "${DAY}, which is not set or empty" in voxpop("run", "job.toml").complaint
+    assert vp.Ledger("team.ledger").account("posts").entries == []

@@ -1,5 +1,7 @@
 """A series from the shell, with init, run, show and delete."""
 
+import re
+
 import polars as pl
 
 import voxpop as vp
@@ -24,9 +26,15 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     assert "holds a series already" in voxpop("series", "init", "state", "--nights", 4, *budget, *key).complaint
     night(tmp_path / "1.parquet", "tea", "milk")
     first = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key)
-    assert voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key).out == first.out
+    again = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key).out
+    assert again == first.out + "This night had run already: its result is shown again, and nothing was added.\n"
+    repeated = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key, "--json", "--log", "log")
+    assert repeated.json["repeated"] is True
+    assert '"event": "repeated"' in (tmp_path / "log").read_text()
     night(tmp_path / "3.parquet", "tea", "milk", "oat")
-    out = voxpop("series", "run", "state", "3.parquet", *COLUMNS, "--night", 3, "-o", "words", *key).out
+    given = ["--night", 3, "-o", "words", *key, "--log", "third"]
+    out = voxpop("series", "run", "state", "3.parquet", *COLUMNS, *given).out
+    assert re.findall(r'"event": "(\w+)"', (tmp_path / "third").read_text()) == ["read", "released", "saved"]
     assert out.startswith("Night 3:")
     assert voxpop("verify", "words").code == 0
     assert "Items over 4 nights" in voxpop("show", "words").out

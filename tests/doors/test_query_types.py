@@ -78,6 +78,8 @@ def test_other_types_of_a_database_are_refused_with_the_cast(name):
         "select * from t tablesample bernoulli (10)",
         "select * from t using sample 10",
         "select gen_random_uuid() as who, what from t",
+        "select who, what from t order by random/* any */() limit 10",
+        "select who, what from t order by dbms_random.value",
     ],
 )
 def test_queries_that_draw_at_random_are_refused(query):

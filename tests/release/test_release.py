@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.errors import InternalError
+from voxpop.errors import InputError, InternalError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.keys import Keys
 from voxpop.release.release import Release
@@ -87,6 +87,35 @@ def test_a_key_column_may_have_any_name(name, tmp_path):
     keys.save(tmp_path / "keys")
     assert pl.read_parquet(tmp_path / "keys" / "release.parquet").equals(keys.to_polars())
     assert vp.load(tmp_path / "keys") == keys
+
+
+def test_key_columns_may_have_the_names_of_results():
+    """No column of results hides a key column, also if the keys have both the usual and the second name."""
+    for name in ("users", "place"):
+        names = [name, f"noisy_{name}"]
+        rows = pl.DataFrame({"who": range(400), **dict.fromkeys(names, [1, 2] * 200)})
+        corpus, budget = vp.read(rows, user="who", items=names), vp.Budget(epsilon=4, delta=1e-6)
+        keys = vp.Items(max_items_per_user=1).release(corpus, budget)
+        found = keys.count(corpus, budget) if name == "users" else keys.top(corpus, budget, k=1)
+        for table in (found.to_polars(), found.to_pandas()):
+            assert list(table.columns) == [*names, f"noisy_noisy_{name}"]
+    profile = vp.profile(
+        rows.rename({"place": "users", "noisy_place": "noisy_users"}),
+        user="who",
+        budget=budget,
+        joint=[("users", "noisy_users")],
+    )
+    counted = profile.counts("users", "noisy_users")
+    assert counted.column_names == ["users", "noisy_users", "noisy_noisy_users", "low", "high"]
+
+
+def test_counts_are_not_written_without_their_numbers(words, tmp_path):
+    """The message names the tables that have the counts, and not only the words."""
+    rows = pl.DataFrame({"who": range(400), "item": [1, 2] * 200})
+    corpus, budget = vp.read(rows, user="who", items="item"), vp.Budget(epsilon=4, delta=1e-6)
+    keys = vp.Items(max_items_per_user=1).release(corpus, budget)
+    with pytest.raises(InputError, match=r"write the table of to_polars\(\)"):
+        vp.exports.write(keys.count(corpus, budget), tmp_path / "counts.csv")
 
 
 def test_files_of_words_and_phrases_are_plain(words, tmp_path):

@@ -190,7 +190,7 @@ def test_load_notices_truncation(saved, name, keep):
     """`load` reports a file cut short anywhere except at its final line break."""
     content = (saved / name).read_bytes().rstrip()
     (saved / name).write_bytes(content[:keep])
-    with pytest.raises(ReleaseError, match="damaged"):
+    with pytest.raises(ReleaseError, match="was changed or is damaged"):
         load(saved)
 
 
@@ -239,7 +239,7 @@ def test_load_refuses_other_json(saved, content):
 def test_load_refuses_an_incomplete_record(saved, changes):
     """`load` refuses a record without plan, guarantee or checksum."""
     change_record(saved, **changes)
-    with pytest.raises(ReleaseError, match="damaged"):
+    with pytest.raises(ReleaseError, match="was changed or is damaged"):
         load(saved)
 
 

@@ -130,6 +130,15 @@ def _version() -> str:
     return f"voxpop {voxpop.__version__}"
 
 
+def _whole_numbers(app: App, commands: Any, arguments: Any) -> None:
+    """Refuse fractions for whole numbers, which the parser would round without a message."""
+    for each in arguments:
+        if each.hint in (int, int | None):
+            for token in each.tokens:
+                if "." in token.value:
+                    raise InputError(f"{each.name} must be a whole number, such as 20. Write it without a point.")
+
+
 app = App(
     name="voxpop",
     help="Find the items, phrases and sequences that many users share, and release them with user-level differential "
@@ -138,6 +147,7 @@ app = App(
     version_flags=["--version"],
     help_flags=["--help", "-h"],
     result_action="return_value",
+    config=[_whole_numbers],
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(negative=(), show_default=given.shown_default),
 )

@@ -9,8 +9,9 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
+from dataclasses import replace
 from difflib import get_close_matches
 from hashlib import sha256
 from io import StringIO
@@ -23,7 +24,7 @@ from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
 from voxpop.cli.sources import columns_of
-from voxpop.errors import InputError, on_one_line
+from voxpop.errors import InputError, VoxpopError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
 COMMANDS = tuple(each.command for each in MECHANISMS if each.command != "keys")
@@ -62,9 +63,9 @@ class Job:
         schema: The arguments of the command, as returned by `schema_of`.
     """
 
-    def __init__(self, app: App, path: Path, overrides: list[str]) -> None:
+    def __init__(self, app: App, path: Path, overrides: list[str], content: dict[str, Any] | None = None) -> None:
         self.app, self.path = app, path
-        self.content = _parsed(path)
+        self.content = _parsed(path) if content is None else content
         for each in overrides:
             _override(self.content, each)
         self.command = self.content.get("command", "")
@@ -97,11 +98,14 @@ class Job:
                 words += texts
             else:
                 places.append((argument.index, texts))
-        return [*(text for _, texts in sorted(places) for text in texts), *words]
+        named = [text for _, texts in sorted(places) for text in texts]
+        # No value after the two hyphens is an option, so no environment variable can add one that is not approved.
+        return [*words, *(["--", *named] if named else [])]
 
     def _values(self) -> list[tuple[str, str, Any]]:
-        top = [("", key, value) for key, value in self.content.items() if key != "command" and key not in self.schema]
-        sections = [(name, self.content.get(name, {})) for name in self.schema if name]
+        named = self.schema.keys() - {""}
+        top = [("", key, value) for key, value in self.content.items() if key != "command" and key not in named]
+        sections = [(name, self.content.get(name, {})) for name in self.schema if name in named]
         for name, section in sections:
             if not isinstance(section, dict):
                 raise InputError(f"{self.path}: `{name}` must be a section, written as [{name}].")
@@ -124,6 +128,11 @@ class Job:
     def _texts(self, section: str, key: str, value: Any, argument: Any) -> list[str]:
         name = argument.name
         if isinstance(value, bool):
+            if argument.hint is not bool:
+                raise InputError(
+                    f"{self.path}: `{key}` must be a text or a number, got a truth value. Write the value, or leave "
+                    "the key out."
+                )
             negative = f"--no-{name[2:]}"
             if value:
                 return [name]
@@ -131,7 +140,9 @@ class Job:
         if isinstance(value, dict):
             value = [f"{each}={kind}" for each, kind in value.items()]
         texts = [self._filled(section, key, each) for each in (value if isinstance(value, list) else [value])]
-        return [f"{name}={text}" for text in texts] if name.startswith("-") else texts
+        if name.startswith("-"):
+            return [f"{name}={text}" for text in texts]
+        return ["/dev/stdin" if text == "-" else text for text in texts]
 
     def _filled(self, section: str, key: str, value: Any) -> str:
         """Return a value as text, with environment variables filled in."""
@@ -144,9 +155,9 @@ class Job:
                 "job would not cover their values. Write the value, or change it with --set."
             )
         for name in names:
-            if name not in os.environ:
+            if not os.environ.get(name):  # an empty name of a run would be charged again each time
                 raise InputError(
-                    f"{self.path}: `{key}` uses ${{{name}}}, which is not set. Set this environment variable."
+                    f"{self.path}: `{key}` uses ${{{name}}}, which is not set or empty. Set this environment variable."
                 )
         return VARIABLE.sub(lambda found: os.environ[found[1]], value)
 
@@ -224,7 +235,7 @@ def command_for(app: App) -> Callable[..., Any]:
             return show_dry(found, as_json=json)
         more = ["--json"] if json and "json" in found.schema.get("result", found.schema[""]) else []
         return app(
-            [found.command, *found.arguments(), f"--job={found.digest}", *more],
+            [found.command, f"--job={found.digest}", *more, *found.arguments()],
             exit_on_error=False,
             print_error=False,
         )
@@ -263,12 +274,20 @@ def show_dry(job: Job, *, as_json: bool) -> None:
     overwrite = names["result"].overwrite if is_new else names["overwrite"]
     output = (names["output"] if is_new else names["folder"]).resolve()
     call.run.check()
+    if is_new:
+        names["result"].metadata(call.charge.dataset)
     columns = _columns(source, call, job.command)
     plan, text = _planned_job(job)
     account = releasing.account_of(call.charge, reported=is_new)
     mechanism, label = str(plan.to_dict()["mechanism"]), call.charge.run_id or ""
     entry = None if account is None else account.entry(label)
     state = "finished" if entry is not None and entry.state == "finished" else "new" if entry is None else "interrupted"
+    same = True
+    if entry is not None and state == "finished" and is_new:
+        made = _result_of(entry, output)
+        if made is None and not (entry.kept and Path(entry.kept).parent.exists()):
+            state = "lost"  # the check below refuses it, as the run would
+        same = made is None or made.metadata.job == job.digest
     if account is not None and state != "finished":
         account.check(plan.guarantee, mechanism, label)
     if state != "finished":
@@ -293,6 +312,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
         f"  output: {output}, {found['free_bytes'] >> 20:,} MiB free",
         f"  ledger: {'none is charged' if account is None else _room(account, state)}",
         f"  digest of the job: {job.digest}",
+        *([] if same else [releasing.OTHER_JOB]),
         "",
         text.rstrip(),
         "",
@@ -307,12 +327,54 @@ def _columns(source: list[str] | None, call: given.Call, command: str) -> list[s
     If only the rows of the source determine its columns, the list is empty.
     """
     from voxpop.engine.read import schema_before_reading
+    from voxpop.reading.limited.memory import MemoryLimit
 
     found = releasing.opened_source(call.table.source(source), call.run)
     reading = {} if command == "profile" else call.table.columns(source)
-    named = [name for each in reading.values() for name in ([each] if isinstance(each, str) else each)]
+    named = [name for each in reading.values() for name in _listed(each)]
     how = call.table.reading
-    return list(schema_before_reading(found, how.get("csv"), how.get("types", {}), named) or ())
+    csv, types = how.pop("csv", None), how.pop("types", {})
+    named += [how["order"]] if "order" in how else []
+    schema = schema_before_reading(found, csv, types, named)
+    if command != "profile":
+        _read_no_rows(schema, {**reading, **how}, releasing.read_options(call.run))
+    elif call.run.memory is not None:
+        MemoryLimit.of(call.run.memory, call.run.work_folder)
+    return list(schema or ())
+
+
+def _read_no_rows(schema: Mapping[str, Any] | None, reading: dict[str, Any], options: Any) -> None:
+    """Read a table of the same columns without rows, so that a wrong call is refused as by the run of the job."""
+    import pyarrow as pa
+
+    from voxpop.engine.read import read
+    from voxpop.reading.types import UNDECLARED
+
+    kinds = dict(schema or {})
+    if schema is None:
+        lists = {"tokens", "sequence"} if "order" not in reading else {"tokens"}
+        for role in ("user", "text", "tokens", "items", "sequence"):
+            kind = pa.list_(pa.string()) if role in lists else pa.string()
+            kinds |= dict.fromkeys(_listed(reading.get(role, [])), kind)
+    if "order" in reading and kinds.get(reading["order"], UNDECLARED) == UNDECLARED:
+        kinds[reading["order"]] = pa.int64() if isinstance(reading.get("session_gap"), float) else pa.timestamp("us")
+    how = replace(options, partitions=None, progress=False)
+    read(_made_up(kinds, 0), **reading, options=how)
+    if "order" not in reading:  # a row without contents, since the type of contents is checked with rows
+        users = dict.fromkeys(_listed(reading.get("user", [])), pa.string())
+        read(_made_up({**kinds, **users}, 1, users), **reading, options=how)
+
+
+def _made_up(kinds: Mapping[str, Any], number: int, users: Iterable[str] = ()) -> Any:
+    """Return rows of the user "1" that are null in all other columns."""
+    import pyarrow as pa
+
+    columns = [pa.array(["1"] * number) if name in users else pa.nulls(number, kind) for name, kind in kinds.items()]
+    return pa.RecordBatch.from_arrays(columns, list(kinds))
+
+
+def _listed(names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _planned_job(job: Job) -> tuple[Any, str]:
@@ -322,6 +384,17 @@ def _planned_job(job: Job) -> tuple[Any, str]:
     with redirect_stdout(StringIO()) as text:
         plan = job.app(arguments, exit_on_error=False, print_error=False)
     return plan, text.getvalue()
+
+
+def _result_of(entry: Any, output: Path) -> Any:
+    """Return the result in a folder, or None if it is not the one of this entry of the ledger."""
+    from voxpop.release.result import load
+
+    try:
+        found = load(output)
+    except VoxpopError:
+        return None
+    return found if found.metadata.ledger == entry.admission else None
 
 
 def _used(account: Any) -> dict[str, float]:
@@ -379,8 +452,13 @@ def write_new(app: App, path: Path) -> None:
         content["ledger"]["run_id"] = _asked("Name of the run; ${DAY} is an environment variable", "${DAY}")
     if content.get("budget", {}).get("delta") == 0:
         del content["budget"]["delta"]
+    job = Job(app, path, [], content)
+    for section, key, _ in job._values():
+        job._argument(section, key)
+    for key, answer in content.get("budget", {}).items():
+        if isinstance(answer, str):
+            raise InputError(f"`{key}` must be a number. Start `voxpop run --new` again; nothing was written.")
     write_file(path, lambda: _toml(content).encode())
-    job = Job(app, path, [])
     releasing.say(f"Wrote {path}. Digest of the job: {job.digest}", f"Check it with `voxpop run {path} --dry-run`.")
 
 

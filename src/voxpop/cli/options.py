@@ -109,7 +109,7 @@ class TableArguments:
         contents = {kind: name for kind, name in given.items() if name}
         if not contents and self.order is None and is_event_log(source, cases=not self.user):
             return {"user": _names(self.user)} if self.user else {}
-        if not self.user:
+        if not self.user or not _names(self.user):
             raise missing_column("--user is missing: name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
@@ -173,7 +173,7 @@ class ProfileArguments:
         for name in ("tokens", "items", "sequence", "order", "session_gap", "sentences", "html"):
             if getattr(table, name):
                 raise InputError(f"--{name} does not apply to a profile. Leave it out.")
-        if not table.user:
+        if not table.user or not _names(table.user):
             raise InputError("--user is missing: name the column that identifies the user.")
         joint: Any = [tuple(listed(each, "--joint")) for each in self.joint or []]
         return {

@@ -80,7 +80,7 @@ def released_addition(
             found = kind.load(folder)
             entry = run.account.entry(label)
             if entry is not None and found.metadata.ledger == entry.admission:
-                note("repeated", run=label)
+                note("repeated", run=label, same_job=found.metadata.job == charge.job)
                 return found
     plan = planned()
     mechanism = str(plan.to_dict()["mechanism"])
@@ -130,6 +130,17 @@ class Noted:
         self.run.fail(entry)
 
 
+OTHER_JOB = (
+    "Another job, or a command without one, made this result: the settings of this job did not run.\n"
+    "To run them, choose another run_id, which is charged."
+)
+
+
+def repetition() -> dict[str, bool]:
+    """Return what JSON shows of a repeated run: whether the same job made the result."""
+    return {"repeated": True, "same_job": noted()["repeated"]["same_job"]} if repeated() else {}
+
+
 def repeated() -> bool:
     """Return whether this command showed the result of an earlier run."""
     return "repeated" in noted()
@@ -137,7 +148,10 @@ def repeated() -> bool:
 
 def again() -> str:
     """Return a line for a command that showed the result of an earlier run, or an empty string."""
-    return "\nThis run had finished already: no row was read, and nothing was charged." if repeated() else ""
+    if not repeated():
+        return ""
+    text = "\nThis run had finished already: no row was read, and nothing was charged."
+    return text if noted()["repeated"]["same_job"] else f"{text}\n{OTHER_JOB}"
 
 
 def released_to(
@@ -303,7 +317,7 @@ def summary(result: Any, folder: Path) -> dict[str, Any]:
         "total": result.total.to_dict(),
         "plan": result.plan.to_dict(),
         "folder": str(folder.resolve()),
-        **({"repeated": True} if repeated() else {}),
+        **repetition(),
     }
 
 

@@ -461,7 +461,7 @@ def _print_added(
             "total": addition.total.to_dict(),
             "plan": addition.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),
-            **({"repeated": True} if releasing.repeated() else {}),
+            **releasing.repetition(),
         }
         releasing.print_json(content)
         return

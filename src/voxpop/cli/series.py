@@ -21,6 +21,7 @@ from voxpop.cli.releasing import (
     total_text,
 )
 from voxpop.errors import InputError
+from voxpop.files.progress import note
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.series.series import Series
@@ -112,19 +113,26 @@ def run(
     Example: `voxpop series run state 2026-11-25.parquet --user author --text body --night 30 -o words`
     """
     series, read = _opened_series(folder, key_file), reader(source, table, run_options)
+    repeated = night is not None and night == series.night
     data = read()
+    note("read")
     with stage("Releasing"):
         new = series.run(data, night)
+    note("repeated" if repeated else "released", night=series.night)
     if output is not None:
         series.release.save(output, overwrite=True)
+        note("saved", folder=str(output))
     if json:
         items = [list(gram) for gram in new.each_gram()]
-        print_json({"night": series.night, "total": new.total.to_dict(), "items": items})
+        again = {"repeated": True} if repeated else {}
+        print_json({"night": series.night, "total": new.total.to_dict(), "items": items, **again})
         return
     say(f"Night {series.night}: {len(new):,} new, {len(series.release):,} in all")
     if len(new):
         say(indented(", ".join(sample(new))))
     _say_total(series)
+    if repeated:
+        say("This night had run already: its result is shown again, and nothing was added.")
 
 
 @app.command

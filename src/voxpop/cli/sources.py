@@ -5,7 +5,10 @@ from typing import Any
 
 from voxpop.errors import ColumnError, InputError, VoxpopError
 
-QUERY, DATABASE_FILES = re.compile(r"\s*(select|with)\s", re.IGNORECASE), (".db", ".sqlite", ".sqlite3", ".duckdb")
+QUERY, DATABASE_FILES = (
+    re.compile(r"\s*(select|with)\s", re.IGNORECASE),
+    (".db", ".db3", ".s3db", ".sqlite", ".sqlite3", ".duckdb"),
+)
 
 
 def check_path(path: str) -> None:

@@ -261,7 +261,8 @@ def write(
     seeded = isinstance(result, Profile) and export.make is as_csv
     if not (export.counted or export.general or seeded or isinstance(result, Release)):
         raise InputError(
-            f'"{export.name}" is a format of releases: write `tally.grams`, or a column of `profile.columns`.'
+            f'"{export.name}" is a format of releases. Write a column of `profile.columns`; of counts and rankings '
+            "write the table of to_polars(), to_pandas() or to_arrow(), which has their numbers."
         )
     write_file(path, lambda: export.make(result, Options(tokenizer, dialect, size)), overwrite=overwrite)
 

@@ -44,8 +44,8 @@ DATABASE: Final = re.compile(
 """The beginning of a database address."""
 QUOTED: Final = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 RANDOM: Final = re.compile(
-    r"\b(?:random|rand|newid|gen_random_uuid|uuid_generate_v4|uuid|randomblob|uniform)\s*\(|\btablesample\b"
-    r"|\busing\s+sample\b",
+    r"\b(?:random|rand|newid|gen_random_uuid|generate_uuid|uuid_generate_v4|uuid|randomblob|uniform)\s*\("
+    r"|\bdbms_random\b|\btablesample\b|\busing\s+sample\b",
     re.IGNORECASE,
 )
 """Functions and clauses of SQL that draw at random."""
@@ -100,7 +100,7 @@ def sql_batches(source: SQL, request: Request) -> Batches:
 
 def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
     """Return the declared types of the columns of a query. The database computes no row."""
-    with _cursor(source, f"select * from ({source.query.strip().rstrip(';')}) as columns_only limit 0") as cursor:
+    with _cursor(source, f"select * from (\n{source.query.strip().rstrip(';')}\n) as columns_only limit 0") as cursor:
         reader = _arrow_reader(cursor, Request([], 1))
         if reader is None:
             return dict.fromkeys([each[0] for each in cursor.description], UNDECLARED)
@@ -109,7 +109,7 @@ def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
 
 @contextmanager
 def _cursor(source: SQL, query: str) -> Iterator[Any]:
-    if RANDOM.search(QUOTED.sub("''", query)):
+    if RANDOM.search(QUOTED.sub(" ", query)):
         raise InputError(
             "the query draws at random (random(), tablesample), so one user's rows decide which rows of others are "
             "read. Read the whole table, or write the query's result to a table first, and read that."

@@ -22,7 +22,7 @@ from voxpop.release.counts import INTERVAL, MOST_DRAWN, draw_bars
 from voxpop.release.release import Release
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import PROFILE, record_of
-from voxpop.release.table import key_texts, read_parquet, table_of_lists, write_parquet
+from voxpop.release.table import free_name, key_texts, read_parquet, table_of_lists, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s
@@ -170,7 +170,7 @@ class Profile(Result):
         keys = self.keys.keys_of(number)
         values = keys.table(items) if keys.columns else pa.table({names[0]: items})
         for name, numbers in self._bounds(users).items():
-            values = values.append_column(f"noisy_{name}" if name in names else name, int64_array(numbers))
+            values = values.append_column(free_name(name, values.column_names), int64_array(numbers))
         return values
 
     def plot(self, *names: str, path: str | PathLike[str], most: int = MOST_DRAWN) -> None:

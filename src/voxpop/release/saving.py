@@ -25,7 +25,9 @@ SUMS: Final = "SHA256SUMS"
 the report too."""
 METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
-DAMAGED_FOLDER: Final = "The folder is damaged: copy it again from where it came, or make the release again."
+DAMAGED_FOLDER: Final = (
+    "The folder was changed or is damaged: copy it again from where it came, or make the release again."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Grams are in canonical order, which is by length and then by the bytes of their 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
@@ -85,8 +85,19 @@ def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
 
 def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
     """Return a table with a column of results. The column gets another name if a key column has the same name."""
-    free = f"noisy_{name}" if name in table.column_names else name
-    return table.append_column(free, array_of(numbers.astype(np.int64)))
+    return table.append_column(free_name(name, table.column_names), array_of(numbers.astype(np.int64)))
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name of a column of results that no other column has.
+
+    Example:
+        >>> free_name("users", ["users", "noisy_users"])
+        'noisy_noisy_users'
+    """
+    while name in taken:
+        name = f"noisy_{name}"
+    return name
 
 
 def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:

@@ -91,6 +91,8 @@ def sign(path: Path, key: Path, signature: Path) -> None:
     Raises:
         ReleaseError: The folder does not verify, the signature exists, or signing failed.
     """
+    if signature.exists():
+        raise ReleaseError(f"{signature} exists already. Give --output another name, or remove it first.")
     if path.is_dir():
         verify(path)
     made = _ssh_keygen(["sign", "-f", str(key), "-n", NAMESPACE], signed_file(path), f"{path} was not signed")
