@@ -117,7 +117,7 @@ class Additive:
     def __getattr__(self, name):
         return getattr(self.shares, name)
 
-    def add(self, histogram, items, starts, states, given):
+    def add(self, histogram, items, starts, states, given, listed):
         np.add.at(histogram, items, np.repeat(given, np.diff(starts)) + states[items])
 
 

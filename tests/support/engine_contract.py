@@ -21,6 +21,9 @@ UNIONS = {
     "adaptive": vp.SetUnion(limit=3),
     "adaptive, one of a pool": vp.SetUnion(limit=1),
     "adaptive, limit chosen": vp.SetUnion(),
+    "adaptive, beside a list": vp.SetUnion(limit=3, known=[*WORDS[:6], "own7", "nobody"]),
+    "adaptive, beside a list, one of a pool": vp.SetUnion(limit=1, known=[*WORDS[2:], "own7", "nobody"]),
+    "adaptive, limit chosen, beside a list": vp.SetUnion(known=[*WORDS, "nobody"]),
     "one item each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()),
 }
 PHRASES = {

@@ -5,85 +5,14 @@ for exactly the value of this double. Fractions are texts such as "3/4".
 """
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from math import isfinite
-from types import UnionType
-from typing import Any, Literal, Self, Union, final, get_args, get_origin, get_type_hints
+from typing import Any, Literal, final
 
-from voxpop.errors import InternalError
+from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
 NEIGHBOURS = "one user added or removed"
-
-
-class Stated:
-    """Numbers that are written as a dictionary, and read back without leaving out or adding one."""
-
-    __slots__ = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON; those that are None are left out."""
-        pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
-        return {name: value for name, value in pairs if value is not None}
-
-    @classmethod
-    def from_dict(cls, values: Any) -> Self:
-        """Return what `to_dict` wrote.
-
-        Raises:
-            InternalError: A field is missing, unknown or of another type.
-        """
-        kinds = _kinds(cls)  # type: ignore[arg-type]
-        if not isinstance(values, dict) or not values.keys() <= kinds.keys():
-            raise malformed()
-        return cls(**{name: _typed(kind, values.get(name)) for name, kind in kinds.items()})
-
-
-def malformed() -> InternalError:
-    """Build the error for a certificate that does not have the fields of its schema."""
-    return InternalError("a certificate has fields or numbers that its schema does not allow")
-
-
-@cache
-def _kinds(cls: type) -> dict[str, Any]:
-    hints = get_type_hints(cls)
-    return {each.name: hints[each.name] for each in fields(cls)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Stated):
-        return value.to_dict()
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, Fraction) else value
-
-
-def _typed(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as a type of the schema."""
-    origin, given = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return None if value is None else _typed(given[0], value)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_typed(given[0], each) for each in value)
-    if origin is Literal and value in given:
-        return value
-    if isinstance(kind, type) and issubclass(kind, Stated):
-        return kind.from_dict(value)
-    if kind is Fraction and isinstance(value, str):
-        return _fraction(value)
-    # A boolean is no number, and a whole number no double.
-    if type(value) is kind and kind in (int, str, float, bool) and (kind is not float or isfinite(value)):
-        return value
-    raise malformed()
-
-
-def _fraction(text: str) -> Fraction:
-    above, _, below = text.partition("/")
-    if not (above.isdecimal() and (below.isdecimal() or "/" not in text)) or below == "0":
-        raise malformed()
-    return Fraction(int(above), int(below or 1))
 
 
 @final
@@ -192,15 +121,54 @@ class CapLevels(Stated):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Listed(Stated):
+    """A public list of items: docs/privacy/known.md.
+
+    Attributes:
+        size: number of different items on it.
+        fingerprint: SHA-256 of the items.
+    """
+
+    size: int
+    fingerprint: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KnownLevels(Stated):
+    """How items of a public list are decided: all at the end, by levels of their largest score.
+
+    Attributes:
+        listed: the list.
+        share: largest expected share of listed items without users among the released items.
+        drops: by later round but the last, the drop threshold of a listed item.
+        lowest: by later round, the score of the lowest level, in standard deviations of its noise.
+        step: distance of two levels, likewise.
+        tails: by level, rising, at least the probability that noise alone reaches it.
+        enough: by later round, as in `Round`, for listed items. Nothing private depends on it.
+    """
+
+    listed: Listed
+    share: float
+    drops: tuple[float, ...]
+    lowest: tuple[float, ...]
+    step: float
+    tails: tuple[float, ...]
+    enough: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Rounds(Stated):
     """All adaptive rounds of one data set, in the order in which they run.
 
     Attributes:
-        pool: most items of one user in all rounds after the first.
+        pool: most items of one user in all rounds after the first; with a list, most items that are not on it.
         first: the first round; none where the candidates are public.
         later: the rounds that add up the score.
         caps: of the later rounds.
         margin: most by which the compared score may differ from the exact one, in standard deviations.
+        known: how items of a public list are decided; none without a list.
     """
 
     pool: int
@@ -208,6 +176,7 @@ class Rounds(Stated):
     later: tuple[Round, ...]
     caps: CapLevels
     margin: float
+    known: KnownLevels | None = None
 
 
 @final
@@ -291,6 +260,7 @@ class AdaptiveProof(Stated):
         rounds: the rounds; with a choice only after a release: those that were chosen.
         later: releases that follow.
         slack: of one data set, later releases left out.
+        known: the public list that all rounds have; none without a list.
     """
 
     data_sets: tuple[str, ...]
@@ -298,6 +268,7 @@ class AdaptiveProof(Stated):
     rounds: Rounds | None
     later: Later | None
     slack: Slack
+    known: Listed | None = None
 
 
 @final

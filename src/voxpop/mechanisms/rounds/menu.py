@@ -16,6 +16,7 @@ from voxpop.errors import BudgetError, InternalError
 from voxpop.files.progress import track
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
+from voxpop.mechanisms.rounds.known import with_list
 from voxpop.mechanisms.rounds.plan import ROUNDS, RoundPlan, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import (
     adaptive_users_needed,
@@ -25,11 +26,12 @@ from voxpop.mechanisms.rounds.users_needed import (
 )
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import admits
-from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
+from voxpop.privacy.numerics import paired_pool
+from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Listed, Slack
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
-    from voxpop.privacy.gate.rounds import AdaptiveGate
+    from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
 """The menu: 100, 200, 400, ..., 102,400."""
@@ -141,7 +143,7 @@ def rows_of(*steps: Step) -> list[dict[str, Any]]:
 
 
 def released_in_rounds(
-    step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine"
+    step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine", listed: "PublicParts | None" = None
 ) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
     """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
@@ -149,12 +151,13 @@ def released_in_rounds(
         step: the first pass; the outcome of a choice selects the next one.
         gate: of the release.
         engine: the private side.
+        listed: the public list of the rounds, if they have one.
     """
     gate.open(engine)
     if isinstance(step, Menu):
         step = step.after(gate.classes())
         gate.choose(step.stated())
-    for _ in track(gate.rounds(), "releasing", lambda _: 1, None, "rounds", exact=True):
+    for _ in track(gate.rounds(listed), "releasing", lambda _: 1, None, "rounds", exact=True):
         pass
     return gate.released(), step
 
@@ -193,18 +196,24 @@ def planned_menu(terms: Terms) -> Menu:
     )
 
 
-def planned_slack(limit: int | None) -> Slack:
+def planned_slack(limit: int | None, listed: Listed | None = None) -> Slack:
     """Return the cost of finite arithmetic: decisions, and draws from pools that are larger than the limit.
 
     Without a limit, the histogram is one more pass, and pools must cover the limit with the largest pool to draw from.
     """
     passes, limits = (ROUNDS + 1, LIMITS) if limit is None else (ROUNDS, (limit,))
-    drawn = max((pool_for(each) for each in limits if pool_for(each) > each), default=0)
+    pools = [(pool_for(each, listed=listed is not None), each) for each in limits]
+    pool = max((pool for pool, each in pools if pool > each), default=0)
+    drawn = paired_pool(pool, 0 if listed is None else listed.size) if pool else 0
     return Slack(1 + passes, drawn, passes if drawn else 0)
 
 
 def adaptive_proof(
-    planned: AdaptiveRounds | Menu, limit: int | None, later: Later | None = None, data_sets: tuple[str, ...] = ()
+    planned: AdaptiveRounds | Menu,
+    limit: int | None,
+    later: Later | None = None,
+    data_sets: tuple[str, ...] = (),
+    listed: Listed | None = None,
 ) -> AdaptiveProof:
     """Return the numbers of rounds, or of a menu of them, for a certificate.
 
@@ -213,27 +222,32 @@ def adaptive_proof(
         limit: that was given; None for a private choice.
         later: releases that follow.
         data_sets: names of the data sets, each with such rounds.
+        listed: the public list, if there is one.
     """
-    stated, slack = planned.stated(), planned_slack(limit)
+    stated, slack = planned.stated(), planned_slack(limit, listed)
     if isinstance(stated, Choice):
-        return AdaptiveProof(data_sets, stated, None, later, slack)
-    return AdaptiveProof(data_sets, None, stated, later, slack)
+        return AdaptiveProof(data_sets, stated, None, later, slack, listed)
+    return AdaptiveProof(data_sets, None, stated, later, slack, listed)
 
 
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
     rounds = _rounds(menu.terms, limit)
     # Computed from the rounds as they will run.
-    if not admits(menu.stated(), planned_slack(None), rounds.stated()):
+    if not admits(menu.stated(), planned_slack(None, menu.terms.listed), rounds.stated()):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
     return rounds
 
 
 def _rounds(terms: Terms, limit: int) -> AdaptiveRounds:
     """Return the rounds of one limit."""
-    rounds = plan_rounds(terms, limit, pool_for(limit), schedule_for(limit, _mu(terms)))
+    schedule = schedule_for(limit, _mu(terms))
+    rounds = plan_rounds(terms, limit, pool_for(limit, listed=terms.listed is not None), schedule)
+    if terms.listed is not None:
+        rounds = with_list(rounds, schedule, terms.listed, terms.promise)
     if terms.promise is not None:
-        check_promise(terms.promise, ever_released_with_few(terms.promise, rounds.first_round, rounds.score))
+        for score in rounds.scores:
+            check_promise(terms.promise, ever_released_with_few(terms.promise, rounds.first_round, score))
     return rounds
 
 

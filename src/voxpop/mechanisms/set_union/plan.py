@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
+from voxpop.engine.contract import check_engine
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
@@ -21,19 +22,20 @@ from voxpop.mechanisms.rounds.menu import (
     rows_of,
     users_needed_by,
 )
-from voxpop.mechanisms.rounds.plan import RoundPlan, with_cutoff
+from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
-from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
+from voxpop.privacy.passes import Listed, Proof, SelectionProof, ThresholdProof
 from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, Result, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
+    from voxpop.release.known import KnownItems
     from voxpop.release.release import Release
 
 
@@ -47,6 +49,10 @@ class Configuration(Configured, Protocol):
     @property
     def promise(self) -> MinUsersBound | None:
         """The promise about items of few users; None without one."""
+
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list; None without one."""
 
 
 @final
@@ -102,7 +108,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     def _proof(self) -> Proof:
         first = self.passes[0]
         if not isinstance(first, RoundPlan):
-            return adaptive_proof(first, self.mechanism.limit, data_sets=self.data_sets)
+            limit, listed = self.mechanism.limit, listed_of(self.mechanism)
+            return adaptive_proof(first, limit, data_sets=self.data_sets, listed=listed)
         if first.noise != "optimal":
             return ThresholdProof(first.stated(), None)
         # What 128 bits cost is taken off before the rule is made, not after.
@@ -133,6 +140,13 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
             # Optimal selection does not count so few users at all.
             return 0.0 if step.noise == "optimal" else self.promise.reached(step)
         return needed.ever_released_with_few(self.promise, step.first_round, step.score)
+
+    def _prepared(self, data: Data) -> Any:
+        known = self.mechanism.known_items
+        for each in data.values() if isinstance(data, Mapping) else [data]:
+            if known is not None:
+                known.check(check_engine(each).keys)
+        return data
 
     def _run(self, data: Any, seed: int | None) -> Any:
         from voxpop.mechanisms.set_union.releasing import release_each, release_items
@@ -176,6 +190,11 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
 if TYPE_CHECKING:
     OnePlan = UnionPlan[Corpus, Release]
     EachPlan = UnionPlan[Mapping[str, Corpus], dict[str, Release]]
+
+
+def listed_of(union: Configuration) -> Listed | None:
+    """Return the numbers of the public list of a configuration; None without a list."""
+    return None if union.known_items is None else union.known_items.listed
 
 
 def plan_optimal(union: Configuration, budget: Budget) -> "OnePlan":
@@ -261,7 +280,9 @@ def plan_adaptive(
     """
     promise, many = promise or union.promise, max(1, len(data_sets))
     # Data sets are independent, so the costs of arithmetic add up.
-    slack = many * slack_delta(planned_slack(union.limit), budget.epsilon)
+    listed = listed_of(union)
+    slack = many * slack_delta(planned_slack(union.limit, listed), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)
-    terms = Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise)
+    novelty = NOVELTY if listed is None else LISTED_NOVELTY
+    terms = Terms(budget.epsilon, budget.delta - slack, 1.0, novelty, many, promise, listed)
     return certified(UnionPlan(union, budget, (planned_rounds(terms, union.limit),), promise, data_sets))

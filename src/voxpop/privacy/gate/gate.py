@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar, final
 
 from voxpop.errors import InternalError
-from voxpop.privacy.passes import Certificate, Proof, Stated
+from voxpop.privacy.passes import Certificate, Proof
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.stated import Stated
 
 AnyProof = TypeVar("AnyProof", bound=Stated)
 

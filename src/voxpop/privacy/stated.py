@@ -1,0 +1,78 @@
+"""Dataclasses of numbers that are written as plain data and read back exactly: the form of certificates."""
+
+from dataclasses import fields
+from fractions import Fraction
+from functools import cache
+from math import isfinite
+from types import UnionType
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+from voxpop.errors import InternalError
+
+
+class Stated:
+    """Numbers that are written as a dictionary, and read back without leaving out or adding one."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON; those that are None are left out."""
+        pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
+        return {name: value for name, value in pairs if value is not None}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Self:
+        """Return what `to_dict` wrote.
+
+        Raises:
+            InternalError: A field is missing, unknown or of another type.
+        """
+        kinds = _kinds(cls)  # type: ignore[arg-type]
+        if not isinstance(values, dict) or not values.keys() <= kinds.keys():
+            raise malformed()
+        return cls(**{name: _typed(kind, values.get(name)) for name, kind in kinds.items()})
+
+
+def malformed() -> InternalError:
+    """Build the error for a certificate that does not have the fields of its schema."""
+    return InternalError("a certificate has fields or numbers that its schema does not allow")
+
+
+@cache
+def _kinds(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {each.name: hints[each.name] for each in fields(cls)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Stated):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """Return a value of JSON as a type of the schema."""
+    origin, given = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return None if value is None else _typed(given[0], value)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_typed(given[0], each) for each in value)
+    if origin is Literal and value in given:
+        return value
+    if isinstance(kind, type) and issubclass(kind, Stated):
+        return kind.from_dict(value)
+    if kind is Fraction and isinstance(value, str):
+        return _fraction(value)
+    # A boolean is no number, and a whole number no double.
+    if type(value) is kind and kind in (int, str, float, bool) and (kind is not float or isfinite(value)):
+        return value
+    raise malformed()
+
+
+def _fraction(text: str) -> Fraction:
+    above, _, below = text.partition("/")
+    if not (above.isdecimal() and (below.isdecimal() or "/" not in text)) or below == "0":
+        raise malformed()
+    return Fraction(int(above), int(below or 1))

@@ -1,0 +1,251 @@
+"""Public lists of items, which discovery need not find: words of a language, names of months, ISO codes.
+
+A list is public: it must not be made from the private data. docs/guides/known.md shows how lists are used.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.files.folder import entries_of
+from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
+from voxpop.reading.keys import Keys, spelled_rows
+from voxpop.reading.one_text import NAMES, REGEX
+from voxpop.release.profile import Profile
+from voxpop.release.release import Release
+from voxpop.release.result import load
+from voxpop.release.tally import Ranking, Tally
+
+if TYPE_CHECKING:
+    from voxpop.privacy.passes import Listed
+
+Known = Union["KnownItems", Release, Tally, Ranking, str, PathLike[str], Iterable[Any]]
+"""What `SetUnion(known=...)` takes."""
+TABLES = {
+    ".parquet": "read_parquet",
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".arrow": "read_ipc",
+    ".feather": "read_ipc",
+}
+"""Files with columns, by ending, and the function of polars that reads them; all others are lines of text."""
+PART = 1 << 17
+"""Items of a list that are cut into tokens or compared together."""
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class KnownItems:
+    """A public list of items. Two lists are equal if their fingerprints are.
+
+    Attributes:
+        size: The number of different items.
+        fingerprint: The SHA-256 digest of the items in the order of their bytes.
+        width: The number of columns of an item; 1 for words.
+        items: large_string, the items as `voxpop.reading.keys` spells them, distinct and in the order of their bytes;
+            None for the list of a saved plan, which contains only the other fields.
+
+    Example:
+        >>> KnownItems.of(["tea", "milk", "tea"]).size
+        2
+    """
+
+    size: int
+    fingerprint: str
+    width: int
+    items: pa.LargeStringArray | None = field(compare=False)
+
+    @staticmethod
+    def of(given: Any) -> "KnownItems":
+        """Return the list of any value that `known` may have.
+
+        Raises:
+            InputError: The list is of another type, or empty.
+            SourceError: The file cannot be read.
+        """
+        if isinstance(given, KnownItems):
+            return given
+        if isinstance(given, Mapping):
+            return KnownItems(int(given["size"]), str(given["fingerprint"]), int(given["columns"]), None)
+        items, width = _spelled(given)
+        items = _distinct(items)
+        if not len(items):
+            raise InputError("`known` must contain at least one item. Leave it out if there is no list.")
+        letters, starts = text_buffers(items)
+        digest = sha256(width.to_bytes(8, "little"))
+        digest.update((starts - starts[0]).tobytes())
+        digest.update(letters[starts[0] : starts[-1]].tobytes())
+        return KnownItems(len(items), f"sha256:{digest.hexdigest()}", width, items)
+
+    def __repr__(self) -> str:
+        return f"KnownItems({self.size:,} items, {self.fingerprint})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return size, fingerprint and number of columns, ready for JSON."""
+        return {"size": self.size, "fingerprint": self.fingerprint, "columns": self.width}
+
+    @property
+    def listed(self) -> "Listed":
+        """The numbers of the list in a certificate."""
+        from voxpop.privacy.passes import Listed
+
+        return Listed(self.size, self.fingerprint)
+
+    def check(self, keys: Keys) -> None:
+        """Refuse data whose items cannot be on the list.
+
+        Args:
+            keys: the columns of the items of the data.
+
+        Raises:
+            InputError: The list is one of a saved plan, or its items have other columns than those of the data.
+        """
+        if self.items is None:
+            raise InputError(
+                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
+            )
+        wanted = max(1, len(keys.columns))
+        if self.width != wanted:
+            raise InputError(
+                f"`known` has items of {self.width} columns, and the items of the data have {wanted}. "
+                "Give a table with the columns of the data, in their order."
+            )
+
+    def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
+        """Return the distinct items as the tokenizer of the data makes them, in parts.
+
+        Texts that the tokenizer does not keep as one token are no items of the data, and are left out.
+
+        Args:
+            kind: of the data: "text", "tokens", "items" or "sequence".
+            reading: how its tokens were made; a tokenizer without a name changes nothing here.
+            keys: the columns of its items.
+
+        Raises:
+            InputError: See `check`.
+        """
+        self.check(keys)
+        items: Any = self.items
+        if kind == "text" and (reading in NAMES or reading.startswith(REGEX)):
+            single = _single_tokens(reading)
+            items = _distinct(joined(pa.chunked_array([single(each) for each in _cut(items)])))
+        return list(_cut(items))
+
+
+def _cut(items: pa.LargeStringArray) -> Iterable[pa.LargeStringArray]:
+    return (items.slice(first, PART) for first in range(0, max(len(items), 1), PART))
+
+
+def _distinct(items: pa.Array) -> pa.LargeStringArray:
+    """Return distinct strings in the order of their bytes, without nulls."""
+    import polars as pl
+
+    items = pl.Series(values=items, dtype=pl.String).drop_nulls().unique().sort().to_arrow()
+    return items.cast(pa.large_string())
+
+
+def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
+    """Return the function from texts to the tokens of those that have one token."""
+    import re
+
+    from voxpop.reading.segmenting import check_icu
+    from voxpop.reading.tokenizers import list_tokeniser
+    from voxpop.reading.words import WordInterner
+
+    as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
+
+    def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
+        lists = cut(texts)
+        return lists.filter(pc.equal(pc.list_value_length(lists), 1)).flatten().cast(pa.large_string())
+
+    def of_words(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+        interner = WordInterner()
+        ids, ends = interner.cut(texts)
+        # Each text ends with -1, so a single token is one of two numbers.
+        starts, sizes = ends[:-1], np.diff(ends)
+        return interner.vocabulary().take(int64_array(ids[starts[sizes == 2]]))
+
+    if as_lists is None:
+        check_icu()
+        return of_words
+    return of_lists
+
+
+def _spelled(given: Any) -> tuple[pa.LargeStringArray, int]:
+    """Return the items of a list, with repetitions, and their number of columns."""
+    if isinstance(given, Profile):
+        raise InputError(
+            'a profile has several columns. Give one of them as `known`, such as profile.columns["shop"], or '
+            'profile.joint[("shop", "country")].'
+        )
+    if isinstance(given, Tally | Ranking):
+        given = given.grams
+    if isinstance(given, Release):
+        single = given.grams.filter(pc.equal(given.grams["length"], 1))
+        items = joined(single["gram"].combine_chunks().flatten() if len(single) else pa.array([], pa.large_string()))
+        return items.cast(pa.large_string()), max(1, len(given.keys.columns) if given.keys else 1)
+    if isinstance(given, str | PathLike):
+        path = Path(given)
+        if path.is_dir():
+            return _spelled(load(path))
+        given = _file(path) if path.suffix.lower() in TABLES else entries_of(path)
+    columns = _columns(given)
+    return spelled_rows(columns, ["known"] * len(columns)), len(columns)
+
+
+def _file(path: Path) -> Any:
+    import polars as pl
+
+    name, settings = TABLES[path.suffix.lower()], {}
+    if name == "read_csv":
+        settings = {"infer_schema": False, "separator": "\t" if path.suffix.lower() == ".tsv" else ","}
+    try:
+        return getattr(pl, name)(path, **settings)
+    except (OSError, pl.exceptions.PolarsError):
+        raise SourceError(
+            f"{path} cannot be read as a list of items. It must be a table of that type with the columns of the items, "
+            "or a text file in UTF-8 with one item per line."
+        ) from None
+
+
+def _columns(given: Any) -> list[pa.Array]:
+    """Return the columns of a table, a column, or a list of values or of tuples."""
+    wrong = InputError(
+        "`known` must be a list of items, a table, a release, or the path of a file or of a saved release, got "
+        f"{type(given).__name__}. Items are strings, or values of one type such as whole numbers or dates; those of "
+        "several columns are tuples."
+    )
+    try:
+        if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+            table = _arrow(given)
+            return [joined(each) for each in table.columns]
+        if isinstance(given, bytes) or not isinstance(given, Iterable):
+            raise wrong
+        values = list(given)
+        if values and isinstance(values[0], tuple | list):
+            return [_values(list(column)) for column in zip(*values, strict=True)]
+        return [_values(values)]
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, ColumnError) as error:
+        if isinstance(error, ColumnError):
+            raise
+        raise wrong from None
+
+
+def _values(values: list[Any]) -> pa.Array:
+    return string_array(values) if values and all(isinstance(each, str) for each in values) else pa.array(values)
+
+
+def _arrow(given: Any) -> pa.Table:
+    """Return any object of Arrow as a table."""
+    try:
+        return pa.table(given)
+    except (TypeError, ValueError, pa.ArrowException):
+        return pa.table({"known": pa.chunked_array(given)})
