@@ -37,6 +37,7 @@ def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[s
     cost = slack_of(slack, epsilon)
     if rounds is not None:
         covered(slack, rounds, choice is not None)
+        listed(rounds.known, numbers.known, len(rounds.later))
     if choice is not None:
         d, square = choice.novel, 1 / choice.sigma**2 + choice.square
         require(choice.sigma > 0 and choice.square >= 0 and 0 <= choice.novel <= 1, "the choice is out of range")
@@ -78,8 +79,22 @@ def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool) -> No
     require(len(limits) == 1, "the later rounds have no one limit")
     drawn = rounds.pool > limits.pop()
     require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than run")
-    enough = slack.pool >= rounds.pool and slack.rounds >= len(rounds.later)
+    # Of a pool beside a list, an unknown item may share its bits with any other item of the user.
+    sharing = rounds.pool**2 if rounds.known is None else 2 * rounds.pool * (rounds.known.listed.size + rounds.pool)
+    enough = slack.pool**2 >= sharing and slack.rounds >= len(rounds.later)
     require(enough or not drawn, "the slack covers fewer draws than run")
+
+
+def listed(known: SimpleNamespace | None, stated: SimpleNamespace | None, rounds: int) -> None:
+    """Require that rounds have the list of the certificate, and that its levels are in order.
+
+    Nothing is charged for a list: its items are shared (docs/privacy/known.md). Its levels decide no delta.
+    """
+    require((None if known is None else known.listed) == stated, "the rounds have another list than the certificate")
+    if known is not None:
+        require(known.listed.size >= 1 and 0 < known.share < 1 and known.step > 0, "the list is out of range")
+        require(len(known.drops) + 1 == len(known.lowest) == len(known.enough) == rounds, "not every round has levels")
+        require(1 <= len(known.tails) < 255 and all(x >= y for x, y in pairwise(known.tails)), "levels do not fall")
 
 
 def remaining(later: SimpleNamespace | None) -> arb:

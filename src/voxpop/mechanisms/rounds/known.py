@@ -139,7 +139,7 @@ def _next_rounds(score: CumulativeScore) -> list[tuple[float, float, float]]:
 
 def released_alone(rounds: AdaptiveRounds, level: int) -> float:
     """Return at least the probability that a listed item of one user is released from a level on, counted from 0."""
-    if rounds.known is None:
+    if rounds.known is None or level >= len(rounds.known.tails):
         return 0.0
     first = MinUsersBound(2, 1.0).reached(rounds.first_round)
     return first + released_by(at_level(rounds.score, rounds.known, level), 1.0)

@@ -4,7 +4,7 @@ Every user adds 1 to one class, by the number of its distinct items. The noisy c
 this limit run. The guarantee follows from caps that hold for every limit (docs/privacy/limit.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
@@ -101,12 +101,15 @@ class Menu:
         """Return the numbers for a certificate: the histogram, and the caps."""
         return Choice(EDGES, self.sigma, self.square, self.novel)
 
-    def users_needed(self, probability: float, items: int) -> int | None:
+    def users_needed(
+        self, probability: float, items: int, needed_by: "Callable[..., int | None] | None" = None
+    ) -> int | None:
         """Return the number of users who must hold an item, for the worst limit of the menu."""
         # The number falls with the limit while users hold more items than it, and rises with it after that, so it is
         # largest at one end.
         ends = {LIMITS[-1]} if items <= LIMITS[0] else {LIMITS[0], LIMITS[-1]}
-        needed = [adaptive_users_needed(self.entry(limit), probability, items) for limit in ends]
+        needed_by = needed_by or adaptive_users_needed
+        needed = [needed_by(self.entry(limit), probability, items) for limit in ends]
         return None if None in needed else max(each for each in needed if each is not None)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -202,8 +205,7 @@ def planned_slack(limit: int | None, listed: Listed | None = None) -> Slack:
     Without a limit, the histogram is one more pass, and pools must cover the limit with the largest pool to draw from.
     """
     passes, limits = (ROUNDS + 1, LIMITS) if limit is None else (ROUNDS, (limit,))
-    pools = [(pool_for(each, listed=listed is not None), each) for each in limits]
-    pool = max((pool for pool, each in pools if pool > each), default=0)
+    pool = max((pool_for(each) for each in limits if pool_for(each) > each), default=0)
     drawn = paired_pool(pool, 0 if listed is None else listed.size) if pool else 0
     return Slack(1 + passes, drawn, passes if drawn else 0)
 
@@ -242,7 +244,7 @@ def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
 def _rounds(terms: Terms, limit: int) -> AdaptiveRounds:
     """Return the rounds of one limit."""
     schedule = schedule_for(limit, _mu(terms))
-    rounds = plan_rounds(terms, limit, pool_for(limit, listed=terms.listed is not None), schedule)
+    rounds = plan_rounds(terms, limit, pool_for(limit), schedule)
     if terms.listed is not None:
         rounds = with_list(rounds, schedule, terms.listed, terms.promise)
     if terms.promise is not None:

@@ -174,9 +174,7 @@ FIRST_NOVELTY: Final = 0.03
 """Share of that for the first round: 0.1 released 22 words of posts fewer at (1, 1e-5), 45 fewer at (3, e^-10)."""
 USUAL_THRESHOLD: Final = 5.5
 """Approximate score at which items are released, in standard deviations; the value affects only the result."""
-LISTED_POOL: Final = 25
-"""Beside a public list, a pool has only items that are not on it."""
-LISTED_NOVELTY: Final = 0.1
+LISTED_NOVELTY: Final = 0.2
 """`NOVELTY` beside a public list."""
 SHARE_WITHOUT_USERS: Final = 0.01
 """Largest expected share of listed items that nobody has among the released items."""
@@ -217,11 +215,9 @@ def schedule_for(limit: int, mu: float) -> Schedule:
     return schedule_of(ROUNDS, min(least + per_mu * mu, most) * min(1.0, LOW_LIMIT / limit))
 
 
-def pool_for(limit: int, *, listed: bool = False) -> int:
-    """Return the most items of a user in all rounds after the first: a public constant.
+def pool_for(limit: int) -> int:
+    """Return the most items of a user in all rounds after the first: a public constant, never below the limit.
 
-    Args:
-        limit: most items of one user in a round.
-        listed: whether the pool is one of items that are not on a public list.
+    Beside a public list it is the number of unknown items.
     """
-    return LISTED_POOL if listed else max(limit, LEAST_POOL)
+    return max(limit, LEAST_POOL)

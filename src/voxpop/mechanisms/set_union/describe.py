@@ -45,6 +45,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         "",
         *([*table(shown), ""] if shown else []),
         *_users_table(plan),
+        *_known_lines(plan),
         *_promise_lines(plan),
         *(one_each if kind == "round" and limit == 1 else []),
     ]
@@ -98,6 +99,33 @@ def _users_table(plan: Mapping[str, Any]) -> list[str]:
         *table([head, *rows]),
         "(items of each: number that each of these users holds, none of which has more users than this one)",
         f"An item held by ten times the required number of users is missed with probability {chance}",
+    ]
+
+
+def _known_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Return the lines about items of a public list."""
+    known = plan.get("known")
+    if known is None or "users_needed" not in known:
+        return []
+    _, rows = _users_rows(known)
+    probabilities = sorted({row["probability"] for row in known["users_needed"]})
+    head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
+    size, share = known["size"], known["share_without_users"]
+    return [
+        f"Of the list of {size:,} known items, an item needs fewer users if a tenth of the list is released",
+        *table([head, *rows]),
+        f"At most {100 * share:g} % of the released items, in expectation, are known items that no user has",
+        *_alone(known),
+    ]
+
+
+def _alone(known: Mapping[str, Any]) -> list[str]:
+    if "alone" in known:
+        return [f"A known item of one user was released with probability at most {known['alone']:.2g}"]
+    usual, most = known["alone_at_a_tenth"], known["alone_at_most"]
+    return [
+        f"A known item of one user is released with probability at most {usual:.2g} if a tenth of the list is",
+        f"released, and never more than {most:.2g}; all other numbers here are about unknown items",
     ]
 
 

@@ -9,9 +9,10 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.engine.contract import check_engine
-from voxpop.errors import BudgetError
+from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
+from voxpop.mechanisms.rounds.known import released_alone
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     Step,
@@ -24,12 +25,12 @@ from voxpop.mechanisms.rounds.menu import (
 )
 from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-from voxpop.privacy.budget import Budget, budget_numbers, check_slack
+from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack, check_whole
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
 from voxpop.privacy.passes import Listed, Proof, SelectionProof, ThresholdProof
-from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, Result, certified
+from voxpop.privacy.planned import ITEMS_EACH, MOST, USUAL_ITEMS, Configured, Data, DiscoveryPlan, Result, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
@@ -172,7 +173,44 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
             "users_needed": needed.users_needed_rows(self.users_needed),
             "missing": self.missing(),
             **self._promised(),
+            **self._listed(),
         }
+
+    def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
+        """Return the number of users who must have a listed item for its release with this probability.
+
+        A tenth of the list is assumed to be released; the more is, the fewer users an item needs.
+
+        Args:
+            probability: Strictly between 0 and 1.
+            per_user: As in `users_needed`.
+
+        Raises:
+            InputError: A number is out of range, or there is no list.
+        """
+        check_probability(probability)
+        if self.mechanism.known_items is None:
+            raise InputError("the plan has no list: give `known` to the mechanism, or ask for `users_needed`.")
+        step, items = self.passes[-1], per_user or min(USUAL_ITEMS, self.mechanism.limit or USUAL_ITEMS)
+        check_whole("per_user", items, MOST, "the number of items of each user")
+        if isinstance(step, Menu):
+            return step.users_needed(probability, items, needed.listed_users_needed)
+        return needed.listed_users_needed(self.last, probability, items)
+
+    def _listed(self) -> dict[str, Any]:
+        """Return the numbers about listed items, if there is a list."""
+        known, last = self.mechanism.known_items, self.last
+        if known is None or not isinstance(last, AdaptiveRounds) or last.known is None:
+            return {}
+        # Levels of the transcript count from 1; the one above all releases no listed item.
+        levels = [each["level"] for each in self.transcript if each["pass"] == "list"]
+        ran = {"level": levels[0], "alone": released_alone(last, levels[0] - 1)} if levels else {}
+        numbers = {
+            **{"share_without_users": last.known.share, "alone_at_most": released_alone(last, 0)},
+            "alone_at_a_tenth": released_alone(last, needed.usual_level(last)),
+            "users_needed": needed.users_needed_rows(self.known_users_needed),
+        }
+        return {"known": {**known.to_dict(), **numbers, **ran}}
 
     def _promised(self) -> dict[str, Any]:
         if self.promise is None:
