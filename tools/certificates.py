@@ -23,6 +23,9 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"set-union-{name}-{limit}", lambda b=budget, n=limit: vp.SetUnion(limit=n).plan(b)
         yield f"set-union-{name}-chosen", lambda b=budget: vp.SetUnion().plan(b)
         yield f"set-union-{name}-min-users", lambda b=budget: vp.SetUnion(limit=100, min_users=20).plan(b)
+        listed = [f"item {number}" for number in range(1000)]
+        for limit in (10, 100, None):
+            yield f"known-{name}-{limit}", lambda b=budget, n=limit, k=listed: vp.SetUnion(limit=n, known=k).plan(b)
         yield f"data-sets-{name}", lambda b=budget: vp.SetUnion(limit=20).plan_each(("one", "two"), b)
         for length in LENGTHS:
             yield f"n-grams-{name}-{length}", lambda b=budget, n=length: vp.NGrams(max_length=n, limit=50).plan(b)

@@ -33,11 +33,9 @@ def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[s
     require(len(set(numbers.data_sets)) == len(numbers.data_sets), "two data sets have one name")
     later, slack, choice, rounds = numbers.later, numbers.slack, numbers.choice, numbers.rounds
     require(choice is not None or rounds is not None, "there are neither rounds nor a choice")
-    rest = remaining(later)
-    cost = slack_of(slack, epsilon)
+    rest, cost = remaining(later), slack_of(slack, epsilon)
     if rounds is not None:
-        covered(slack, rounds, choice is not None)
-        listed(rounds.known, numbers.known, len(rounds.later))
+        covered(slack, rounds, choice is not None, numbers.known)
     if choice is not None:
         d, square = choice.novel, 1 / choice.sigma**2 + choice.square
         require(choice.sigma > 0 and choice.square >= 0 and 0 <= choice.novel <= 1, "the choice is out of range")
@@ -73,28 +71,20 @@ def slack_of(slack: SimpleNamespace, epsilon: arb) -> arb:
     return walk(epsilon, slack.passes) + (draws if slack.pool else arb(0))
 
 
-def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool) -> None:
-    """Require that the slack pays for every round, and for draws from pools above the limit."""
+def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, stated: SimpleNamespace | None) -> None:
+    """Require that the slack pays for every round, and for draws from pools above the limit.
+
+    Nothing is charged for a public list: its items are shared, and its levels decide no delta (docs/privacy/known.md).
+    """
+    listed = None if rounds.known is None else rounds.known.listed
+    require(listed == stated and (listed is None or listed.size >= 1), "the rounds have another list")
     limits = {each.bounding.limit for each in rounds.later}
     require(len(limits) == 1, "the later rounds have no one limit")
-    drawn = rounds.pool > limits.pop()
     require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than run")
     # Of a pool beside a list, an unknown item may share its bits with any other item of the user.
-    sharing = rounds.pool**2 if rounds.known is None else 2 * rounds.pool * (rounds.known.listed.size + rounds.pool)
+    sharing = rounds.pool**2 if listed is None else 2 * rounds.pool * (listed.size + rounds.pool)
     enough = slack.pool**2 >= sharing and slack.rounds >= len(rounds.later)
-    require(enough or not drawn, "the slack covers fewer draws than run")
-
-
-def listed(known: SimpleNamespace | None, stated: SimpleNamespace | None, rounds: int) -> None:
-    """Require that rounds have the list of the certificate, and that its levels are in order.
-
-    Nothing is charged for a list: its items are shared (docs/privacy/known.md). Its levels decide no delta.
-    """
-    require((None if known is None else known.listed) == stated, "the rounds have another list than the certificate")
-    if known is not None:
-        require(known.listed.size >= 1 and 0 < known.share < 1 and known.step > 0, "the list is out of range")
-        require(len(known.drops) + 1 == len(known.lowest) == len(known.enough) == rounds, "not every round has levels")
-        require(1 <= len(known.tails) < 255 and all(x >= y for x, y in pairwise(known.tails)), "levels do not fall")
+    require(enough or not rounds.pool > limits.pop(), "the slack covers fewer draws than run")
 
 
 def remaining(later: SimpleNamespace | None) -> arb:

@@ -73,8 +73,8 @@ def rounds_of(numbers: Any) -> list[str]:
     """Return the passes of one data set, in order."""
     if numbers.rounds is None:
         return []
-    decided = ["list"] * (numbers.rounds.known is not None)
-    return [CLASSES] * (numbers.choice is not None) + [FIRST_ROUND] + [ROUND] * len(numbers.rounds.later) + decided
+    later = [ROUND] * len(numbers.rounds.later) + ["list"] * (numbers.rounds.known is not None)
+    return [CLASSES] * (numbers.choice is not None) + [FIRST_ROUND] + later
 
 
 def follow(later: Any, passes: list[dict[str, Any]]) -> None:

@@ -375,9 +375,14 @@ class SparkPools:
         if self._found is None:
             self._found = pa.array([], pa.large_string()), np.empty(0, np.uint8)
             if self._drawn is not None and self._rounds:
-                found = answer(self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn))
-                levels = numbers_of(joined(found.column("level"))).astype(np.uint8)
-                self._found = words_of(joined(found.column("name"))), levels
+                ran = self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn)
+                # Only a list has levels.
+                found = answer(ran.select("name") if self._listed is None else ran)
+                words = words_of(joined(found.column("name")))
+                levels = np.zeros(len(words), np.uint8)
+                if self._listed is not None:
+                    levels = numbers_of(joined(found.column("level"))).astype(np.uint8)
+                self._found = words, levels
         return self._found
 
     def _fits(self, drawn: "DataFrame") -> bool:
