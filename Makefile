@@ -119,7 +119,7 @@ audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search o
 	PYTHONPATH=tests $(BIN)/python -m audits --trials 2000000
 	PYTHONPATH=tests $(BIN)/python -m searches --pairs 10000000
 
-trust: $(VENV)/.installed-test $(SPARK)  ## run the tests behind every claim at full length, and write docs/trust.md
+trust: $(VENV)/.installed-test $(SPARK)  ## run the tests behind every claim at full length, and write benchmarks/trust.md
 	VOXPOP_FULL=1 VOXPOP_KILLS=50 VOXPOP_TENFOLD=1 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.pages.trust
 
 $(SPARK): pyproject.toml

@@ -1,4 +1,4 @@
-(** delta_G of a plan by verified quadrature: SetUnion(limit=100) at (3, 1e-7), whose rounds have mu = 0.5827326... *)
+(** delta_G of a plan by verified quadrature: Items(max_items_per_user=100) at (3, 1e-7), whose rounds have mu = 0.5827326... *)
 From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Specific_ops Specific_stdz Tactic.

@@ -30,7 +30,7 @@ from benchmarks.spark.pairs import COSTS
 from benchmarks.support.benchmark import STAMP
 from tools.reference import MODULES as MODULES_OF_REFERENCE
 from tools.reference import PAGES as REFERENCE_PAGES
-from tools.reference import public_names, with_public_names
+from tools.reference import PLAIN, plain_page, public_names, with_public_names
 
 import voxpop
 from voxpop.cli import main
@@ -201,6 +201,11 @@ def test_the_reference_has_every_public_name(module):
     assert len(names) > 3
 
 
+def test_the_page_of_signatures_is_up_to_date():
+    """docs/reference/api.md is what the package gives today; `python -m tools.reference` writes it."""
+    assert PLAIN.read_text() == plain_page()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=ident)
 def test_files_that_are_named_exist(page):
     """The paths of tests, results and examples in a page exist, as files or as patterns."""
@@ -315,7 +320,7 @@ def test_numbers_in_prose_are_computed(page):
 
 def test_an_old_number_in_prose_is_found():
     """A number that differs from the value of its source is detected."""
-    [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.SetUnion(), 1).users_needed(0.9, per_user=10) --> users")
+    [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.Items(), 1).users_needed(0.9, per_user=10) --> users")
     assert shown != computed
 
 

@@ -36,6 +36,25 @@ FLOWER = sorted((ROOT / "flower" / "src").rglob("*.py"))
 PYTHON_FILE = re.compile(r"`((?:[\w-]+/)*\w+\.py)`")
 VAGUE = ("partition", "bucket", "util", "helper", "manager", "processor")
 
+SHARED_NAMES = {
+    "__all__": "Python's list of public names",
+    "app": "the commands of a file of the command line",
+    "describe": "the text of plans, which the registry finds by this name in every mechanism package",
+    "story": "the content of reports, which the registry finds by this name",
+    "audit": "the command, and the function that it runs",
+    "explain": "the command, and the function that it runs",
+    "profile": "the command, the function that it runs, and the audit case, which the registry finds by the command",
+    "sign": "the command, and the function that it runs",
+    "top": "the command, and the audit case, which the registry finds by the command",
+    "verify": "the command, and the function that it runs",
+    "init": "`voxpop ledger init` and `voxpop series init`: the command line takes the name of the function",
+    "show": "`voxpop show`, `voxpop ledger show` and `voxpop series show`: the same",
+    "PolicyGaussian": "the algorithm of the paper in `vp.papers`, and its weighting in `vp.weightings`",
+    "PolicyLaplace": "the same for Laplace noise",
+}
+"""Top-level names that more than one file defines, with the reason. A private name may be in two files."""
+MOST_SHARED_NAMES = 20
+
 
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
@@ -300,3 +319,30 @@ def test_public_names_are_sorted_documented_and_present():
     for name in names:
         value = getattr(voxpop, name)
         assert not isinstance(value, type) or len((value.__doc__ or "").splitlines()) > 1, name
+
+
+def defined(path: Path) -> set[str]:
+    """Return the names that a file defines at its top level."""
+    found = set()
+    for node in nodes(path)[0].body:  # type: ignore[attr-defined]
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        found |= {each.id for each in targets if isinstance(each, ast.Name)}
+    return found
+
+
+def test_a_name_has_one_meaning():
+    """A top-level name is defined in one file, or listed with a reason; a private name in at most two files."""
+    files: dict[str, set[str]] = {}
+    for path in MODULES:
+        for name in defined(path):
+            files.setdefault(name, set()).add(ident(path))
+    several = {
+        name: sorted(paths)
+        for name, paths in files.items()
+        if len(paths) > 1 + (name.startswith("_") and not name.startswith("__"))
+    }
+    assert {name: paths for name, paths in several.items() if name not in SHARED_NAMES} == {}
+    assert sorted(several) == sorted(SHARED_NAMES), "a listed name has one meaning now: remove it from the list"
+    assert len(SHARED_NAMES) <= MOST_SHARED_NAMES

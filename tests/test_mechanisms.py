@@ -3,16 +3,16 @@
 import pytest
 
 import voxpop as vp
-from voxpop.release.registry import MECHANISMS, load, mechanism_called
+from voxpop.release.registry import MECHANISMS, load_object, mechanism_called
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_what_is_registered_exists(mechanism):
     """The configuration is public, or a method of `Release` runs it; its other entries can be loaded."""
-    config = load(mechanism.config)
+    config = load_object(mechanism.config)
     assert getattr(vp, config.__name__, None) is config or callable(getattr(vp.Release, mechanism.command, None))
     places = (mechanism.describe, mechanism.story, mechanism.audit)
-    assert all(callable(load(place)) for place in places if place is not None)
+    assert all(callable(load_object(place)) for place in places if place is not None)
 
 
 @pytest.mark.parametrize("fields", [{}, {"alphabet": ["tea"]}])
@@ -20,16 +20,16 @@ def test_plans_say_which_mechanism_they_are_of(fields):
     """A plan states the name of its mechanism in the table, so that the report of a loaded release has its text."""
     for mechanism in MECHANISMS:
         if (mechanism.name == "sequences") == bool(fields):
-            assert load(mechanism.config)(**fields).to_dict()["mechanism"] == mechanism.name
+            assert load_object(mechanism.config)(**fields).to_dict()["mechanism"] == mechanism.name
     assert mechanism_called("witchcraft") is None
 
 
 @pytest.mark.parametrize(
     "plan",
     [
-        vp.SetUnion().plan(vp.Budget(2, 1e-7)),
-        vp.NGrams(max_length=2, limit=50).plan(vp.Budget(2, 1e-7)),
-        vp.Profiling({"city": "string"}).plan(vp.Budget(2, 1e-7)),
+        vp.Items().plan(vp.Budget(2, 1e-7)),
+        vp.NGrams(max_length=2, max_phrases_per_user=50).plan(vp.Budget(2, 1e-7)),
+        vp.ProfileMechanism({"city": "string"}).plan(vp.Budget(2, 1e-7)),
     ],
     ids=lambda plan: type(plan).__name__,
 )
@@ -40,5 +40,5 @@ def test_users_needed_have_equal_defaults(plan):
 
 def test_users_needed_assume_no_more_items_than_the_limit():
     """A limit below ten is the default number of items per user."""
-    plan = vp.SetUnion(limit=3).plan(vp.Budget(2, 1e-7))
+    plan = vp.Items(max_items_per_user=3).plan(vp.Budget(2, 1e-7))
     assert plan.users_needed(0.9) == plan.users_needed(0.9, per_user=3)

@@ -71,13 +71,13 @@ def released(mechanism: object, corpus: vp.Corpus, budget: vp.Budget) -> list[ob
 
 def each() -> list[object]:
     """Return the digest of the releases of two data sets."""
-    both = vp.SetUnion().release_each({"first": text(), "second": text(10**7)}, THREE, seed=SEED)
+    both = vp.Items().release_each({"first": text(), "second": text(10**7)}, THREE, seed=SEED)
     return digest(f"{name}: {item}" for name, release in both.items() for item in release.to_list())
 
 
 def further() -> list[object]:
     """Return the digest of the counts and the ranking of released words."""
-    union = vp.SetUnion(limit=100).release(text(), THREE, seed=SEED)
+    union = vp.Items(max_items_per_user=100).release(text(), THREE, seed=SEED)
     counts, top = union.count(text(), ONE, seed=SEED), union.top(text(), ONE, k=20, seed=SEED)
     return digest([*counts.to_polars().rows(), *top.to_polars().rows()])
 
@@ -104,31 +104,31 @@ def profile() -> list[object]:
 
 def nights(folder: Path) -> list[object]:
     """Return the digest of three nights."""
-    series = vp.SetUnion().series(folder / "series", FOUR, nights=3, seed=SEED)
+    series = vp.Items().series(folder / "series", FOUR, nights=3, seed=SEED)
     for night in range(3):
         series.run(text(night * 10**7))
     return digest(series.released.to_pylist())
 
 
 UNIONS = {
-    "set union": (vp.SetUnion(), THREE),
-    "set union, limit 10": (vp.SetUnion(limit=10), THREE),
-    "set union, limit 300": (vp.SetUnion(limit=300), THREE),
-    "set union, min_users": (vp.SetUnion(limit=100, min_users=30), THREE),
-    "policy gaussian": (vp.SetUnion(20, vp.weightings.PolicyGaussian()), THREE),
-    "policy laplace": (vp.SetUnion(20, vp.weightings.PolicyLaplace()), THREE),
-    "weighted": (vp.SetUnion(20, vp.weightings.Weighted("gaussian")), THREE),
-    "count": (vp.SetUnion(1, vp.weightings.Count()), THREE),
+    "items": (vp.Items(), THREE),
+    "set union, limit 10": (vp.Items(max_items_per_user=10), THREE),
+    "set union, limit 300": (vp.Items(max_items_per_user=300), THREE),
+    "set union, min_users": (vp.Items(max_items_per_user=100, min_users=30), THREE),
+    "policy gaussian": (vp.Items(20, vp.weightings.PolicyGaussian()), THREE),
+    "policy laplace": (vp.Items(20, vp.weightings.PolicyLaplace()), THREE),
+    "weighted": (vp.Items(20, vp.weightings.Weighted("gaussian")), THREE),
+    "count": (vp.Items(1, vp.weightings.Count()), THREE),
     "DPSU": (vp.papers.PolicyGaussian(), THREE),
     "DPNE": (vp.papers.DPNE(max_length=3), FOUR),
     "n-grams": (vp.NGrams(max_length=3), FOUR),
-    "n-grams, limit 20": (vp.NGrams(max_length=3, limit=20), FOUR),
+    "n-grams, limit 20": (vp.NGrams(max_length=3, max_phrases_per_user=20), FOUR),
     "heavy hitters": (vp.HeavyHitters(max_length=4), FOUR),
     "TrieHH": (vp.papers.TrieHH(), FOUR),
 }
 RELEASES: dict[str, Callable[[Path], list[object]]] = {
     **{name: lambda _, given=given: released(given[0], text(), given[1]) for name, given in UNIONS.items()},
-    "n-grams of pages": lambda _: released(vp.NGrams(max_length=3, limit=10), visits(), ONE),
+    "n-grams of pages": lambda _: released(vp.NGrams(max_length=3, max_phrases_per_user=10), visits(), ONE),
     "two data sets": lambda _: each(),
     "counts and ranking": lambda _: further(),
     "sequences": lambda _: model(),
@@ -161,9 +161,11 @@ def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch
     make = memory.WorkFile.__init__
     monkeypatch.setattr(memory.WorkFile, "__init__", lambda self, *given: files.append(1) or make(self, *given))
     monkeypatch.setattr(f"{__name__}.QUIET", vp.ReadOptions(progress=False, memory="any"))
-    monkeypatch.setattr(MemoryLimit, "of", staticmethod(lambda *_: MemoryLimit(room + memory.FIXED, room, tmp_path)))
+    monkeypatch.setattr(
+        MemoryLimit, "of", staticmethod(lambda *_: MemoryLimit(room + memory.FIXED_MEMORY, room, tmp_path))
+    )
     monkeypatch.setattr(read, "ROWS_AT_ONCE", 512)
-    monkeypatch.setattr(read, "ITEMS_AT_ONCE", 512)
+    monkeypatch.setattr(read, "_ITEMS_READ_AT_ONCE", 512)
     assert RELEASES[name](tmp_path) == json.loads(STORED.read_text())[name]
     assert files
 

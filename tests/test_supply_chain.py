@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
-from tools.description import address_of, described, urls
+from tools import description
+from tools.description import WITH_ADDRESS, address_of, described, set_address, urls
 from tools.licences import FORBIDDEN, PAGE, required
 from tools.wheels_tried import relative_links
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCK = (ROOT / "requirements" / "locked.txt").read_text()
+INSTALLS = re.compile(r"pip install ['\"]?voxpop(?! @ )")
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -58,7 +60,7 @@ def test_the_long_description_needs_no_checkout(address):
     assert all(each.startswith("https://host.invalid/team/voxpop/") for each in addresses)
     assert (f"{address}/raw/main/docs/pictures/overview.svg" in addresses) == bool(addresses) == bool(address)
     assert "comparison" in text
-    assert "pip install voxpop" in text
+    assert "pip install" in text
 
 
 def test_the_address_of_the_project_stands_once():
@@ -90,3 +92,34 @@ def test_every_export_has_an_extra():
     }
     assert needed <= extras.keys()
     assert all(Requirement(each).specifier for names in extras.values() for each in names)
+
+
+def test_the_address_is_written_into_all_commands(tmp_path, monkeypatch):
+    """One command sets the address. It can be changed later, and no page keeps a placeholder."""
+    for name in ("pyproject.toml", *WITH_ADDRESS):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    monkeypatch.setattr(description, "ROOT", tmp_path)
+    for address in ("https://host.invalid/first/voxpop", "https://host.invalid/team/voxpop"):
+        set_address(address)
+        assert address_of(tomllib.loads((tmp_path / "pyproject.toml").read_text())) == address
+        for name in WITH_ADDRESS:
+            assert f"git clone {address} voxpop" in (tmp_path / name).read_text()
+            assert "ADDRESS" not in (tmp_path / name).read_text()
+
+
+def test_nothing_recommends_a_package_that_is_not_published():
+    """No page, message or docstring installs Voxpop from the index, because version 0.1.0 is not published."""
+    places = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    places += [
+        path for name in ("src", "flower", "checker", "examples") for path in (ROOT / name).rglob("*") if path.is_file()
+    ]
+    found = [
+        path
+        for path in places
+        if path.suffix in (".py", ".md", ".toml", ".html", ".txt")
+        and ".venv" not in path.parts
+        and INSTALLS.search(path.read_text())
+    ]
+    assert found == []
+    assert INSTALLS.search("pip install 'voxpop[spark]'")

@@ -1,4 +1,4 @@
-"""The page of claims is complete, and claims, pages and docstrings name tests and pages that exist."""
+"""The list of claims is complete, and claims, pages and docstrings name tests and pages that exist."""
 
 import re
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.pages.trust import PAGE, ROOT, Outcome, claims, entry, kept_outcomes, outcome_of, page
+from benchmarks.pages.trust import LIST, ROOT, Outcome, claims, entry, kept_outcomes, outcome_of, page
 
 NAMED = re.compile(r"tests/[a-z_0-9/]+\.py")
 
@@ -32,10 +32,10 @@ def test_every_test_of_a_claim_is_collected():
     assert named <= set(collected.stdout.splitlines()), collected.stdout[-2000:]
 
 
-def test_the_page_states_every_claim_and_no_failure():
-    """The page agrees with its source and outcomes. Run `make trust` after a change of docs/trust.toml."""
+def test_the_list_has_every_claim_and_no_failure():
+    """The list agrees with its source and outcomes. Run `make trust` after a change of docs/trust.toml."""
     outcomes = kept_outcomes()
-    assert PAGE.read_text() == page(outcomes)
+    assert LIST.read_text() == page(outcomes)
     assert [claim for claim, outcome in outcomes.items() if outcome.failed or not outcome.passed] == []
     assert all(outcome.date for outcome in outcomes.values())
 

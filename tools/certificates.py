@@ -20,20 +20,26 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
         budget = vp.Budget(epsilon, delta)
         name = f"{epsilon:g}-{delta:g}"
         for limit in LIMITS:
-            yield f"set-union-{name}-{limit}", lambda b=budget, n=limit: vp.SetUnion(limit=n).plan(b)
-        yield f"set-union-{name}-chosen", lambda b=budget: vp.SetUnion().plan(b)
-        yield f"set-union-{name}-min-users", lambda b=budget: vp.SetUnion(limit=100, min_users=20).plan(b)
+            yield f"set-union-{name}-{limit}", lambda b=budget, n=limit: vp.Items(max_items_per_user=n).plan(b)
+        yield f"set-union-{name}-chosen", lambda b=budget: vp.Items().plan(b)
+        yield f"set-union-{name}-min-users", lambda b=budget: vp.Items(max_items_per_user=100, min_users=20).plan(b)
         listed = [f"item {number}" for number in range(1000)]
         for limit in (10, 100, None):
-            yield f"known-{name}-{limit}", lambda b=budget, n=limit, k=listed: vp.SetUnion(limit=n, known=k).plan(b)
-        yield f"data-sets-{name}", lambda b=budget: vp.SetUnion(limit=20).plan_each(("one", "two"), b)
+            yield (
+                f"known-{name}-{limit}",
+                lambda b=budget, n=limit, k=listed: vp.Items(max_items_per_user=n, known=k).plan(b),
+            )
+        yield f"data-sets-{name}", lambda b=budget: vp.Items(max_items_per_user=20).plan_each(("one", "two"), b)
         for length in LENGTHS:
-            yield f"n-grams-{name}-{length}", lambda b=budget, n=length: vp.NGrams(max_length=n, limit=50).plan(b)
+            yield (
+                f"n-grams-{name}-{length}",
+                lambda b=budget, n=length: vp.NGrams(max_length=n, max_phrases_per_user=50).plan(b),
+            )
         for nights in NIGHTS:
-            yield f"series-{name}-{nights}", lambda b=budget, n=nights: vp.SetUnion().plan_series(b, n)
+            yield f"series-{name}-{nights}", lambda b=budget, n=nights: vp.Items().plan_series(b, n)
         for weighting in (vp.weightings.PolicyGaussian(), vp.weightings.Weighted(), vp.weightings.Count("laplace")):
             kind = type(weighting).__name__
-            yield f"{kind}-{name}", lambda b=budget, w=weighting: vp.SetUnion(50, w).plan(b)
+            yield f"{kind}-{name}", lambda b=budget, w=weighting: vp.Items(50, w).plan(b)
         yield f"dpne-{name}", lambda b=budget: vp.papers.DPNE().plan(b)
     for epsilon, delta in BUDGETS[1:3]:
         budget = vp.Budget(epsilon, delta)

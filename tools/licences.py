@@ -15,7 +15,7 @@ ALLOWED = re.compile(
 FORBIDDEN = re.compile(r"\bA?GPL|Affero|SSPL|proprietary", re.I)
 HEAD = """# Licences
 
-Voxpop is Apache-2.0. What `pip install voxpop` brings along, as its packages state it; made by
+Voxpop is Apache-2.0. What the package brings along, as its packages state it; made by
 `python -m tools.licences` and checked by a test. None forbids use in closed software.
 
 | package | licence |

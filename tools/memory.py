@@ -56,7 +56,7 @@ def run() -> None:
     begun = time.perf_counter()
     corpus = vp.read(INPUT, user="who", text="text", options=vp.ReadOptions(memory=BOUND))
     _say("read", begun)
-    for mechanism, epsilon in ((vp.SetUnion(), 4), (vp.NGrams(max_length=2), 0.25)):
+    for mechanism, epsilon in ((vp.Items(), 4), (vp.NGrams(max_length=2), 0.25)):
         released = mechanism.release(corpus, vp.Budget(epsilon, 1e-7))
         _say(f"{type(mechanism).__name__}, {len(released):,} released", begun)
 

@@ -116,8 +116,8 @@ MUTANTS = (
     _proof("nights-square", "/ Fraction(sigma)) ** 2 > square", "/ Fraction(sigma)) ** 2 > 2 * square", "series/test_series_plan.py"),
     _proof("parts-of-cap", "+ Fraction(later.counting) + cover", "+ Fraction(later.counting)", BYTES),
     Mutant("bulge", "privacy/cumulative.py", "return self._step**2 / (8 * self._rounds.parts[number] ** 2)", "return 0.0", (SCORE,)),
-    Mutant("rounding-of-users", "privacy/weightings/builtin.py", "setting.bound * ROUNDING + sqrt(setting.limit) / setting.unit", "setting.bound * ROUNDING", (STEPS,)),
-    Mutant("rounding-of-caps", "privacy/weightings/capped.py", "error += 4 * ROUNDING * ONE_CAP / least", "error += 0.0", (CAPPED,)),
+    Mutant("rounding-of-users", "privacy/weightings/builtin.py", "setting.bound * WEIGHT_ROUNDING + sqrt(setting.limit) / setting.unit", "setting.bound * WEIGHT_ROUNDING", (STEPS,)),
+    Mutant("rounding-of-caps", "privacy/weightings/capped.py", "error += 4 * WEIGHT_ROUNDING * ONE_CAP / least", "error += 0.0", (CAPPED,)),
     Mutant("decide-le", "privacy/decisions.py", "bool(uniform < rule.exact(weight))", "bool(uniform <= rule.exact(weight))", (DECIDE,)),
 )  # fmt: skip
 

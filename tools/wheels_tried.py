@@ -31,8 +31,8 @@ import voxpop as vp
 
 table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you", "thank you"] * 1000})
 posts = vp.read(table, user="who", text="what")
-words = vp.SetUnion().release(posts, vp.Budget(2, 1e-7))
-phrases = vp.NGrams(max_length=3, limit=10).release(posts, vp.Budget(4, 1e-7))
+words = vp.Items().release(posts, vp.Budget(2, 1e-7))
+phrases = vp.NGrams(max_length=3, max_phrases_per_user=10).release(posts, vp.Budget(4, 1e-7))
 model = vp.Sequences(alphabet=words, max_length=4).release(vp.read(table, user="who", text="what"), vp.Budget(2))
 phrases.with_metadata(title="Tried").save("phrases")
 assert "thank" in words and ("thank", "you") in phrases and vp.load("phrases") == phrases and len(model)

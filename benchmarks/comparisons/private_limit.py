@@ -61,7 +61,7 @@ def main() -> None:
 
 def released(corpus: LocalCorpus, limit: int | None, budget: vp.Budget) -> list[float]:
     """Return the means of released words and missing mass, and the smallest and largest limit of the releases."""
-    plan = vp.SetUnion(limit).plan(budget)
+    plan = vp.Items(limit).plan(budget)
     releases = [plan.release(corpus) for _ in range(RUNS if limit is None else FIXED_RUNS)]
     ran = [each.plan.last.limit for each in releases]
     held = pairs_of(corpus)

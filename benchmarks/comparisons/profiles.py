@@ -3,8 +3,8 @@
     python -m benchmarks.comparisons.profiles
     python -m benchmarks.comparisons.profiles wide     # time and memory of five million rows and 30 columns
 
-- *one union for each*: `SetUnion().release_each` with a data set for each column and each pair.
-- *one union of typed keys*: `SetUnion()` over all keys of a profile together, with the single values of released pairs.
+- *one union for each*: `Items().release_each` with a data set for each column and each pair.
+- *one union of typed keys*: `Items()` over all keys of a profile together, with the single values of released pairs.
 - *n-grams*: each row as a document of two keys for each pair, `NGrams(max_length=2)`.
 - *profile*: `vp.profile(..., joint="pairs", counts=False)`: the whole budget finds keys, as in the other rows.
 - *profile with counts*: the same with noisy counts and cover in the same budget.
@@ -74,15 +74,15 @@ def each(rows: pl.DataFrame, user: str, seed: int) -> Sizes:
     columns = [name for name in rows.columns if name != user]
     chosen = [[name] for name in columns] + [list(pair) for pair in itertools.combinations(columns, 2)]
     data = {" ".join(names): vp.read(rows, user=user, items=names, options=QUIET) for names in chosen}
-    found = vp.SetUnion().release_each(data, BUDGET, seed=seed)
+    found = vp.Items().release_each(data, BUDGET, seed=seed)
     sizes = [len(found[" ".join(names)]) for names in chosen]
     return sum(sizes[: len(columns)]), sum(sizes[len(columns) :])
 
 
 def typed(rows: pl.DataFrame, user: str, seed: int) -> Sizes:
     """Return the sizes of one union of all typed keys."""
-    profiling = vp.Profiling.of(rows, user=user, joint="pairs")
-    found = vp.SetUnion().release(profiling.read(rows, user=user, options=QUIET), BUDGET, seed=seed)
+    profiling = vp.ProfileMechanism.of(rows, user=user, joint="pairs")
+    found = vp.Items().release(profiling.read(rows, user=user, options=QUIET), BUDGET, seed=seed)
     keys = profiling.keys
     tokens = pa.array(found.to_list(), pa.large_string())
     numbers, items = keys.split(tokens)

@@ -85,7 +85,9 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
         corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
         return corpus, tuple(sorted(str(page) for page in range(1, 18)))
     rows = pl.read_parquet(DATA / "ubuntu_irc.parquet").with_columns(pl.col("text").fill_null(""))
-    words = vp.SetUnion(limit=10).release(read_engine(rows, user="user", text="text"), vp.Budget(0.2, 1e-7), seed=1)
+    words = vp.Items(max_items_per_user=10).release(
+        read_engine(rows, user="user", text="text"), vp.Budget(0.2, 1e-7), seed=1
+    )
     joined = rows.group_by("user", maintain_order=True).agg(pl.col("text").str.join("\n"))
     return read_engine(joined, user="user", text="text"), tuple(sorted(words))
 

@@ -33,7 +33,7 @@ from benchmarks.support.common import DATA
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.mechanisms.series import plan as planning
-from voxpop.mechanisms.series.plan import NEVER, NOVELTY, SeriesPlan
+from voxpop.mechanisms.series.plan import NEVER, NOVELTY_OF_NIGHTS, SeriesPlan
 from voxpop.mechanisms.series.series import _gate, _tonight
 from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.secret import Secret
@@ -90,11 +90,11 @@ def with_trends(rows: pl.DataFrame, nights: int) -> tuple[pl.DataFrame, pl.DataF
 
 def run(rows: pl.DataFrame, nights: int, way: str) -> tuple[pl.DataFrame, list[int], float]:
     """Return the released words with their nights, the number by night, and the seconds of the last night."""
-    prices, change = WAYS[way]
+    spending, change = WAYS[way]
     # Only the first night of each word of a user matters.
     parts = rows.group_by("user", "word").agg(pl.col("night").min()).partition_by("night", as_dict=True)
     none, secret, pools = rows.clear(), Secret.from_seed(SEED), NightlyPools.empty()
-    plan = change(vp.SetUnion().plan_series(BUDGET, nights, prices=prices))  # type: ignore[arg-type]
+    plan = change(vp.Items().plan_series(BUDGET, nights, spending=spending))  # type: ignore[arg-type]
     for night in range(1, nights + 1):
         corpus = check_engine(vp.read(parts.get((night - 1,), none), user="user", items="word"))
         begun = time.perf_counter()
@@ -123,7 +123,7 @@ def late(released: pl.DataFrame, rows: pl.DataFrame, begins: pl.DataFrame, night
 def together(rows: pl.DataFrame, parts: dict[str, pl.DataFrame], limit: int) -> int:
     """Return the number of distinct words in the releases of several tables under one budget."""
     corpora = {name: vp.read(part, user="user", items="word") for name, part in parts.items()}
-    released = vp.SetUnion(limit=limit).release_each(corpora, BUDGET, seed=SEED)
+    released = vp.Items(max_items_per_user=limit).release_each(corpora, BUDGET, seed=SEED)
     return len(set().union(*(each.to_list() for each in released.values())))
 
 
@@ -134,9 +134,9 @@ def matrix(rows: pl.DataFrame, nights: int, items: int) -> int:
     used = first.filter(pl.int_range(pl.len()).over("user") < items)
     words, ids = np.unique(used["word"].to_numpy(), return_inverse=True)
     root = np.cumprod([1.0, *((2 * k - 1) / (2 * k) for k in range(1, nights))])
-    noise = sigma(BUDGET.epsilon, BUDGET.delta * (1 - NOVELTY), float(np.linalg.norm(root)))
+    noise = sigma(BUDGET.epsilon, BUDGET.delta * (1 - NOVELTY_OF_NIGHTS), float(np.linalg.norm(root)))
     spread, share = noise * np.sqrt(np.cumsum(root**2)), 1 / sqrt(items)
-    level = brentq(lambda x: items * ndtr(share / spread - x).sum() - NOVELTY * BUDGET.delta, 0, 40)
+    level = brentq(lambda x: items * ndtr(share / spread - x).sum() - NOVELTY_OF_NIGHTS * BUDGET.delta, 0, 40)
     drawn, total, out = (
         rng.standard_normal((nights, words.size), np.float32),
         np.zeros(words.size),
@@ -184,7 +184,7 @@ def measured(name: str, nights: int) -> list[list[object]]:
         ),
         "counts with a matrix mechanism": lambda: max(matrix(rows, nights, items) for items in (30, 100, 300)),
         "one release at the end": lambda: len(
-            vp.SetUnion().release(vp.read(rows, user="user", items="word"), BUDGET, seed=SEED)
+            vp.Items().release(vp.read(rows, user="user", items="word"), BUDGET, seed=SEED)
         ),
     }
     for way, count in others.items():

@@ -136,7 +136,7 @@ def once(name: str, begin: str, budget: vp.Budget, limit: int, run: int) -> list
     elif name in OWN_CODE:
         released = OWN_CODE[name](held, budget, limit, secret)
     else:
-        mechanism = vp.SetUnion() if name == CHOSEN else PLANNED.get(name, vp.SetUnion)(limit)
+        mechanism = vp.Items() if name == CHOSEN else PLANNED.get(name, vp.Items)(limit)
         released = private_released(corpus(begin), mechanism.release(corpus(begin), budget))
     return [float(released.sum()), held.missing_mass(released)]
 

@@ -66,11 +66,11 @@ def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[floa
     half = vp.Budget(budget.epsilon / 2, budget.delta / 2)
     found: dict[str, list[list[float]]] = {}
     for _ in range(RUNS):
-        words = vp.SetUnion().release(corpus, half)
+        words = vp.Items().release(corpus, half)
         ids = np.array([number[word] for word in words])
         ways: dict[str, Order] = {"ranking": lambda k, words=words, ids=ids: ids[words.top(corpus, half, k=k).places]}
         for limit in LIMITS:
-            users = words.count(corpus, half, limit=limit).users
+            users = words.count(corpus, half, counted_in_full=limit).users
             ordered = ids[np.argsort(-users, kind="stable")]
             ways[f"counts, limit {limit}"] = lambda k, ordered=ordered: ordered[:k]
         for limit in LIMITS:
@@ -92,7 +92,7 @@ def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[floa
 def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
     """Return the share of users hit in each run, by set union and number of picks."""
     held, half = PrivatePairs.of(corpus), vp.Budget(budget.epsilon / 2, budget.delta / 2)
-    unions: dict[str, Any] = {"hitting set": vp.SetUnion()}
+    unions: dict[str, Any] = {"hitting set": vp.Items()}
     unions |= {f"weighted Gaussian, hitting set, limit {limit}": vp.papers.WeightedGaussian(limit) for limit in LIMITS}
     found: dict[str, list[list[float]]] = {}
     for name, union in unions.items():
@@ -107,7 +107,7 @@ def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float
 
 def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
     """Return the items above the threshold of the weighting "count", by noisy weight; the noise is drawn in doubles."""
-    plan = vp.SetUnion(limit=limit, weighting=vp.weightings.Count()).plan(budget)
+    plan = vp.Items(max_items_per_user=limit, weighting=vp.weightings.Count()).plan(budget)
     shares = plan.last.shares
     private = corpus.weigh(shares, limit, Secret.fresh())
     noise = np.random.default_rng().normal(0.0, plan.sigma, private.ids.size)

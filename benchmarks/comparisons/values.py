@@ -23,7 +23,7 @@ ENDS = ([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 0, 0, 0, 1], [0, 0, 0, 
 WANTED = (*ENDS, [0, 0, 1], [0, 1], [1, 1, 4, 4], [1, 1, 1, 1, 10], [1, 4, 1, 1], [10, 1, 1, 1])
 RATIOS = {"chat": (0.7, 0.8, 0.9, 1.0, 1.15, 1.3), "posts": (0.7, 0.8, 1.0, 1.15)}
 CORPORA: dict[str, tuple[Callable[[], LocalCorpus], int]] = {"chat": (chat, 5), "posts": (posts, 1)}
-OURS = {"all the same": False, "`values=`": True}
+OURS = {"all the same": False, "`length_weights=`": True}
 """Whether values are given."""
 LIMITS = {"chat": (100, 300), "posts": (100, 500)}
 """Limits of the published algorithm: the usual limit, and its best limit."""
@@ -56,7 +56,7 @@ def compared(cells: Cells, name: str, corpus: LocalCorpus, values: Sequence[floa
         cells.get(
             [*key, label],
             lambda given=given: [
-                worth_of(corpus, values, runs, vp.NGrams(len(values), values=values if given else None))
+                worth_of(corpus, values, runs, vp.NGrams(len(values), length_weights=values if given else None))
             ],
         )[0]
         for label, given in OURS.items()

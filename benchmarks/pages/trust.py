@@ -1,4 +1,4 @@
-"""Write docs/trust.md: each claim of docs/trust.toml, how it is checked, and the last outcome of its tests.
+"""Write benchmarks/trust.md: each claim of docs/trust.toml, how it is checked, and the last outcome of its tests.
 
 `python -m benchmarks.pages.trust` runs all tests that the claims name, the Spark tests in the environment of `make
 spark`. `--junit FILE ...` reads reports of pytest instead. Outcomes are stored in docs/trust-outcomes.json: a claim
@@ -24,13 +24,12 @@ ENVIRONMENTS = {
 """Python, and options of pytest."""
 REGISTRY = ROOT / "docs" / "trust.toml"
 OUTCOMES = ROOT / "docs" / "trust-outcomes.json"
-PAGE = ROOT / "docs" / "trust.md"
-HEAD = """# Trust
+LIST = ROOT / "benchmarks" / "trust.md"
+HEAD = """# Every claim, and the outcome of its tests
 
-Each claim links to its explanation. [The registry](trust.toml) names its tests; `make trust` runs them at full length
-and writes this page. The last runs were from {first} to {last}, and all tests passed unless a claim states otherwise.
-Proofs ([by machine, by certificate or by hand](privacy/proved.md)) and tests are not audited
-outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
+Each claim links to its explanation. [The registry](../docs/trust.toml) names its tests; `make trust` runs them at full
+length and writes this list. The last runs were from {first} to {last}, and all tests passed unless a claim states otherwise.
+[Trust](../docs/trust.md) has the ten claims that matter most.
 """
 
 
@@ -61,7 +60,7 @@ def claims() -> list[dict]:
 
 
 def main() -> int:
-    """Run the tests or read reports, and write the page; return 1 if a test failed or a claim has no passed test."""
+    """Run the tests or read reports, and write the list; return 1 if a test failed or a claim has no passed test."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages.trust", description=__doc__)
     parser.add_argument("--junit", type=Path, nargs="*", help="reports of runs of pytest that included the tests")
     reports = parser.parse_args().junit
@@ -83,13 +82,13 @@ def kept_outcomes() -> dict[str, Outcome]:
 
 
 def write(outcomes: dict[str, Outcome]) -> None:
-    """Write the outcomes and the page."""
+    """Write the outcomes and the list."""
     OUTCOMES.write_text(json.dumps({name: vars(each) for name, each in outcomes.items()}, indent=1) + "\n")
-    PAGE.write_text(page(outcomes))
+    LIST.write_text(page(outcomes))
 
 
 def page(outcomes: dict[str, Outcome]) -> str:
-    """Return the page."""
+    """Return the list of all claims."""
     dates = sorted(outcome.date for outcome in outcomes.values() if outcome.date) or ["never"]
     parts = [HEAD.format(first=dates[0], last=dates[-1])]
     topic = ""
@@ -138,7 +137,7 @@ def entry(claim: dict, outcome: Outcome) -> str:
     notes = [] if outcome.passed and not outcome.failed + outcome.skipped else [str(outcome)]
     notes += dict.fromkeys(outcome.figures)
     text = f" ({'; '.join(notes)})" if notes else ""
-    return f"- [{claim['claim']}]({claim['page']}){text}\n"
+    return f"- [{claim['claim']}](../docs/{claim['page']}){text}\n"
 
 
 if __name__ == "__main__":

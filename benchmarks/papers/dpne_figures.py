@@ -19,9 +19,9 @@ LONGEST = 9
 BOTH: tuple[tuple[str, Any], ...] = (("published", vp.papers.DPNE), ("ours", vp.NGrams))
 LENGTHS = list(range(1, LONGEST + 1))
 SWEEPS = {
-    "limit": (10, 30, 100, 300, 1000),
+    "max_phrases_per_user": (10, 30, 100, 300, 1000),
     "epsilon": (1, 2, 4, 8),
-    "eta": (0.001, 0.003, 0.01, 0.03, 0.1),
+    "max_spurious_share": (0.001, 0.003, 0.01, 0.03, 0.1),
     "ratio c": (0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4),
 }
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 def released(corpus: LocalCorpus, mechanism: Any, epsilon: float = 4.0, **fields: object) -> np.ndarray:
     """Return the number of released grams by length."""
-    plan = mechanism(**{"max_length": LONGEST, "limit": 100, **fields}).plan(vp.Budget(epsilon, 1e-7))
+    plan = mechanism(**{"max_length": LONGEST, "max_phrases_per_user": 100, **fields}).plan(vp.Budget(epsilon, 1e-7))
     return by_length(plan.release(corpus), LONGEST)
 
 

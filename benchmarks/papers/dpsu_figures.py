@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
     "Policy Laplace": vp.papers.PolicyLaplace,
     "Policy Gaussian l2": vp.papers.PolicyGaussian,
     NOT_PRIVATE: None,
-    "default": vp.SetUnion,
+    "default": vp.Items,
 }
 """The paper's cells with its accounting, Algorithm 8 with alpha 5 as in the paper, and Voxpop's default."""
 

@@ -27,9 +27,9 @@ CELLS: dict[str, Callable[[int], Any]] = {
     "Policy Gaussian l2 (l2-descent)": vp.papers.PolicyGaussian,
 }
 OURS: dict[str, Callable[[int], Any]] = {
-    "Weighted Gaussian, joint": lambda limit: vp.SetUnion(limit, weighting=vp.weightings.Weighted()),
-    "Policy Gaussian l2, joint, alpha 5": lambda limit: vp.SetUnion(limit, weighting=vp.weightings.PolicyGaussian()),
-    "default": vp.SetUnion,
+    "Weighted Gaussian, joint": lambda limit: vp.Items(limit, weighting=vp.weightings.Weighted()),
+    "Policy Gaussian l2, joint, alpha 5": lambda limit: vp.Items(limit, weighting=vp.weightings.PolicyGaussian()),
+    "default": vp.Items,
 }
 PROTOTYPE = {
     "Weighted Gaussian": (15_026, 17_254, 17_793, 18_044),

@@ -16,7 +16,7 @@ KS = (5, 10, 15, 18, 20, 25)
 MECHANISMS = {
     "Policy Laplace": vp.papers.PolicyLaplace(),
     "Policy Gaussian l2": vp.papers.PolicyGaussian(),
-    "Policy Gaussian l2, joint accounting": vp.SetUnion(weighting=vp.weightings.PolicyGaussian()),
+    "Policy Gaussian l2, joint accounting": vp.Items(weighting=vp.weightings.PolicyGaussian()),
 }
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.support.benchmark import SEQUENCES, Benchmark
-from voxpop.papers.gram_tree import Level, Tree, grow, plant
+from voxpop.papers.gram_tree import Level, Tree, grow_tree, plant
 from voxpop.papers.ngram_model import predicted_heights
 from voxpop.privacy.path_budget import Limits, PathBudget
 
@@ -34,9 +34,9 @@ def tree_of() -> Tree:
     """Return the consistent tree of the figure."""
     names = list(COUNTS)
     tree = plant(level_of([-1], [COUNTS[names[0]]]))
-    tree, _ = grow(tree, level_of([0, 1, 2], [COUNTS[name] for name in names[1:]]))
+    tree, _ = grow_tree(tree, level_of([0, 1, 2], [COUNTS[name] for name in names[1:]]))
     entries = [entry_of(tree, name) for name in DEEPER]
-    return grow(tree, level_of(entries, list(DEEPER.values())))[0]
+    return grow_tree(tree, level_of(entries, list(DEEPER.values())))[0]
 
 
 def node_of(tree: Tree, gram: str) -> int:

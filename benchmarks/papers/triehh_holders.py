@@ -10,7 +10,7 @@ from benchmarks.papers.triehh_common import Votes, exact_rules
 from benchmarks.support.benchmark import HITTERS, Benchmark
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.privacy.trie.ballot import discovery_rate, users_needed
+from voxpop.privacy.trie.ballot import discovery_rate, voters_needed
 
 BENCHMARK = Benchmark(__file__, ("triehh_holders",), HITTERS, minutes=5)
 
@@ -44,7 +44,7 @@ def main() -> None:
         base = None
         for name, plan in PLANS.items():
             rules = plan(vp.Budget(epsilon, 1 / (100 * USERS)))
-            needed = users_needed(0.9, rules.ballot, rules.rounds)
+            needed = voters_needed(0.9, rules.ballot, rules.rounds)
             base = base or needed
             fixed = "fixed" in name
             runs = RUNS["fixed" if fixed else "bernoulli"]

@@ -5,7 +5,7 @@ python -m benchmarks.papers.triehh_rounds
 
 from benchmarks.support.benchmark import HITTERS, Benchmark
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.trie.ballot import users_needed
+from voxpop.privacy.trie.ballot import voters_needed
 from voxpop.privacy.trie.calibrate import best_sampling
 from voxpop.release.report.numbers import optimal_chance, users_for
 
@@ -22,11 +22,11 @@ def main() -> None:
     for epsilon in (1, 2, 4):
         budget, central = Budget(epsilon, DELTA), users_for(optimal_chance(epsilon, DELTA), 0.9)
         for words in ("one", "many"):
-            before = users_needed(0.9, best_sampling(budget, 10, words, "one").ballot, 10)
+            before = voters_needed(0.9, best_sampling(budget, 10, words, "one").ballot, 10)
             for rounds in ROUNDS:
-                coin = users_needed(0.9, best_sampling(budget, rounds, words, "one").ballot, rounds)
+                coin = voters_needed(0.9, best_sampling(budget, rounds, words, "one").ballot, rounds)
                 found = best_sampling(budget, rounds, words, "several")
-                ballot, holders = found.ballot, users_needed(0.9, found.ballot, rounds)
+                ballot, holders = found.ballot, voters_needed(0.9, found.ballot, rounds)
                 numbers = [ballot.rate, ballot.again, ballot.further, ballot.theta, f"{found.delta:.3g}"]
                 fewer = f"{100 * (1 - holders / before):.0f} %"
                 rows.append([epsilon, rounds, words, coin, holders, *numbers, fewer, central])

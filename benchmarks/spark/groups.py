@@ -131,8 +131,8 @@ class WalkInGroups:
 
 
 JOBS: list[tuple[str, Callable[[], LocalCorpus], Any, vp.Budget]] = [
-    ("reddit_posts, words, adaptive rounds", posts, vp.SetUnion(), BUDGET),
-    ("ubuntu_irc, words, adaptive rounds", chat, vp.SetUnion(), BUDGET),
+    ("reddit_posts, words, adaptive rounds", posts, vp.Items(), BUDGET),
+    ("ubuntu_irc, words, adaptive rounds", chat, vp.Items(), BUDGET),
     ("reddit_posts, phrases, individual spending", posts, vp.NGrams(), PHRASES),
     ("ubuntu_irc, phrases, individual spending", chat, vp.NGrams(), PHRASES),
 ]

@@ -36,8 +36,8 @@ BENCHMARK = Benchmark(
 AUTHORS = {"on a quiet machine": 457.8, "with 4 shuffle partitions": 302.5}
 """Seconds of the authors' code for MSNBC on two cores of a machine of this kind, tokens split at spaces."""
 MSNBC = ["--user", "user", "--sequence", "sequence", "--epsilon", "1", "--delta", "1e-7", "--max-length", "6"]
-LIMIT = ["--limit", "10"]
-POSTS = ["--user", "user", "--text", "text", "--epsilon", "4", "--delta", "1e-7", "--limit", "100"]
+LIMIT = ["--max-phrases-per-user", "10"]
+POSTS = ["--user", "user", "--text", "text", "--epsilon", "4", "--delta", "1e-7", "--max-phrases-per-user", "100"]
 SPARK = ["--engine", "spark", "--master", "local[2]"]
 PLACES = ["--partitions", "2"]
 """Without this option rows are passed on, and nothing is shuffled."""

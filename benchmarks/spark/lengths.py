@@ -27,7 +27,7 @@ JOBS: list[tuple[str, str, dict[str, str], vp.papers.DPNE, vp.Budget]] = [
         "MSNBC T 6, published",
         "msnbc.parquet",
         MSNBC,
-        vp.papers.DPNE(max_length=6, limit=10),
+        vp.papers.DPNE(max_length=6, max_phrases_per_user=10),
         vp.Budget(1, 1e-7),
     ),
     (

@@ -46,11 +46,11 @@ out, parts, *paths = sys.argv[1], int(sys.argv[2]) or None, *sys.argv[3:]
 if "msnbc" in paths[0]:
     options = vp.ReadOptions(partitions=parts)
     corpus = vp.read(spark.read.parquet(*paths), user="user", sequence="sequence", options=options)
-    ngrams = vp.NGrams(max_length=6, limit=10)
+    ngrams = vp.NGrams(max_length=6, max_phrases_per_user=10)
     budget = vp.Budget(1, 1e-7)
 else:
     corpus = vp.read(spark.read.parquet(*paths), user="user", text="text", options=vp.ReadOptions(partitions=parts))
-    ngrams, budget = vp.NGrams(max_length=9, limit=100), vp.Budget(4, 1e-7)
+    ngrams, budget = vp.NGrams(max_length=9, max_phrases_per_user=100), vp.Budget(4, 1e-7)
 ngrams.release(corpus, budget, seed=1).save(out)
 """
 SESSION = """

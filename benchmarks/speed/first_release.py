@@ -20,28 +20,28 @@ TEXTS = """
 import polars as pl, voxpop as vp
 texts = ["Thank you very much!", "See you soon, thank you"] * 2000
 posts = vp.read(pl.DataFrame({"author": range(4000), "body": texts}), user="author", text="body")
-phrases = vp.NGrams(max_length=3, limit=20).release(posts, vp.Budget(epsilon=4, delta=1e-7))
+phrases = vp.NGrams(max_length=3, max_phrases_per_user=20).release(posts, vp.Budget(epsilon=4, delta=1e-7))
 assert ("thank", "you") in phrases
 """
 KEYS = """
 import polars as pl, voxpop as vp
 sales = pl.DataFrame({"user": range(4000), "shop": [7, 8] * 1999 + [7, 4711]})
-keys = vp.SetUnion(limit=1).release(vp.read(sales, user="user", items="shop"), vp.Budget(epsilon=1, delta=1e-8))
-assert sorted(vp.exports.filter(keys, sales)["shop"].unique()) == [7, 8]
+keys = vp.Items(max_items_per_user=1).release(vp.read(sales, user="user", items="shop"), vp.Budget(epsilon=1,
+delta=1e-8)) assert sorted(vp.exports.filter(keys, sales)["shop"].unique()) == [7, 8]
 """
 CLICKS = """
 import polars as pl, voxpop as vp
 visitors = [number for number in range(3000) for _ in "ab"]
 clicks = pl.DataFrame({"visitor": visitors, "page": ["home", "news"] * 3000, "time": [0, 60] * 3000})
-visits = vp.read(clicks, user="visitor", sequence="page", order="time", session=1800)
-paths = vp.NGrams(max_length=3, limit=20).release(visits, vp.Budget(epsilon=4, delta=1e-7))
+visits = vp.read(clicks, user="visitor", sequence="page", order="time", session_gap=1800)
+paths = vp.NGrams(max_length=3, max_phrases_per_user=20).release(visits, vp.Budget(epsilon=4, delta=1e-7))
 assert ("home", "news") in paths
 """
 SIGNED = """
 import polars as pl, voxpop as vp
 from pathlib import Path
 words = vp.read(pl.DataFrame({"user": range(4000), "word": ["tea", "milk"] * 2000}), user="user", items="word")
-released = vp.SetUnion(limit=1).release(words, vp.Budget(epsilon=1, delta=1e-8))
+released = vp.Items(max_items_per_user=1).release(words, vp.Budget(epsilon=1, delta=1e-8))
 said = {"title": "Words", "dataset": "orders", "purpose": "a list for search", "operator": "A. Person"}
 released.with_metadata(**said).save("words", overwrite=True)
 assert "A. Person" in Path("words", "report.html").read_text()

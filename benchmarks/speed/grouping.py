@@ -31,7 +31,7 @@ from benchmarks.support.common import DATA, OUT, posts
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local import read as spilling
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.reading.limited.memory import FIXED, MemoryLimit
+from voxpop.reading.limited.memory import FIXED_MEMORY, MemoryLimit
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, UserFiles
 from voxpop.reading.users import spread
 from voxpop.reading.wanted import ReadOptions
@@ -69,7 +69,9 @@ def main() -> None:
         ["", "seconds", "processor seconds", "peak MiB", "temporary MiB", "others may open", "left after kill -9"]
     ]
     note = f"{times} times 500,000 posts of users in no order; bound {bound} MiB, of which the process itself takes "
-    note += f"up to {FIXED >> 20}. Temporary: most at once, in files with and without names. One run, in this order."
+    note += (
+        f"up to {FIXED_MEMORY >> 20}. Temporary: most at once, in files with and without names. One run, in this order."
+    )
     answers = set()
     for name in ways:
         measured = watched([name, str(path), str(bound)])

@@ -48,7 +48,7 @@ def main() -> None:
     rows = [["pairs", *head]]
     rows += [measured("--pairs", str(pairs_file(pairs))) for pairs in PAIRS[:few]]
     note = (
-        f'SetUnion(), the default, at epsilon 4, delta 1e-7, read from Parquet and released within memory="{MEMORY}". '
+        f'Items(), the default, at epsilon 4, delta 1e-7, read from Parquet and released within memory="{MEMORY}". '
         "Peaks as above; the system takes pages of mapped work files back where memory is short."
     )
     BENCHMARK.table("Growth: set union of one billion pairs", rows, "growth_pairs", note)
@@ -71,7 +71,7 @@ def run(kind: str, path: str) -> None:
     with peaks_of_memory() as peaks:
         if corpus is None:
             corpus = read_engine(path, user="user", items="item", options=vp.ReadOptions(memory=MEMORY))
-            released = len(vp.SetUnion().plan(BUDGET).release(corpus))
+            released = len(vp.Items().plan(BUDGET).release(corpus))
         else:
             released = len(vp.NGrams(max_length=9).plan(BUDGET).release(corpus))
     seconds = time.perf_counter() - start

@@ -63,7 +63,7 @@ def one(what: str) -> dict[str, object]:
         "contexts": f"{model.tree.nodes:,}",
         "counts": f"{len(model):,}",
         "mean length drawn": f"{drawn['sequence'].list.len().mean():.1f}",
-        "users, estimated": f"{model.sequences:,.0f}",
+        "users, estimated": f"{model.n_users:,.0f}",
     }
 
 

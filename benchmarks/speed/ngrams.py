@@ -27,12 +27,12 @@ partitions; measured once, on a machine of the same kind."""
 
 MSNBC = str(DATA / "msnbc.parquet")
 COMMAND = [str(Path(sys.executable).with_name("voxpop")), "ngrams", MSNBC, "--user", "user", "--sequence", "sequence"]
-COMMAND += ["--epsilon", "1", "--delta", "1e-7", "--max-length", "6", "--limit", "10", "-o"]
+COMMAND += ["--epsilon", "1", "--delta", "1e-7", "--max-length", "6", "--max-phrases-per-user", "10", "-o"]
 PUBLISHED_CODE = """
 import sys
 import voxpop as vp
 data = vp.read(sys.argv[1], user="user", sequence="sequence")
-vp.papers.DPNE(max_length=6, limit=10).release(data, vp.Budget(1, 1e-7)).save(sys.argv[2])
+vp.papers.DPNE(max_length=6, max_phrases_per_user=10).release(data, vp.Budget(1, 1e-7)).save(sys.argv[2])
 """
 PUBLISHED = [sys.executable, "-c", PUBLISHED_CODE, MSNBC]
 
@@ -40,7 +40,7 @@ PUBLISHED = [sys.executable, "-c", PUBLISHED_CODE, MSNBC]
 def main() -> None:
     """Measure, print and write the results."""
     corpus = posts()
-    plan = vp.NGrams(max_length=9, limit=100).plan(vp.Budget(4, 1e-7))
+    plan = vp.NGrams(max_length=9, max_phrases_per_user=100).plan(vp.Budget(4, 1e-7))
     plan.release(corpus)
     frame = token_frame(corpus)
     ours, theirs = [], []

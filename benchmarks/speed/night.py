@@ -44,7 +44,7 @@ def seconds_of_rounds(corpus: vp.Corpus) -> tuple[float, float]:
 
     with patch.object(Pools, "advance", timed):
         begun = time.process_time()
-        vp.SetUnion(limit=EACH).release(corpus, BUDGET, seed=SEED)
+        vp.Items(max_items_per_user=EACH).release(corpus, BUDGET, seed=SEED)
     return max(found), time.process_time() - begun
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     whole = vp.read(pairs, user="user", items="word")
     few = vp.read(pairs.sample(fraction=1 / NIGHTS, seed=SEED), user="user", items="word")
     small = vp.read(pairs.head(1000), user="user", items="word")
-    plan, secret = vp.SetUnion().plan_series(BUDGET, NIGHTS), Secret.from_seed(SEED)
+    plan, secret = vp.Items().plan_series(BUDGET, NIGHTS), Secret.from_seed(SEED)
     pools, nights = NightlyPools.empty(), []
     for kernels in (True, False):  # the first turn compiles the kernels
         pools = NightlyPools.empty()

@@ -35,7 +35,7 @@ PEERS = {
 def ours(path: Path) -> int:
     """Read the pairs and release the items; return their number."""
     corpus = read_engine(path, user="user", items="item")
-    return len(vp.SetUnion(limit=100).release(corpus, BUDGET))
+    return len(vp.Items(max_items_per_user=100).release(corpus, BUDGET))
 
 
 def by_polars(path: Path) -> int:

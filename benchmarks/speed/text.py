@@ -60,7 +60,7 @@ def main() -> None:
     encode()
     ours = seconds(encode, 5)
     corpus = load_engine(OUT / "speed.corpus")
-    plan = vp.SetUnion(limit=100).plan(BUDGET)
+    plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     plan.release(corpus)
     release = seconds(lambda: plan.release(corpus), 5)
     polars = seconds(plain_polars, 3)

@@ -1,4 +1,4 @@
-"""Set union of half a million posts: the default and the classic policy, the release step and the whole job.
+"""Items of half a million posts: the default and the classic policy, the release step and the whole job.
 
     python -m benchmarks.speed.union
 
@@ -69,7 +69,7 @@ def in_turns(works: dict[str, Callable[[], Times]], runs: int) -> dict[str, Time
 
 def release_step(weighting: str) -> Callable[[], Times]:
     """Return a function that times one release from a corpus in memory."""
-    plan, corpus = vp.SetUnion(100, weighting=WEIGHTINGS.get(weighting, weighting)).plan(BUDGET), posts()
+    plan, corpus = vp.Items(100, weighting=WEIGHTINGS.get(weighting, weighting)).plan(BUDGET), posts()
 
     def timed() -> Times:
         wall, work = time.perf_counter(), time.process_time()
@@ -92,7 +92,7 @@ def whole_job(weighting: str, folder: Path) -> Callable[[], Times]:
         "--text",
         "text",
     ]
-    call += ["--epsilon", "3", "--delta", str(BUDGET.delta), "--limit", "100", "--weighting", weighting]
+    call += ["--epsilon", "3", "--delta", str(BUDGET.delta), "--max-items-per-user", "100", "--weighting", weighting]
     call += ["--overwrite", "-o", str(folder / f"words-{weighting}")]
 
     def timed() -> Times:

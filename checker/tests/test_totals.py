@@ -178,9 +178,9 @@ def entry_of(budget):
 def test_a_budget_that_does_not_cover_its_releases_is_refused(folder, budget, capsys):
     """Also alone: the report of a release states the budget of its ledger."""
     total = "(0.1, 1e-09)-DP, one user added or removed; if all budgets were fixed in advance: (0.1, 1e-09)"
-    changed(folder / "release.json", about=entry_of(budget))
+    changed(folder / "release.json", metadata=entry_of(budget))
     for name in ("counts.json", "top.json"):
-        changed(folder / name, about=entry_of(budget), total=total)
+        changed(folder / name, metadata=entry_of(budget), total=total)
     assert main([str(folder)]) == 2
     assert "does not cover" in capsys.readouterr().out
     for name in ("counts.json", "top.json"):
@@ -190,10 +190,10 @@ def test_a_budget_that_does_not_cover_its_releases_is_refused(folder, budget, ca
 
 def test_the_budget_of_a_ledger_is_the_total(folder, capsys):
     total = "(5, 1e-06)-DP, one user added or removed; if all budgets were fixed in advance: ({}, {})"
-    changed(folder / "release.json", about=entry_of({"epsilon": 5.0, "delta": 1e-6}))
+    changed(folder / "release.json", metadata=entry_of({"epsilon": 5.0, "delta": 1e-6}))
     for name, fixed in (("counts.json", "2.21332"), ("top.json", "2.11849")):
         same = json.loads((folder / name).read_text("utf-8"))["total"].split(", ")[-1].strip(")")
-        changed(folder / name, about=entry_of({"epsilon": 5.0, "delta": 1e-6}), total=total.format(fixed, same))
+        changed(folder / name, metadata=entry_of({"epsilon": 5.0, "delta": 1e-6}), total=total.format(fixed, same))
     assert main([str(folder)]) == 0
     changed(folder / "top.json", total=total.format("1", "1e-07"))
     assert main([str(folder)]) == 1

@@ -65,7 +65,7 @@ def number(text: str) -> float:
 
 def overview() -> plt.Figure:
     """Draw the input, the decision and the output of a release."""
-    plan = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(vp.Budget(epsilon=4, delta=1e-7))
+    plan = vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).plan(vp.Budget(epsilon=4, delta=1e-7))
     share = 0.5  # one of four items: 1/sqrt(4) each
     chances = {word: float(ndtr((holders * share - plan.threshold) / plan.sigma)) for word, holders in HOLDERS.items()}
     figure = plt.figure(figsize=(10.5, 3.7))
@@ -148,7 +148,7 @@ def users_needed() -> plt.Figure:
     figure, plot = plt.subplots(figsize=(7.4, 3.6), constrained_layout=True)
     chances = ndtr(np.linspace(-3.5, 3.2, 600))  # dense enough for a value near each number of users
     for epsilon, color in zip((8, 4, 2, 1), SHADES[::-1], strict=True):
-        plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon, 1e-7))
+        plan = vp.Items(max_items_per_user=100).plan(vp.Budget(epsilon, 1e-7))
         # Numbers of users are integers: of equal numbers, the largest probability is drawn.
         reached = {plan.users_needed(float(chance), per_user=10): chance for chance in chances}
         plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")

@@ -4,7 +4,7 @@
 import voxpop as vp
 
 posts = vp.read("posts.parquet", user="author", text="body")
-words = vp.SetUnion(limit=100).release(posts, vp.Budget(epsilon=4, delta=1e-7))
+words = vp.Items(max_items_per_user=100).release(posts, vp.Budget(epsilon=4, delta=1e-7))
 words.save("words")
 ```
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus as Corpus
     from voxpop.engine.local.corpus import load_corpus as load_corpus
     from voxpop.engine.read import read as read
-    from voxpop.ledger.allocating import Aim as Aim
-    from voxpop.ledger.allocating import allocate as allocate
+    from voxpop.ledger.allocating import Target as Target
+    from voxpop.ledger.allocating import split_budget as split_budget
     from voxpop.ledger.ledger import Ledger as Ledger
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
-    from voxpop.mechanisms.profile.mechanism import Profiling as Profiling
+    from voxpop.mechanisms.profile.mechanism import ProfileMechanism as ProfileMechanism
     from voxpop.mechanisms.profile.mechanism import profile as profile
     from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel as SequenceModel
-    from voxpop.mechanisms.set_union.mechanism import SetUnion as SetUnion
+    from voxpop.mechanisms.set_union.mechanism import Items as Items
     from voxpop.privacy import weightings as weightings
     from voxpop.privacy.budget import Budget as Budget
     from voxpop.privacy.guarantee import Guarantee as Guarantee
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from voxpop.reading.text_files import CSV as CSV
     from voxpop.reading.wanted import ReadOptions as ReadOptions
     from voxpop.reading.wanted import Tokenizer as Tokenizer
+    from voxpop.release.counts import Counts as Counts
+    from voxpop.release.counts import Top as Top
     from voxpop.release.profile import Profile as Profile
     from voxpop.release.questions import compare as compare
     from voxpop.release.questions import evaluate as evaluate
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
     from voxpop.release.result import Report as Report
     from voxpop.release.result import Result as Result
     from voxpop.release.result import load as load
-    from voxpop.release.tally import Ranking as Ranking
-    from voxpop.release.tally import Tally as Tally
 
     __version__: str
 
@@ -56,7 +56,7 @@ _HOMES = {
     "SQL": "voxpop.reading.databases",
     "ReadOptions": "voxpop.reading.wanted",
     "Tokenizer": "voxpop.reading.wanted",
-    "Aim": "voxpop.ledger.allocating",
+    "Target": "voxpop.ledger.allocating",
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.engine.data",
     "Guarantee": "voxpop.privacy.guarantee",
@@ -64,16 +64,16 @@ _HOMES = {
     "Ledger": "voxpop.ledger.ledger",
     "NGrams": "voxpop.mechanisms.ngrams.mechanism",
     "Profile": "voxpop.release.profile",
-    "Profiling": "voxpop.mechanisms.profile.mechanism",
-    "Ranking": "voxpop.release.tally",
+    "ProfileMechanism": "voxpop.mechanisms.profile.mechanism",
+    "Top": "voxpop.release.counts",
     "Release": "voxpop.release.release",
     "Report": "voxpop.release.result",
     "Result": "voxpop.release.result",
     "SequenceModel": "voxpop.mechanisms.sequences.model",
     "Sequences": "voxpop.mechanisms.sequences.mechanism",
-    "SetUnion": "voxpop.mechanisms.set_union.mechanism",
-    "Tally": "voxpop.release.tally",
-    "allocate": "voxpop.ledger.allocating",
+    "Items": "voxpop.mechanisms.set_union.mechanism",
+    "Counts": "voxpop.release.counts",
+    "split_budget": "voxpop.ledger.allocating",
     "compare": "voxpop.release.questions",
     "evaluate": "voxpop.release.questions",
     "load": "voxpop.release.result",

@@ -85,7 +85,7 @@ class UnsoundError(InputError):
     """A mechanism without a proof, refused by name with the reason."""
 
 
-REPORT = "; please report the call."
+PLEASE_REPORT = "; please report the call."
 """The next step after a fault of voxpop itself."""
 
 
@@ -94,4 +94,4 @@ class InternalError(VoxpopError, RuntimeError):
 
     def __str__(self) -> str:
         """Return the problem and the next step."""
-        return super().__str__() + REPORT
+        return super().__str__() + PLEASE_REPORT

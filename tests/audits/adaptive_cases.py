@@ -10,16 +10,16 @@ users belong to one copy. Each user holds one item, so no user draws a sample.
 from collections.abc import Iterator
 from itertools import pairwise
 
-from audits.engines import Engine, in_memory
+from audits.engines import EngineOf, in_memory
 from audits.union_cases import BUDGET, COPIES, LIMIT, MOST_HOLDERS, TELLING, Event
 from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.menu import LIMITS, Menu
-from voxpop.mechanisms.rounds.users_needed import released
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.rounds.users_needed import item_probability
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import Budget
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 
 
 def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Budget = BUDGET) -> Iterator[Case]:
@@ -30,20 +30,20 @@ def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Bu
         budget: the claim.
     """
     for limit in limits:
-        plan = SetUnion(limit=limit).plan(budget)
+        plan = Items(max_items_per_user=limit).plan(budget)
         if not isinstance(plan.last, AdaptiveRounds):
             raise InternalError("the default set union is not adaptive")
         yield near_adaptive(plan)
         yield alone_adaptive(plan)
 
 
-def near_adaptive(plan: UnionPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of users who all hold the same item."""
     ran = rounds_of(plan)
-    chances = [released(ran, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
+    chances = [item_probability(ran, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
     for others, (without, joined) in enumerate(pairwise(chances)):
-        counts = Counts(round(TELLING * joined), round(TELLING * without), TELLING)
+        counts = TrialCounts(round(TELLING * joined), round(TELLING * without), TELLING)
         shown.append((epsilon_shown(counts, plan.budget.delta), others))
     _, holders = max(shown)
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
@@ -51,10 +51,10 @@ def near_adaptive(plan: UnionPlan, engine: Engine = in_memory, most_copies: int 
     return event.case(f"near: {holders} others", [(0,)] * (holders + 1), [(0,)] * holders, exact)
 
 
-def alone_adaptive(plan: UnionPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def alone_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary whose item no other user holds."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
-    return event.case("alone: 1 item of its own", [(0,)], [], (released(rounds_of(plan), 1, 1), 0.0))
+    return event.case("alone: 1 item of its own", [(0,)], [], (item_probability(rounds_of(plan), 1, 1), 0.0))
 
 
 def rounds_of(plan: UnionPlan) -> AdaptiveRounds:

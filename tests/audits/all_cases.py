@@ -41,7 +41,7 @@ def profile_cases() -> Iterator[Case]:
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "items": all_union_cases,
     "ngrams": all_ngrams_cases,
-    "hitters": hitters_cases,
+    "heavy-hitters": hitters_cases,
     "sequences": sequences_cases,
     "top": top_cases,
     "profile": profile_cases,

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.reading.limited.memory import FIXED, MemoryLimit
-from voxpop.testing.sensitivity import Engine, in_memory
+from voxpop.reading.limited.memory import FIXED_MEMORY, MemoryLimit
+from voxpop.testing.sensitivity import EngineOf, in_memory
 
-__all__ = ["Engine", "in_memory", "on_spark", "table_of", "watched_on_spark", "within_limit"]
+__all__ = ["EngineOf", "in_memory", "on_spark", "table_of", "watched_on_spark", "within_limit"]
 
 ROOM: Final = 16 << 20
 """Memory of an audit within a limit, in bytes: so small that users are sorted in pieces, in work files."""
@@ -29,10 +29,10 @@ class Session(Protocol):
 
 def within_limit(corpus: LocalCorpus) -> LocalCorpus:
     """Return the collection, which is ordered, weighed and numbered in work files."""
-    return corpus.within(MemoryLimit(FIXED + ROOM, ROOM, Path(gettempdir())))
+    return corpus.within(MemoryLimit(FIXED_MEMORY + ROOM, ROOM, Path(gettempdir())))
 
 
-def on_spark(session: Session) -> Engine:
+def on_spark(session: Session) -> EngineOf:
     """Return the engine that reads a collection on Spark, from a table of its users.
 
     Args:
@@ -50,7 +50,7 @@ def on_spark(session: Session) -> Engine:
     return engine
 
 
-def watched_on_spark(session: Session) -> Engine:
+def watched_on_spark(session: Session) -> EngineOf:
     """Return the engine on Spark that also collects the weights of each pass for the case, as in memory."""
     engine = on_spark(session)
     return lambda corpus: Watchable(engine(corpus))

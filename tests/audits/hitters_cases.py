@@ -15,7 +15,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
 from voxpop.privacy.budget import Budget
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 from voxpop.testing.sensitivity import copied_documents, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
@@ -65,7 +65,7 @@ def _all_near(plan: HittersPlan) -> Iterator[tuple[float, tuple[float, float], i
 
     for others in range(MOST_HOLDERS):
         one, other = (discovery_rate(holders, plan.rules.ballot, plan.rounds) for holders in (others + 1, others))
-        counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+        counts = TrialCounts(round(TELLING * one), round(TELLING * other), TELLING)
         yield epsilon_shown(counts, plan.budget.delta), (one, other), others
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from audits.engines import Engine, in_memory
+from audits.engines import EngineOf, in_memory
 from audits.union_cases import BUDGET
 from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.menu import Menu, planned_slack
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.passes import AdaptiveProof, Certificate, Claim
@@ -32,11 +32,11 @@ def limit_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     Args:
         budget: the claim.
     """
-    plan: Any = SetUnion().plan(budget)
+    plan: Any = Items().plan(budget)
     yield counted(plan.passes[0], budget)
 
 
-def counted(menu: Menu, budget: Budget, engine: Engine = in_memory) -> Case:
+def counted(menu: Menu, budget: Budget, engine: EngineOf = in_memory) -> Case:
     """Return the case of one more user in the first class."""
     from scipy.special import ndtr
 

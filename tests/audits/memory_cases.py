@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from audits.adaptive_cases import near_adaptive
-from audits.engines import Engine, within_limit
+from audits.engines import EngineOf, within_limit
 from audits.union_cases import BUDGET, EXCESS, LIMIT, alone, classic_of, near
 from audits.walk_cases import walk_cases
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.testing.auditing import Case
 from voxpop.testing.cases import ngrams
@@ -27,18 +27,18 @@ def memory_cases() -> Iterator[Case]:
         yield replace(case, mechanism=f"{case.mechanism}, within a limit")
 
 
-def engine_cases(engine: Engine, copies: int) -> Iterator[Case]:
+def engine_cases(engine: EngineOf, copies: int) -> Iterator[Case]:
     """Yield cases of set union and of n-grams on any engine.
 
     Args:
         engine: where collections are read and weighed.
         copies: largest number of copies in one release of set union.
     """
-    plan = classic_of(SetUnion(limit=LIMIT, weighting=PolicyGaussian()).plan(BUDGET))
+    plan = classic_of(Items(max_items_per_user=LIMIT, weighting=PolicyGaussian()).plan(BUDGET))
     yield near(plan, engine, copies)
     yield alone(plan, LIMIT, "alone", engine, copies)
     yield alone(plan, EXCESS * LIMIT, "over", engine, copies)
-    adaptive = SetUnion(limit=LIMIT).plan(BUDGET)
+    adaptive = Items(max_items_per_user=LIMIT).plan(BUDGET)
     if isinstance(adaptive.last, AdaptiveRounds):
         yield near_adaptive(adaptive, engine, copies)
     yield ngrams(engine=engine)

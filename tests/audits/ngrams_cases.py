@@ -28,8 +28,8 @@ from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.papers.dpne import DPNE
 from voxpop.privacy.budget import Budget
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
-from voxpop.testing.sensitivity import corpus_of, released_numbers
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
+from voxpop.testing.sensitivity import corpus_of_tokens, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
 RATIO = 0.176
@@ -67,7 +67,7 @@ class Crowd:
         double = np.repeat(np.stack([left, right, np.full(self.copies, -1)], axis=1), others, axis=0).ravel()
         sizes = np.concatenate([np.full(words.size, 2), np.full(self.copies * others, 3)])
         tokens = np.concatenate([single, double]).astype(np.int32)
-        return corpus_of(tokens, sizes, self.holders.size, "tokens")
+        return corpus_of_tokens(tokens, sizes, self.holders.size, "tokens")
 
 
 def ngrams_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -79,12 +79,12 @@ def ngrams_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     for weighting in ("weighted", "policy-gaussian"):
         plan = _two_lengths(weighting=weighting).plan(budget)
         yield _near(plan, Crowd(np.full(WORDS, _enough(plan)), WORDS), f"n-grams, DPNE, {weighting}")
-    plan = _two_lengths(eta=0.5).plan(budget)
+    plan = _two_lengths(max_spurious_share=0.5).plan(budget)
     yield _case(plan, Crowd(np.full(EMPTY_WORDS, _enough(plan)), EMPTY_WORDS), "n-grams, DPNE, weighted", "empty", 0)
 
 
 def _two_lengths(**fields: Any) -> DPNE:
-    return DPNE(**{"max_length": 2, "limit": 4, "ratio": RATIO, "alpha": 3 * SURE, **fields})
+    return DPNE(**{"max_length": 2, "max_phrases_per_user": 4, "ratio": RATIO, "alpha": 3 * SURE, **fields})
 
 
 def _enough(plan: NGramsPlan) -> int:
@@ -97,7 +97,7 @@ def _near(plan: NGramsPlan, crowd: Crowd, mechanism: str) -> Case:
     shown: list[tuple[float, int]] = []
     for others in range(1, MOST_HOLDERS):
         one, other = _chances(ran, others)
-        counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+        counts = TrialCounts(round(TELLING * one), round(TELLING * other), TELLING)
         shown.append((epsilon_shown(counts, plan.budget.delta), others))
     return _case(plan, crowd, mechanism, "near", max(shown)[1])
 

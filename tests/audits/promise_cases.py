@@ -17,8 +17,8 @@ from audits.adaptive_cases import near_adaptive
 from audits.union_cases import BUDGET, LIMIT, Event, classic_of, near, released_by
 from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, item_probability
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.mechanisms.set_union.plan import UnionPlan, plan_adaptive, plan_classic
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
@@ -31,11 +31,11 @@ BETA: Final = 0.02
 def promising_plans(budget: Budget = BUDGET, beta: float = BETA) -> tuple[UnionPlan, ...]:
     """Return plans of every kind whose promise fails often enough to be counted."""
     promise = MinUsersBound(USERS, beta)
-    optimal = SetUnion(limit=1, weighting=Count(), min_users=USERS)
+    optimal = Items(max_items_per_user=1, weighting=Count(), min_users=USERS)
     classic = (
-        plan_classic(SetUnion(LIMIT, each, USERS), each, LIMIT, budget, promise=promise) for each in WEIGHTINGS.values()
+        plan_classic(Items(LIMIT, each, USERS), each, LIMIT, budget, promise=promise) for each in WEIGHTINGS.values()
     )
-    return plan_adaptive(SetUnion(LIMIT, min_users=USERS), budget, promise=promise), optimal.plan(budget), *classic
+    return plan_adaptive(Items(LIMIT, min_users=USERS), budget, promise=promise), optimal.plan(budget), *classic
 
 
 def promise_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -64,7 +64,7 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
         raise InternalError("nothing was promised about items of few users")
     holders = promise.few if users is None else users
     adaptive = isinstance(plan.last, AdaptiveRounds)
-    exact = released(plan.last, holders, 1) if adaptive else released_by(classic_of(plan), holders, 1)
+    exact = item_probability(plan.last, holders, 1) if adaptive else released_by(classic_of(plan), holders, 1)
     case = Event(plan, width=1, most=1).case(f"few: {holders} users", [(0,)] * holders, [], (exact, 0.0))
     # Optimal selection never releases an item of too few users, so the case may claim any beta.
     beta = max(BETA, promise.beta) if exact == 0.0 else promise.beta

@@ -18,11 +18,11 @@ import numpy as np
 
 from audits.union_cases import BUDGET, LIMIT, MOST_HOLDERS, TELLING
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.mechanisms.rounds.users_needed import released
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.rounds.users_needed import item_probability
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import Budget
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 from voxpop.testing.sensitivity import copied_items, released_numbers
 
 DATA_SETS: Final = ("words", "tags", "places")
@@ -37,19 +37,19 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
         names: of the data sets.
         budget: the claim, for all data sets together.
     """
-    plan = SetUnion(limit=LIMIT).plan_each(names, budget)
+    plan = Items(max_items_per_user=LIMIT).plan_each(names, budget)
     yield near_several(plan)
     yield alone_several(plan)
 
 
 def near_several(plan: UnionPlan) -> Case:
     """Return the case of users who all hold the same item in every data set."""
-    chances = [released(plan.last, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
+    chances = [item_probability(plan.last, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
     for others, (without, joined) in enumerate(pairwise(chances)):
         for most in range(1, len(plan.data_sets) + 1):
             one, other = (_so_many(plan, most, chance) for chance in (joined, without))
-            counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+            counts = TrialCounts(round(TELLING * one), round(TELLING * other), TELLING)
             shown.append((epsilon_shown(counts, plan.budget.delta), others, most, (one, other)))
     _, holders, most, exact = max(shown)
     return Everywhere(plan, most).case(f"near: {holders} others, {most} released", holders + 1, holders, exact)
@@ -57,7 +57,7 @@ def near_several(plan: UnionPlan) -> Case:
 
 def alone_several(plan: UnionPlan) -> Case:
     """Return the case in which only the canary holds an item in every data set."""
-    exact = _so_many(plan, 1, released(plan.last, 1, 1)), 0.0
+    exact = _so_many(plan, 1, item_probability(plan.last, 1, 1)), 0.0
     return Everywhere(plan, 1).case("alone: 1 item of its own in each", 1, 0, exact)
 
 

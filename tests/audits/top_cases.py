@@ -20,13 +20,13 @@ import numpy as np
 from audits.union_cases import BUDGET, EXCESS, TELLING
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Floats
-from voxpop.mechanisms.counts.mechanism import Top
+from voxpop.mechanisms.counts.mechanism import TopMechanism
 from voxpop.mechanisms.counts.plan import TopPlan
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 from voxpop.testing.cases import unchecked
 from voxpop.testing.sensitivity import copied_items, numbered_words
 
@@ -69,7 +69,7 @@ class Lists:
 
     def plan(self, budget: Budget) -> TopPlan:
         """Return the plan of ranking one list."""
-        return Top(self.k).plan(budget, public_list(self.width))
+        return TopMechanism(self.k).plan(budget, public_list(self.width))
 
     def chances(self, rate: float) -> tuple[float, float]:
         """Return the probabilities of the event with the canary and without, under noise of this rate."""
@@ -107,7 +107,7 @@ def telling(k: int, budget: Budget = BUDGET) -> Lists:
             for most in range(1, min(k, held) + 1):
                 each = Lists(k, width, held, most)
                 one, other = each.chances(rate)
-                counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+                counts = TrialCounts(round(TELLING * one), round(TELLING * other), TELLING)
                 shown.append((epsilon_shown(counts, budget.delta), width, each))
     return max(shown, key=lambda row: row[:2])[2]
 

@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from audits.engines import Engine, in_memory
+from audits.engines import EngineOf, in_memory
 from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.mechanisms.rounds.plan import RoundPlan
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.papers.dpsu import PolicyGaussian, WeightedGaussian
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 from voxpop.testing.sensitivity import copied_items, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
@@ -40,9 +40,9 @@ OVER_SHARE = 0.5
 MOST_HOLDERS = 60
 TELLING = 10**6
 """Number of trials for which the most informative case is selected."""
-UNIONS: tuple[SetUnion | PolicyGaussian | WeightedGaussian, ...] = (
-    SetUnion(limit=1, weighting=Count()),
-    *(SetUnion(limit=LIMIT, weighting=each) for each in WEIGHTINGS.values()),
+UNIONS: tuple[Items | PolicyGaussian | WeightedGaussian, ...] = (
+    Items(max_items_per_user=1, weighting=Count()),
+    *(Items(max_items_per_user=LIMIT, weighting=each) for each in WEIGHTINGS.values()),
     PolicyGaussian(LIMIT),
     WeightedGaussian(LIMIT),
 )
@@ -74,7 +74,7 @@ def classic_of(plan: UnionPlan) -> UnionPlan:
     return plan
 
 
-def near(plan: UnionPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def near(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of users who all hold the same items: `limit` if shares do not depend on the number, else one."""
     rule, setting = plan.last.shares.weighting_rule, plan.last.shares.setting
     items = setting.limit if rule.share(1, setting) == rule.share(setting.limit, setting) else 1
@@ -92,11 +92,11 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
     for others, (without, joined) in enumerate(pairwise(chances)):
         for most in range(1, items + 1):
             one, other = (float(binom.sf(most - 1, items, chance)) for chance in (joined, without))
-            counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+            counts = TrialCounts(round(TELLING * one), round(TELLING * other), TELLING)
             yield epsilon_shown(counts, plan.budget.delta), (one, other), others, most
 
 
-def alone(plan: UnionPlan, held: int, name: str, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary whose items no other user holds."""
     counted = min(held, plan.last.shares.setting.limit)
     chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
@@ -144,7 +144,7 @@ class Event:
     plan: UnionPlan
     width: int
     most: int
-    engine: Engine = in_memory
+    engine: EngineOf = in_memory
     most_copies: int = COPIES
 
     def case(
@@ -174,5 +174,5 @@ def title(plan: UnionPlan) -> str:
     classic = classic_of(plan)
     if classic.last.noise == "optimal":
         return f"set union, optimal selection{promise}"
-    accounting = "" if isinstance(plan.mechanism, SetUnion) else ", published"
+    accounting = "" if isinstance(plan.mechanism, Items) else ", published"
     return f"set union, {classic.last.shares.weighting_rule.label}{accounting}{promise}"

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.engines import Engine, in_memory
+from audits.engines import EngineOf, in_memory
 from searches.walk_search import Pass, Watched
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InternalError
@@ -41,8 +41,8 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import NoisyLevels
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
-from voxpop.testing.sensitivity import corpus_of
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
+from voxpop.testing.sensitivity import corpus_of_tokens
 
 BUDGET = Budget(1.0, 0.02)
 LENGTHS = 3
@@ -94,7 +94,7 @@ LIKELY = Pairs(0, OFTEN, LIKELY_OTHERS, ("length 2", "sweep"))
 PRUNED = Pairs(OFTEN, SELDOM, PRUNED_OTHERS, ("prevote 2", "length 2"))
 
 
-def walk_cases(budget: Budget = BUDGET, engine: Engine = in_memory) -> Iterator[Case]:
+def walk_cases(budget: Budget = BUDGET, engine: EngineOf = in_memory) -> Iterator[Case]:
     """Yield both cases.
 
     Args:
@@ -139,7 +139,7 @@ def event_of(square: float, delta: float) -> float:
     shown = []
     for least in np.linspace(0.0, 4.0, 41) * square:
         one, other = (round(TELLING * chance(square, least, canary=canary)) for canary in (True, False))
-        shown.append((epsilon_shown(Counts(one, other, TELLING), delta), float(least)))
+        shown.append((epsilon_shown(TrialCounts(one, other, TELLING), delta), float(least)))
     return max(shown)[1]
 
 
@@ -163,7 +163,7 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
     documents += [np.arange(words - 3, words)[None, :]] * sure * OFTEN_FOR_SURE
     ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
     sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
-    return corpus_of(np.concatenate([each.ravel() for each in ended]).astype(np.int32), sizes, words, "tokens")
+    return corpus_of_tokens(np.concatenate([each.ravel() for each in ended]).astype(np.int32), sizes, words, "tokens")
 
 
 @dataclass(slots=True)

@@ -80,7 +80,7 @@ def chromium() -> Iterator[Any]:
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return saved reports by name."""
     home = tmp_path_factory.mktemp("reports")
-    union = vp.SetUnion(limit=10).plan(vp.Budget(4, 1e-7))
+    union = vp.Items(max_items_per_user=10).plan(vp.Budget(4, 1e-7))
     nasty = [
         "<img src=x onerror=alert(1)>",
         "=1+1",
@@ -95,7 +95,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ]
     releases = {
         "phrases": release_of(closed(PHRASES), phrases_plan()),
-        "items": release_of([(each,) for each in nasty], union, reading="items"),
+        "items": release_of([(each,) for each in nasty], union, token_source="items"),
         "seeded": release_of([("tea",)], union, vp.Guarantee(4, 1e-7, private=False)),
         "empty": release_of([], union),
         "many": release_of(_many(), phrases_plan()),

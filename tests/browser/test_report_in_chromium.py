@@ -325,7 +325,7 @@ def test_a_signed_report_says_what_is_signed(opened):
     """The metadata of the operator is at the top and above the signature; the statement of a large epsilon is amber."""
     page = opened("signed").page
     assert page.inner_text("h1").startswith("Phrases of the forum")
-    assert "Ann Example" in page.inner_text("dl.about")
+    assert "Ann Example" in page.inner_text("dl.metadata")
     assert "Phrases of the forum" in page.inner_text(".signature")
     assert "Epsilon 8 is large" in page.inner_text(".caution")
     amber = page.eval_on_selector(".statement", "e => getComputedStyle(e).color")

@@ -13,9 +13,9 @@ COLUMNS = ["--user", "author", "--text", "body"]
 BUDGET = ["--epsilon", 1, "--delta", "1e-8"]
 EPSILON = ["--epsilon", 1, "--alphabet", "tea,milk"]
 RELEASING = {
-    "items": [*BUDGET, "--limit", 1],  # plans that take no time
-    "ngrams": [*BUDGET, "--max-length", 2, "--limit", 2],
-    "hitters": [*BUDGET, "--max-length", 2],
+    "items": [*BUDGET, "--max-items-per-user", 1],  # plans that take no time
+    "ngrams": [*BUDGET, "--max-length", 2, "--max-phrases-per-user", 2],
+    "heavy-hitters": [*BUDGET, "--max-length", 2],
     "sequences": EPSILON,
 }
 
@@ -75,7 +75,7 @@ def test_bad_epsilons(voxpop, posts, command, epsilon):
     assert not (posts / "out").exists()
 
 
-@pytest.mark.parametrize("command", ["items", "ngrams", "hitters"])
+@pytest.mark.parametrize("command", ["items", "ngrams", "heavy-hitters"])
 @pytest.mark.parametrize("delta", ["0", "1", "2", "-1e-7", "nan", "tiny", None])
 def test_bad_deltas(voxpop, posts, command, delta):
     """The cases are zero, values from 1, negative values, other strings, and no value."""
@@ -103,7 +103,7 @@ def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("hitters", "epsilon 1: ")]
+    ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("heavy-hitters", "epsilon 1: ")]
 )
 def test_nothing_to_release(voxpop, posts, command, number):
     """Nine users hold one word each. The call succeeds, and its advice on required users depends only on the plan."""
@@ -129,9 +129,9 @@ def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts):
 
 def test_users_needed_are_those_of_the_plan(voxpop, posts):
     """The printed numbers equal those of the plan."""
-    out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--limit", 10])).out
+    out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--max-items-per-user", 10])).out
     for epsilon in (1, 2, 4):
-        users = vp.SetUnion(10).plan(vp.Budget(epsilon, 1e-8)).users_needed(0.9, per_user=10)
+        users = vp.Items(10).plan(vp.Budget(epsilon, 1e-8)).users_needed(0.9, per_user=10)
         assert f"epsilon {epsilon}: {users:,} users" in out
 
 
@@ -168,7 +168,7 @@ def saved_words(tmp_path_factory):
     """Save a release once for the module."""
     folder = tmp_path_factory.mktemp("saved") / "words"
     corpus = read_engine(pl.DataFrame({"author": range(400), "body": ["Tea, milk!"] * 400}), user="author", text="body")
-    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8)).save(folder)
+    vp.Items().release(corpus, vp.Budget(2, 1e-8)).save(folder)
     return folder
 
 
@@ -186,8 +186,8 @@ def words(posts, saved_words):
         (["count", "words", "posts.parquet", *COLUMNS, "--epsilon", 1, "--delta", 0], "delta"),
         (["count", "words", "posts.parquet", *COLUMNS, "--epsilon", 0, "--delta", "1e-8"], "epsilon"),
         (["count", "words", "posts.parquet", *COLUMNS], "--epsilon is missing"),
-        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--limit", "x"], "--limit"),
-        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--limit", "0"], "`limit`"),
+        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--counted-in-full", "x"], "--counted-in-full"),
+        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--counted-in-full", "0"], "`counted_in_full`"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.ledger"], "--dataset"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
         (["top", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
@@ -222,7 +222,7 @@ def test_counting_from_the_shell(voxpop, words):
     content = voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--json").json
     assert content["counted"] == 2
     assert {tuple(row["gram"]) for row in content["first"]} == {("tea",), ("milk",)}
-    assert vp.load(words, vp.Tally).error == content["error"]
+    assert vp.load(words, vp.Counts).error == content["error"]
     assert "standard error" in voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--no-save").out
     (dataset,) = voxpop("ledger", "show", "team.ledger", "--json").json["datasets"]
     assert [entry["mechanism"] for entry in dataset["entries"]] == ["counts", "counts"]
@@ -240,7 +240,7 @@ def test_a_full_ledger_refuses_before_reading(voxpop, posts):
 @pytest.mark.parametrize("budget", [4, (4, 1e-7), None, "4", {"epsilon": 4}])
 def test_budgets_that_are_none(posts, budget):
     """In Python, every mechanism raises an error that names the required type."""
-    for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
+    for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"`budget` must be a voxpop\.Budget"):
             mechanism.plan(budget)
 
@@ -250,8 +250,8 @@ def test_corpora_that_are_none(posts, corpus):
     """In Python, the error states that a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
     quick = (
-        vp.SetUnion(1),
-        vp.SetUnion(2, weighting=vp.weightings.PolicyGaussian()),
+        vp.Items(1),
+        vp.Items(2, weighting=vp.weightings.PolicyGaussian()),
         vp.papers.DPNE(2, 2),
         vp.HeavyHitters(max_length=2),
     )

@@ -15,7 +15,20 @@ from voxpop.cli import entry
 from voxpop.errors import MemoryLimitError
 from voxpop.ledger import runs
 
-CALL = ["--user", "author", "--text", "body", "--epsilon", 1, "--delta", "1e-8", "--limit", 1, "-o", "words"]
+CALL = [
+    "--user",
+    "author",
+    "--text",
+    "body",
+    "--epsilon",
+    1,
+    "--delta",
+    "1e-8",
+    "--max-items-per-user",
+    1,
+    "-o",
+    "words",
+]
 LEDGER = ["--ledger", "team.ledger", "--dataset", "posts", "--run-id", "monday"]
 
 
@@ -201,7 +214,7 @@ def test_bash_completes_a_command(voxpop, tmp_path):
     code = 'source ./completion; COMP_WORDS=(voxpop hit); COMP_CWORD=1; COMP_LINE="voxpop hit"; COMP_POINT=10; '
     code += '_voxpop voxpop hit voxpop; echo "${COMPREPLY[@]}"'
     ran = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.stdout.split() == ["hitters"], ran.stderr
+    assert ran.stdout.split() == ["heavy-hitters"], ran.stderr
 
 
 def test_the_pages_list_the_exit_codes_of_the_command():

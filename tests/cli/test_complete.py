@@ -19,7 +19,7 @@ def saved(tmp_path):
 def test_for_people(voxpop, saved):
     """Each line shows one phrase, with terminal control characters escaped."""
     assert voxpop("complete", saved, "Thank") == (0, "  thank y\\x1bou\n  thank you\n", "")
-    assert voxpop("complete", saved, "--limit", 1).out == "  thank\n"
+    assert voxpop("complete", saved, "--first", 1).out == "  thank\n"
 
 
 def test_for_machines(voxpop, saved):
@@ -38,4 +38,4 @@ def test_nothing_fits(voxpop, saved):
 def test_wrong_calls(voxpop, saved):
     """A missing folder and a limit of 0 give a one-line error."""
     assert "does not exist" in voxpop("complete", "nowhere", "thank").complaint
-    assert "`limit` must be a whole number" in voxpop("complete", saved, "thank", "--limit", 0).complaint
+    assert "`first` must be a whole number" in voxpop("complete", saved, "thank", "--first", 0).complaint

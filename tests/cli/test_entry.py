@@ -42,8 +42,14 @@ def test_every_command_has_help(voxpop, command):
         (["plan", "items", "--epsilon", "0", "--delta", "1e-7"], "`epsilon` must be finite and more than 0"),
         (["plan", "items", "--epsilon", "nan", "--delta", "1e-7"], "`epsilon` must be finite and more than 0"),
         (["plan", "items", "--epsilon", "4", "--delta", "1"], "`delta` must be at least 0 and less than 1"),
-        (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--limit", "0"], "`limit` must be"),
-        (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--limit", "many"], "--limit"),
+        (
+            ["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--max-items-per-user", "0"],
+            "`max_items_per_user` must be",
+        ),
+        (
+            ["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--max-items-per-user", "many"],
+            "--max-items-per-user",
+        ),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--weighting", "x"], 'Choose from: "adaptive"'),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "extra"], "extra"),
         (["show"], "DIR"),

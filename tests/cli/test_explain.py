@@ -13,11 +13,11 @@ def folder(tmp_path_factory):
     table = pl.DataFrame({"who": range(2000), "what": ["Get it", "apt"] * 1000, "size": [1, 2] * 1000})
     table.write_parquet(home / "posts.parquet")
     posts = vp.read(table, user="who", text="what")
-    words = vp.SetUnion(limit=20).release(posts, vp.Budget(4, 1e-8))
+    words = vp.Items(max_items_per_user=20).release(posts, vp.Budget(4, 1e-8))
     words.save(home / "words")
-    words.count(posts, vp.Budget(4, 1e-8), limit=10).save(home / "words")
+    words.count(posts, vp.Budget(4, 1e-8), counted_in_full=10).save(home / "words")
     keys = vp.read(table, user="who", items=["what", "size"])
-    vp.SetUnion(limit=1).release(keys, vp.Budget(4, 1e-8)).save(home / "keys")
+    vp.Items(max_items_per_user=1).release(keys, vp.Budget(4, 1e-8)).save(home / "keys")
     return home
 
 

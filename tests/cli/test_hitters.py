@@ -1,4 +1,4 @@
-"""`voxpop hitters`, tested end to end."""
+"""`voxpop heavy-hitters`, tested end to end."""
 
 import polars as pl
 import pytest
@@ -20,7 +20,7 @@ def posts(tmp_path):
 
 def test_releases_and_saves(voxpop, tmp_path):
     """The shared word is released, printed with its guarantee, and saved; the word of one user is not."""
-    code, out, err = voxpop("hitters", *CALL, "-o", "words")
+    code, out, err = voxpop("heavy-hitters", *CALL, "-o", "words")
     assert (code, err) == (0, "")
     assert list(vp.load(tmp_path / "words")) == ["tea"]
     assert "Released 1 item." in out
@@ -36,14 +36,14 @@ def test_options_reach_the_mechanism(voxpop):
         "alphabet": "bytes",
     }
     flags = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
-    content = voxpop("hitters", *CALL, *flags, "-o", "words", "--json").json
+    content = voxpop("heavy-hitters", *CALL, *flags, "-o", "words", "--json").json
     assert {name: content["plan"][name] for name in options} == options
     assert content["guarantee"]["private"] is True
 
 
 def test_phrases(voxpop, tmp_path):
     """An entire text is found as one phrase."""
-    assert voxpop("hitters", *CALL, "--alphabet", "tokens", "-o", "words").code == 0
+    assert voxpop("heavy-hitters", *CALL, "--alphabet", "tokens", "-o", "words").code == 0
     assert list(vp.load(tmp_path / "words")) == [("tea", "tea", "milk")]
 
 
@@ -59,6 +59,6 @@ def test_phrases(voxpop, tmp_path):
 )
 def test_wrong_calls_say_what_to_do(voxpop, tmp_path, arguments, expected):
     """A wrong call or unsuitable data exits with code 2 and one line of advice, and saves nothing."""
-    complaint = voxpop("hitters", *arguments, "-o", "words").complaint
+    complaint = voxpop("heavy-hitters", *arguments, "-o", "words").complaint
     assert all(word in complaint for word in expected)
     assert not (tmp_path / "words").exists()

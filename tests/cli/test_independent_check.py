@@ -28,7 +28,7 @@ def installed(monkeypatch, code):
 def folder(tmp_path_factory):
     """Return the folder of a release."""
     rows = pa.table({"user": list(range(300)), "item": ["apple", "pear", "plum"] * 100})
-    release = vp.SetUnion(limit=5).release(vp.read(rows, user="user", items="item"), vp.Budget(3, 1e-6))
+    release = vp.Items(max_items_per_user=5).release(vp.read(rows, user="user", items="item"), vp.Budget(3, 1e-6))
     release.save(tmp_path_factory.mktemp("verified") / "fruit")
     return tmp_path_factory.getbasetemp() / "verified0" / "fruit"
 

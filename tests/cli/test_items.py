@@ -44,9 +44,9 @@ def test_releases_and_saves(voxpop, posts, tmp_path):
 def test_output_holds_nothing_private(voxpop, posts, tmp_path):
     """Neither the printed object nor the saved record contains a number of users, rows or distinct items."""
     content = voxpop("items", *CALL, "-o", "words", "--json").json
-    plan = vp.SetUnion().plan(vp.Budget(4, 1e-6))
+    plan = vp.Items().plan(vp.Budget(4, 1e-6))
     # The release states the limit that it chose privately, and the rounds of this limit.
-    ran = with_record(plan, passes=(*plan.passes, plan.passes[0].entry(content["plan"]["limit"])))
+    ran = with_record(plan, passes=(*plan.passes, plan.passes[0].entry(content["plan"]["max_items_per_user"])))
     assert content == {
         "released": 2,
         "statement": str(plan.guarantee),
@@ -61,9 +61,9 @@ def test_output_holds_nothing_private(voxpop, posts, tmp_path):
 
 def test_options_reach_the_mechanism(voxpop, posts):
     """The executed plan contains every option of the mechanism."""
-    flags = ["--limit", 7, "--weighting", "weighted-laplace", "--min-users", 20]
+    flags = ["--max-items-per-user", 7, "--weighting", "weighted-laplace", "--min-users", 20]
     plan = voxpop("items", *CALL, *flags, "-o", "words", "--json").json["plan"]
-    expected = {"limit": 7, "weighting": "weighted", "noise": "laplace", "min_users": 20}
+    expected = {"max_items_per_user": 7, "weighting": "weighted", "noise": "laplace", "min_users": 20}
     assert {name: plan[name] for name in expected} == expected
 
 
@@ -197,7 +197,7 @@ def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
     """The report contains the given texts and the date; the output states that no ledger was charged."""
     out = voxpop("items", *CALL, "-o", "words", *SAID).out
     assert "Ledger: none was charged" in out
-    about = vp.load(tmp_path / "words").about
+    about = vp.load(tmp_path / "words").metadata
     assert (about.title, about.dataset, about.purpose, about.operator) == ("Words", "Posts", "keyboard", "Ann")
     assert about.date == datetime.date.today().isoformat()
     assert "title" in voxpop("items", *CALL, "-o", "other", "--title", "x" * 501).complaint
@@ -208,7 +208,7 @@ def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
     voxpop("ledger", "init", "team.ledger", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
     out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.ledger", "--dataset", "Posts").out
     assert 'Ledger: entry 1 of "Posts", budget (8, 1e-05).' in out
-    assert str(vp.load(tmp_path / "words").about.ledger) == 'entry 1 of "Posts", budget (8, 1e-05)'
+    assert str(vp.load(tmp_path / "words").metadata.ledger) == 'entry 1 of "Posts", budget (8, 1e-05)'
 
 
 def test_large_numbers_are_called_large(voxpop, posts):

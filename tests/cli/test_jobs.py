@@ -26,7 +26,7 @@ user = "author"
 text = "body"
 
 [mechanism]
-limit = 1
+max_items_per_user = 1
 
 [budget]
 epsilon = 1
@@ -90,9 +90,9 @@ def test_a_job_runs_its_command(voxpop, job):
     assert "Released 1 item." in out
     release = vp.load("words", vp.Release)
     assert release.plan.limit == 1
-    assert release.about.job == jobs.Job(app, Path("job.toml"), []).digest
-    assert release.about.job in out
-    assert release.about.job in Path("words/report.html").read_text()
+    assert release.metadata.job == jobs.Job(app, Path("job.toml"), []).digest
+    assert release.metadata.job in out
+    assert release.metadata.job in Path("words/report.html").read_text()
     assert voxpop("verify", "words").code == 0
 
 
@@ -117,12 +117,12 @@ def test_counts_are_a_job(voxpop, job):
     job(
         JOB.replace('"items"', '"count"')
         .replace('output = "words"', 'dir = "words"')
-        .replace("[mechanism]\nlimit = 1", "")
+        .replace("[mechanism]\nmax_items_per_user = 1", "")
     )
     dry = voxpop("run", "job.toml", "--dry-run")
     assert dry.code == 0
     assert voxpop("run", "job.toml", "--json").json["counted"] == 1
-    assert vp.load("words", vp.Tally).about.job in dry.out
+    assert vp.load("words", vp.Counts).metadata.job in dry.out
 
 
 def test_a_dry_run_charges_and_writes_nothing(voxpop, job, monkeypatch):
@@ -201,8 +201,11 @@ def test_only_the_approved_job_runs(voxpop, job):
         (JOB.replace("[table]", "[tabel]"), 'Did you mean "table"?'),
         (JOB + "\n[ledger]\nuser = 'author'", "It belongs to [table]"),
         (JOB.replace('output = "words"', 'output = "words"\nresult = "x"'), "must be a section"),
-        (JOB.replace("limit = 1", "limit = "), "must be a file of TOML"),
-        (JOB.replace("limit = 1", 'limit = "${LIMIT}"'), "must not use environment variables"),
+        (JOB.replace("max_items_per_user = 1", "max_items_per_user = "), "must be a file of TOML"),
+        (
+            JOB.replace("max_items_per_user = 1", 'max_items_per_user = "${LIMIT}"'),
+            "must not use environment variables",
+        ),
         (JOB.replace('"author"', '"${USER_COLUMN}"'), "must not use environment variables"),
         (JOB.replace('"words"', '"${MISSING_FOLDER}"'), "which is not set"),
     ],
@@ -269,4 +272,4 @@ def test_an_unanswered_question_writes_nothing(job):
 def test_json_of_a_job_is_that_of_its_command(voxpop, job):
     """`--json` prints the object of the command."""
     assert voxpop("run", "job.toml", "--json").json["released"] == 1
-    assert json.loads(Path("words/release.json").read_text())["about"]["job"].startswith("sha256:")
+    assert json.loads(Path("words/release.json").read_text())["metadata"]["job"].startswith("sha256:")

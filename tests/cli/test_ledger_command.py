@@ -8,7 +8,7 @@ import pytest
 
 import voxpop as vp
 from faults import crashes
-from voxpop.cli.ledger import Planned
+from voxpop.cli.ledger import PlannedCommand
 from voxpop.ledger.runs import KINDS
 from voxpop.release.registry import MECHANISMS
 
@@ -38,7 +38,7 @@ def test_spent_left_and_what_fits(voxpop, shop):
     assert (shown["total"]["adaptive"]["epsilon"], shown["fits"]["epsilon"]) == (7, 5.87)
     assert shown["used"]["plain"]["epsilon"] == 6 / 7
     entries = [(each["label"], each["mechanism"], each["state"]) for each in shown["entries"]]
-    assert entries == [("one", "set union", "finished"), ("two", "set union", "finished")]
+    assert entries == [("one", "items", "finished"), ("two", "items", "finished")]
     assert [each["release"] for each in shown["entries"]] == [vp.load(name, vp.Release).id for name in ("one", "two")]
     complaint = voxpop(*shop, "--epsilon", 5.9, "-o", "three").complaint
     wanted = 'Not enough budget left in "shop": Gaussian noise: 0.3687 of 1 spent, 0.6313 left, '
@@ -118,5 +118,5 @@ def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
 def test_lists_of_mechanisms_follow_the_registry():
     """Counts and rankings are planned for a release, so a budget does not determine their epsilon."""
     alone = tuple(each.command for each in MECHANISMS if each.command not in {"count", "top"})
-    assert get_args(Planned) == alone
+    assert get_args(PlannedCommand) == alone
     assert set(KINDS) < {each.name for each in MECHANISMS}

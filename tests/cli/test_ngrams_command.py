@@ -18,7 +18,7 @@ def posts(tmp_path):
 @pytest.mark.usefixtures("posts")
 def test_releases_and_saves_phrases(voxpop, tmp_path):
     """Shared phrases are released with all their parts, printed with their guarantee, and saved."""
-    code, out, _ = voxpop("ngrams", *CALL, "--max-length", 3, "--limit", 20, "--seed", 1)
+    code, out, _ = voxpop("ngrams", *CALL, "--max-length", 3, "--max-phrases-per-user", 20, "--seed", 1)
     assert code == 0
     release = vp.load(tmp_path / "phrases")
     assert ("see", "you", "soon") in release
@@ -51,7 +51,7 @@ def test_plan_of_phrases(voxpop):
     out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7).out
     assert "Phrases of 1 to 3 tokens" in out
     assert "users for 50 %" in out
-    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--values", "0,1,5").out
+    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--length-weights", "0,1,5").out
     assert "a phrase is worth 0, 1, 5 by length" in out
     content = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--json").json
     assert [row["length"] for row in content["plan"]["lengths"]] == [1, 2, 3]
@@ -60,9 +60,9 @@ def test_plan_of_phrases(voxpop):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--limit", "many"], "--limit"),
-        (["--values", "1,2"], "`values` must be"),
-        (["--eta", "2"], "`eta`"),
+        (["--max-phrases-per-user", "many"], "--max-phrases-per-user"),
+        (["--length-weights", "1,2"], "`length_weights` must be"),
+        (["--max-spurious-share", "2"], "`max_spurious_share`"),
     ],
 )
 @pytest.mark.usefixtures("posts")

@@ -11,7 +11,7 @@ from voxpop.cli.app import CHOICES, app
 from voxpop.cli.options import options_of
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.reading.choices import WeightingName
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 
 BUDGET = ["--epsilon", 4, "--delta", "1e-6"]
 COMMANDS = [
@@ -63,7 +63,7 @@ def test_every_option_is_described(names):
 )
 def test_defaults_are_those_of_the_mechanism(each):
     """The fields of the configuration are the only source of defaults."""
-    configuration = load(each.config)
+    configuration = load_object(each.config)
     assert options_of(configuration, CHOICES[each.command])().configured == configuration()
     for names in ((each.command,), ("plan", each.command)):
         shown = {argument.name.lstrip("-").replace("-", "_"): argument for argument in arguments_of(names)}
@@ -76,10 +76,11 @@ def test_defaults_are_those_of_the_mechanism(each):
 @pytest.mark.parametrize("each", [each for each in MECHANISMS if each.command in ("count", "top")])
 def test_defaults_of_additions_are_those_of_the_mechanism(each):
     """Counts and rankings have one option each."""
-    configuration = load(each.config)
+    configuration = load_object(each.config)
     (field,) = fields(configuration)
+    name = f"--{field.name.replace('_', '-')}"
     for names in ((each.command,), ("plan", each.command)):
-        (option,) = (argument for argument in arguments_of(names) if argument.name == f"--{field.name}")
+        (option,) = (argument for argument in arguments_of(names) if argument.name == name)
         assert str(option.field_info.default) == str(field.default)
 
 
@@ -122,7 +123,7 @@ def test_keys_of_several_columns(voxpop, tmp_path, columns):
     [
         ["--epsilon", 1],
         ["--text", "kind", "--text", "size"],
-        ["--limit", 3, "--limit", 4],
+        ["--max-items-per-user", 3, "--max-items-per-user", 4],
         ["--seed", 1, "--seed", 2],
         ["-o", "other"],
         ["--memory", "2GiB", "--memory", "3GiB"],

@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 
 CALLS = {
-    "hitters": (["--items", "what", "--max-length", "6", "--delta", "1e-7"], "rounds"),
+    "heavy-hitters": (["--items", "what", "--max-length", "6", "--delta", "1e-7"], "rounds"),
     "sequences": (["--sequence", "list", "--alphabet", "sun,moon", "--max-length", "4"], "lengths"),
     "ngrams": (["--text", "what", "--max-length", "2", "--delta", "1e-7"], "lengths"),
 }
@@ -34,7 +34,7 @@ def test_a_command_shows_how_far_it_is(command, terminal, tmp_path, monkeypatch)
     arguments, unit = CALLS[command]
     stderr = Terminal() if terminal else io.StringIO()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", stderr)
     assert main([command, "said.parquet", "--user", "who", *arguments, "--epsilon", "2", "-o", "out"]) == 0
     shown = stderr.getvalue()

@@ -20,7 +20,7 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     key = ["--key-file", "key"]
     budget = ["--epsilon", 3, "--delta", "1e-6", "--ledger", "team.ledger", "--dataset", "shop"]
     started = voxpop("series", "init", "state", "--nights", 4, *budget, *key)
-    assert "Set union over 4 nights under one budget" in started.out
+    assert "Items over 4 nights under one budget" in started.out
     assert "holds a series already" in voxpop("series", "init", "state", "--nights", 4, *budget, *key).complaint
     night(tmp_path / "1.parquet", "tea", "milk")
     first = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key)
@@ -29,7 +29,7 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     out = voxpop("series", "run", "state", "3.parquet", *COLUMNS, "--night", 3, "-o", "words", *key).out
     assert out.startswith("Night 3:")
     assert voxpop("verify", "words").code == 0
-    assert "Set union over 4 nights" in voxpop("show", "words").out
+    assert "Items over 4 nights" in voxpop("show", "words").out
     shown = voxpop("series", "show", "state", *key)
     assert "3 of 4 nights" in shown.out
     assert "(3, 1e-06)-DP" in shown.out
@@ -44,12 +44,19 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     assert "--run-id does not apply" in voxpop("series", "init", "s", "--nights", 4, *budget, "--run-id", "x").complaint
 
 
+def test_a_series_with_a_seed_is_marked_from_the_start(voxpop):
+    """`series init` marks the guarantee as NOT PRIVATE, like every later command."""
+    budget = ["--epsilon", 3, "--delta", "1e-6"]
+    assert "NOT PRIVATE" in voxpop("series", "init", "seeded", "--nights", 2, *budget, "--seed", 3).out
+    assert "NOT PRIVATE" not in voxpop("series", "init", "private", "--nights", 2, *budget).out
+
+
 def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
     """A number that begins with a hyphen follows two hyphens; the exit code is 2 if nothing was deleted."""
     for name, user in (("below", -5), ("above", 2**63 + 5)):
         kind = pl.Int64 if user < 0 else pl.UInt64
         rows = pl.DataFrame({"who": pl.Series([user, 7], dtype=kind), "what": ["tea", "milk"]})
-        vp.SetUnion().series(tmp_path / name, vp.Budget(3, 1e-6), nights=3).run(vp.read(rows, user="who", items="what"))
+        vp.Items().series(tmp_path / name, vp.Budget(3, 1e-6), nights=3).run(vp.read(rows, user="who", items="what"))
         assert "Deleted 1 item" in voxpop("series", "delete", name, "--", user).out
         again = voxpop("series", "delete", name, "--", user)
         assert again.code == 2

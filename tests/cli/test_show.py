@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.mechanisms.counts.mechanism import Counts, Top
+from voxpop.mechanisms.counts.mechanism import CountsMechanism, TopMechanism
 from voxpop.release.result import StoredPlan
 from voxpop.release.table import SCHEMA
 
-PLAN, GUARANTEE = StoredPlan({"mechanism": "set union", "sigma": 1.5}), vp.Guarantee(4, 1e-7)
+PLAN, GUARANTEE = StoredPlan({"mechanism": "items", "sigma": 1.5}), vp.Guarantee(4, 1e-7)
 
 
 @pytest.fixture
@@ -97,14 +97,16 @@ def test_show_nothing(voxpop, tmp_path):
 
 def test_plan_for_people(voxpop):
     """The text output equals `str(plan)`."""
-    expected = vp.SetUnion(limit=10, weighting=vp.weightings.Weighted("laplace"), min_users=20).plan(vp.Budget(3, 1e-6))
-    arguments = ["--limit", 10, "--weighting", "weighted-laplace", "--min-users", 20]
+    expected = vp.Items(max_items_per_user=10, weighting=vp.weightings.Weighted("laplace"), min_users=20).plan(
+        vp.Budget(3, 1e-6)
+    )
+    arguments = ["--max-items-per-user", 10, "--weighting", "weighted-laplace", "--min-users", 20]
     assert voxpop("plan", "items", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
 
 
 def test_plan_for_machines(voxpop):
     """The JSON output contains the plan's values and the guarantee."""
-    expected = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(3, 1e-6))
+    expected = vp.Items(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(3, 1e-6))
     budget = ("--epsilon", 3, "--delta", 1e-6)
     classic = ("--weighting", "policy-gaussian")
     content = voxpop("plan", "items", *budget, *classic, "--json").json
@@ -118,13 +120,13 @@ def test_every_mechanism_has_a_plan(voxpop, tmp_path):
     spend = ["--epsilon", 1, "--delta", "1e-7"]
     plan = vp.HeavyHitters(max_length=5, unit=2).plan(budget)
     call = ["--max-length", 5, "--unit", 2]
-    assert voxpop("plan", "hitters", *spend, *call) == (0, f"{plan}\n", "")
+    assert voxpop("plan", "heavy-hitters", *spend, *call) == (0, f"{plan}\n", "")
     plan = vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(1))
     call = ["--alphabet", "tea,milk", "--max-gram", 2]
     assert voxpop("plan", "sequences", "--epsilon", 1, *call) == (0, f"{plan}\n", "")
     words = vp.Release.from_items(pa.array(["milk", "tea"], pa.string()), PLAN, GUARANTEE)
     words.save(tmp_path / "words")
-    plan = Counts(limit=5).plan(budget, words)
-    assert voxpop("plan", "count", "words", *spend, "--limit", 5) == (0, f"{plan}\n", "")
-    plan = Top(k=1).plan(budget, words)
+    plan = CountsMechanism(counted_in_full=5).plan(budget, words)
+    assert voxpop("plan", "count", "words", *spend, "--counted-in-full", 5) == (0, f"{plan}\n", "")
+    plan = TopMechanism(k=1).plan(budget, words)
     assert voxpop("plan", "top", "words", *spend, "--k", 1) == (0, f"{plan}\n", "")

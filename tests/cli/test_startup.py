@@ -65,5 +65,5 @@ def test_public_names_are_sorted_and_complete():
 
 def test_unknown_name_is_an_attribute_error():
     """The error for an unknown name lists the existing names."""
-    with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Aim, Budget, CSV, .*SetUnion"):
+    with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Target, Budget, CSV, .*Items"):
         _ = voxpop.SetUnon

@@ -38,7 +38,7 @@ def forge(folder, name, change):
 def folder(tmp_path):
     """Return a saved release of items with control characters."""
     table = pl.DataFrame({"who": range(3000), "what": [EVIL, "tea", "milk"] * 1000})
-    release = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="what"), vp.Budget(4, 1e-6))
+    release = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items="what"), vp.Budget(4, 1e-6))
     assert (EVIL,) in list(release.each_gram())
     release.save(tmp_path / "words")
     return tmp_path / "words"
@@ -59,19 +59,19 @@ PLACES = [
     ("plan", EVIL),
     ("plan", "budget"),
     ("plan", "sigma"),
-    ("plan", "limit"),
+    ("plan", "max_items_per_user"),
     ("guarantee", "neighbours"),
-    ("guarantee", "seen"),
+    ("guarantee", "server_view"),
     ("guarantee", "epsilon"),
     ("statement",),
-    ("about", "title"),
-    ("about", "dataset"),
-    ("about", "ledger"),
-    ("about", "date"),
+    ("metadata", "title"),
+    ("metadata", "dataset"),
+    ("metadata", "ledger"),
+    ("metadata", "date"),
     ("voxpop_version",),
     ("format_version",),
     ("format",),
-    ("reading",),
+    ("token_source",),
     ("keys",),
     ("checksums",),
 ]
@@ -112,7 +112,7 @@ def test_forged_ledgers_print_no_escapes(voxpop, tmp_path, place):
     """Names, labels and all other text of a ledger are shown as escapes on one line."""
     path = tmp_path / "team.ledger"
     account = vp.Ledger(path).open("posts", vp.Budget(7, 1e-4), create=True)
-    account.charge(vp.Guarantee(1, 1e-6), "set union", "first")
+    account.charge(vp.Guarantee(1, 1e-6), "items", "first")
     with storage.changing(path) as datasets:
         if place == "dataset":
             datasets[EVIL] = datasets["posts"]
@@ -138,7 +138,7 @@ def test_messages_of_the_library_are_safe(tmp_path):
 
 def test_plans_of_forged_records_have_no_lines_of_their_own():
     """A string in a plan cannot add lines to its text, whether the mechanism is known or not."""
-    for mechanism in ("set union", EVIL):
+    for mechanism in ("items", EVIL):
         for numbers in ({"weighting": EVIL}, {EVIL: EVIL}, {"data": [EVIL, {"x": EVIL}]}):
             assert is_safe(str(StoredPlan({"mechanism": mechanism, **numbers})))
 

@@ -19,7 +19,7 @@ def words(tmp_path):
     said = ["tea"] * 6000 + ["tea milk"] * 3000 + ["tea milk oat"] * 1500
     pl.DataFrame({"author": range(len(said)), "body": said}).write_parquet(tmp_path / "posts.parquet")
     corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")
-    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8)).save(tmp_path / "words")
+    vp.Items().release(corpus, vp.Budget(2, 1e-8)).save(tmp_path / "words")
     return tmp_path / "words"
 
 
@@ -40,7 +40,7 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
     """The output shows both guarantees; only `--overwrite` replaces a saved ranking, and `--no-save` saves none."""
     out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
     assert f"Saved to {words}" in out
-    ranking = vp.load(words, vp.Ranking)
+    ranking = vp.load(words, vp.Top)
     assert ranking.to_list() == ["tea", "milk"]
     shown = voxpop("show", words).out
     assert "The 2 grams that most users hold, in order, (2, 1e-08)-DP" in shown
@@ -50,9 +50,9 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
     assert voxpop("show", words, "--json").json["top"]["grams"] == [["tea"], ["milk"]]
     assert "already holds rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint
     assert "Saved" not in voxpop("top", words, *READ, *SPEND, "--k", 1, "--no-save").out
-    assert vp.load(words, vp.Ranking).to_list() == ["tea", "milk"]
+    assert vp.load(words, vp.Top).to_list() == ["tea", "milk"]
     assert voxpop("top", words, *READ, *SPEND, "--k", 1, "--overwrite").code == 0
-    assert vp.load(words, vp.Ranking).to_list() == ["tea"]
+    assert vp.load(words, vp.Top).to_list() == ["tea"]
 
 
 def test_documents_are_about_all_results_of_the_folder(voxpop, words, tmp_path):

@@ -12,7 +12,7 @@ def test_counts_and_coverage():
     table = pl.DataFrame({"who": [*range(300), *range(300), 1, 1], "what": ["a"] * 300 + ["b"] * 300 + ["c", "c"]})
     corpus = read_engine(table, user="who", items="what")
     assert private_user_counts(corpus).tolist() == [300, 300, 1]
-    release = vp.SetUnion(limit=5).release(corpus, vp.Budget(3, 1e-9))
+    release = vp.Items(max_items_per_user=5).release(corpus, vp.Budget(3, 1e-9))
     coverage = private_coverage(corpus, release, [1, 2, 301])
     assert coverage["held"].to_list() == [3, 2, 0]
     assert coverage["covered"].to_list() == [2 / 3, 1.0, None]

@@ -88,7 +88,7 @@ def test_releases_of_common_items_and_missing_mass():
     ):
         assert released.tolist() == [True, True, True, False]
         assert held.missing_mass(released) == pytest.approx(1 / 1501)
-    release = vp.SetUnion(limit=10).release(corpus, budget, seed=1)
+    release = vp.Items(max_items_per_user=10).release(corpus, budget, seed=1)
     assert private_released(corpus, release).tolist() == [True, True, True, False]
     assert private_missing_mass(corpus, release) == pytest.approx(1 / 1501)
 

@@ -14,7 +14,7 @@ from audits.several_cases import DATA_SETS, several_cases
 from audits.union_cases import UNIONS
 from support.lengths import at_length
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.testing.auditing import AUDITED, Counts, audit, epsilon_shown, examine
+from voxpop.testing.auditing import AUDITED, TrialCounts, audit, epsilon_shown, examine
 from voxpop.testing.cases import COMMON, ngrams
 
 ERROR = 1e-12
@@ -79,13 +79,13 @@ compared."""
     ("mechanism", "trials"),
     [
         ("items", 40_000),
-        ("hitters", 60_000),
+        ("heavy-hitters", 60_000),
         ("ngrams", 30_000),
         ("memory", 100_000),
         ("top", 40_000),
         ("profile", 40_000),
     ],
-    ids=["items", "hitters", "ngrams", "memory", "top", "profile"],
+    ids=["items", "heavy-hitters", "ngrams", "memory", "top", "profile"],
 )
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
     """The cases run on the real release path, with fresh secrets."""
@@ -102,7 +102,7 @@ def test_sequences_show_nearly_their_epsilon(record_property):
 def expected(finding):
     """Return the epsilon shown by the expected counts of these trials, which no draw of the run changes."""
     trials, (joined, without) = finding.counts.trials, finding.exact
-    return epsilon_shown(Counts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
+    return epsilon_shown(TrialCounts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
 
 
 def look_at(findings, record_property):
@@ -143,9 +143,9 @@ def look_at(findings, record_property):
 
 def test_every_sound_cell_and_accounting_is_audited():
     """Every weighting and every accounting is audited, and every mechanism has cases."""
-    found = [union.weighting for union in UNIONS if isinstance(union, vp.SetUnion)]
+    found = [union.weighting for union in UNIONS if isinstance(union, vp.Items)]
     assert all(each in found for each in WEIGHTINGS.values())
-    assert {type(union) for union in UNIONS} > {vp.SetUnion, vp.papers.PolicyGaussian}
+    assert {type(union) for union in UNIONS} > {vp.Items, vp.papers.PolicyGaussian}
     assert set(CASES) == {*AUDITED, "memory"}
 
 
@@ -169,7 +169,7 @@ def test_the_default_case_runs_the_default():
     """Words are measured in adaptive rounds, pairs of rare words are pruned, and users have individual budgets."""
     plan, _, copies, happened = ngrams().joined.args
     foreseen = happened.args[0]
-    assert plan.mechanism == vp.NGrams(2, limit=4, eta=0.5)
+    assert plan.mechanism == vp.NGrams(2, max_phrases_per_user=4, max_spurious_share=0.5)
     assert foreseen.measurement_sigma is not None
     assert foreseen.candidates == copies == COMMON**2
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from support.power import surely_refuted, surely_strays
-from voxpop.testing.auditing import Counts, clopper_pearson, delta_shown, epsilon_shown, strays
+from voxpop.testing.auditing import TrialCounts, clopper_pearson, delta_shown, epsilon_shown, strays
 
 TRIALS = 40
 
@@ -29,7 +29,7 @@ def test_a_sound_mechanism_is_refuted_as_seldom_as_stated(epsilon, delta, error)
     """Over all outcomes of 40 trials each, the error stays below its bound at probabilities that use up the claim."""
     outcomes = np.arange(TRIALS + 1)
     refutes = np.array(
-        [[delta_shown(Counts(int(a), int(b), TRIALS), epsilon, error) > delta for b in outcomes] for a in outcomes]
+        [[delta_shown(TrialCounts(int(a), int(b), TRIALS), epsilon, error) > delta for b in outcomes] for a in outcomes]
     )
     for without in np.linspace(0.0, 1.0, 41):
         joined = min(math.exp(epsilon) * without + delta, 1 - math.exp(-epsilon) * (1 - without - delta), 1.0)
@@ -41,7 +41,7 @@ def test_a_sound_mechanism_is_refuted_as_seldom_as_stated(epsilon, delta, error)
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.01, 3), st.floats(0, 0.3))
 def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
     """Counts show more than epsilon at delta exactly if they show more than delta at epsilon."""
-    counts = Counts(joined, without, 40)
+    counts = TrialCounts(joined, without, 40)
     by_delta = delta_shown(counts, epsilon, 0.1)
     if abs(by_delta - delta) > 1e-9:
         assert (by_delta > delta) == (epsilon_shown(counts, delta, 0.1) > epsilon)
@@ -58,7 +58,7 @@ def test_power_is_what_is_computed(joined, without):
         laws[0][a] * laws[1][b]
         for a in likely[0]
         for b in likely[1]
-        if delta_shown(Counts(int(a), int(b), trials), epsilon, error) > delta
+        if delta_shown(TrialCounts(int(a), int(b), trials), epsilon, error) > delta
     )
     said = surely_refuted(joined, without, trials, epsilon, delta, error)
     assert not said or power > 0.999

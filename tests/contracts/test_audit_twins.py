@@ -50,12 +50,12 @@ from voxpop.privacy.gate import walks as voting
 from voxpop.privacy.path_budget import PathBudget
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 from voxpop.privacy.weightings import rule as rules_module
-from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
+from voxpop.testing.auditing import ERROR, TrialCounts, delta_shown, examine
 from voxpop.testing.cases import bound_of_pair, ngrams
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
-UNION = vp.SetUnion(limit=LIMIT, weighting=vp.weightings.PolicyGaussian())
+UNION = vp.Items(max_items_per_user=LIMIT, weighting=vp.weightings.PolicyGaussian())
 
 
 def any_of(count, weight, plan):
@@ -147,7 +147,7 @@ def test_seed_fixed(monkeypatch):
 
 def test_threshold_off_by_one_user():
     """The optimal selection counts one user more than there are."""
-    plan = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET)
+    plan = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET)
     case = alone(plan, 1, "alone")
     slack = BUDGET.delta
     with pytest.MonkeyPatch.context() as patch:
@@ -160,7 +160,7 @@ def test_threshold_off_by_one_user():
 def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
     """Weights are multiples of an eighth, and the threshold is one such step too low."""
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
-    plan = vp.SetUnion(limit=LIMIT, weighting=vp.weightings.Weighted()).plan(BUDGET)
+    plan = vp.Items(max_items_per_user=LIMIT, weighting=vp.weightings.Weighted()).plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
     case, trials = alone(plan, LIMIT, "alone"), 400_000
     assert examine(case, trials).passed
@@ -328,7 +328,7 @@ def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
     empty = [sum(not len(plan.release(corpus)) for _ in range(runs)) for corpus in (joined, without)]
     assert empty[0] == 0
     assert binom.ppf(5e-10, runs, 9 / 35) <= empty[1] <= binom.isf(5e-10, runs, 9 / 35)
-    assert delta_shown(Counts(*empty, runs), BUDGET.epsilon) > BUDGET.delta
+    assert delta_shown(TrialCounts(*empty, runs), BUDGET.epsilon) > BUDGET.delta
 
 
 def test_the_chance_of_a_miss_is_not_guessed():

@@ -19,7 +19,7 @@ from support.power import surely_refuted, surely_strays
 from support.twins import passed_off, with_rounds
 from voxpop.errors import InternalError
 from voxpop.mechanisms.counts import plan as top_plan
-from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, item_probability
 from voxpop.privacy import cumulative
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.gate import counts as holders_module
@@ -33,7 +33,7 @@ from voxpop.testing.cases import unchecked
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TRIALS, FEW = 20_000, 10_000
-UNION = vp.SetUnion(limit=LIMIT)
+UNION = vp.Items(max_items_per_user=LIMIT)
 
 
 def caught(case, joined, without, trials=TRIALS):
@@ -64,7 +64,7 @@ def test_rounds_of_a_third_of_the_noise(monkeypatch):
     plan = UNION.plan(BUDGET)
     twin = quieter(plan, 3.0)
     others = int(near_adaptive(twin).name.split()[1])
-    exact, wrong = ([released(each.last, users, 1) for users in (others + 1, others)] for each in (plan, twin))
+    exact, wrong = ([item_probability(each.last, users, 1) for users in (others + 1, others)] for each in (plan, twin))
     case = Event(plan, 1, 1).case("near", [(0,)] * (others + 1), [(0,)] * others, exact)
     assert examine(case, TRIALS).passed
     real = cumulative.noisy_cells
@@ -79,7 +79,7 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
     halved = tuple(level / 2 for level in plan.last.score.thresholds)
     twin = with_rounds(plan, score=replace(plan.last.score, thresholds=halved))
-    assert caught(case, released(twin.last, 1, 1), 0.0).off_plan
+    assert caught(case, item_probability(twin.last, 1, 1), 0.0).off_plan
 
 
 @pytest.mark.parametrize("kind", range(len(promising_plans())))
@@ -103,7 +103,7 @@ def test_rounds_that_forget_the_promise(monkeypatch):
     case, twin = few(plan), replace(plan.last, score=plain.last.score)
     real = running.score_step
     monkeypatch.setattr(running, "score_step", lambda _, *rest: real(twin.stated(), *rest))
-    assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
+    assert caught(case, item_probability(twin, USERS - 1, 1), 0.0).off_plan
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_data_sets_that_share_their_noise(monkeypatch):
         examine(case, FEW)
     monkeypatch.setattr(Secret, "equals", lambda secret, other: False)  # past the gate
     calls.clear()
-    once = released(plan.last, int(case.name.split()[1]) + 1, 1)
+    once = item_probability(plan.last, int(case.name.split()[1]) + 1, 1)
     assert surely_strays(case.exact[0], once, FEW)
     assert examine(case, FEW).off_plan
 
@@ -145,7 +145,7 @@ def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
     assert examine(case, TRIALS).passed
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
     halved = tuple(level / 2 for level in plan.last.score.thresholds)
-    twin = released(with_rounds(plan, score=replace(plan.last.score, thresholds=halved)).last, 1, 1)
+    twin = item_probability(with_rounds(plan, score=replace(plan.last.score, thresholds=halved)).last, 1, 1)
     assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
 
 

@@ -13,7 +13,7 @@ from searches.crowds import piled_crowds, wild_crowds
 from searches.weighed_search import search_weighing
 from voxpop.engine.local import weigh as bound
 from voxpop.kernels._jit import jit
-from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted, share_table
+from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted, shares_by_size
 from voxpop.privacy.weightings.rule import WeightingRule
 
 pytestmark = pytest.mark.jit
@@ -71,7 +71,7 @@ class RoundedUp(Faulty):
     sequential = False
 
     def add(self, histogram, items, starts, setting):
-        table = share_table(setting)
+        table = shares_by_size(setting)
         table[1:] += [isqrt(setting.unit**2 // held) ** 2 * held < setting.unit**2 for held in range(1, table.size)]
         np.add.at(histogram, items, np.repeat(table[np.diff(starts)], np.diff(starts)))
 
@@ -157,7 +157,7 @@ class Halves(Faulty):
     sequential = False
 
     def add(self, histogram, items, starts, setting):
-        table = share_table(replace(setting, limit=50))
+        table = shares_by_size(replace(setting, limit=50))
         np.add.at(histogram, items, np.repeat(table[np.diff(starts) // 2], np.diff(starts)))
 
 

@@ -7,7 +7,7 @@ import pytest
 import voxpop as vp
 from support.corpora import corpus_of
 from support.exact import exact_counts
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.counts.plan import root_above
 from voxpop.mechanisms.counts.releasing import sizes_of
 from voxpop.privacy.gate import counts as holders_module
@@ -33,7 +33,7 @@ def farthest(rng):
         for _ in range(rng.integers(1, 5))
     ]
     release = random_release(rng, words)
-    limits = Counts(int(rng.integers(1, 6))).menu(sizes_of(release))[0]
+    limits = CountsMechanism(int(rng.integers(1, 6))).menu(sizes_of(release))[0]
     base = [[list(words)]]
     extra = int(rng.integers(len(users)))
     fewer = base + [user for place, user in enumerate(users) if place != extra]

@@ -112,10 +112,10 @@ def test_heavy_hitters_are_the_same(engines, naive, name):
 def test_counts_are_the_same(engines, naive, limit):
     """Counts agree for grams that many users or no users hold, with and without their parts on the list."""
     grams = LISTED
-    one, other = (grams.count(each["texts"], BUDGET, limit=limit, seed=3) for each in (engines, naive))
+    one, other = (grams.count(each["texts"], BUDGET, counted_in_full=limit, seed=3) for each in (engines, naive))
     assert one.users.tolist() == other.users.tolist()
     words = release_of([("good",), ("nobody",), ("own7",), ("naïve",)])
-    one, other = (words.count(each["items"], BUDGET, limit=limit, seed=3) for each in (engines, naive))
+    one, other = (words.count(each["items"], BUDGET, counted_in_full=limit, seed=3) for each in (engines, naive))
     assert one.users.tolist() == other.users.tolist()
 
 
@@ -161,7 +161,7 @@ def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
 def test_a_table_is_no_engine():
     """The error states the next step."""
     with pytest.raises(InputError, match=r"voxpop\.read"):
-        vp.SetUnion().release(pl.DataFrame({"who": [1]}), BUDGET)
+        vp.Items().release(pl.DataFrame({"who": [1]}), BUDGET)
 
 
 @pytest.mark.parametrize("holder", HOLDERS, ids=lambda each: each.__name__)

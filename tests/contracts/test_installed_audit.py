@@ -14,13 +14,20 @@ from voxpop.privacy import path_budget as paths
 from voxpop.privacy.gate import counts as ranking
 from voxpop.privacy.gate import simulating as threshold_vote
 from voxpop.privacy.gate import walks as voting
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 from voxpop.testing import audit
 from voxpop.testing.auditing import AUDITED, examine
 
 pytestmark = pytest.mark.jit
 ERROR, CUT = 1e-12, 0.6
-TRIALS = {"items": 40_000, "ngrams": 80_000, "hitters": 40_000, "sequences": 40_000, "profile": 40_000, "top": 40_000}
+TRIALS = {
+    "items": 40_000,
+    "ngrams": 80_000,
+    "heavy-hitters": 40_000,
+    "sequences": 40_000,
+    "profile": 40_000,
+    "top": 40_000,
+}
 
 
 def quiet_items(monkeypatch):
@@ -67,7 +74,7 @@ def quiet_top(monkeypatch):
 QUIET = {
     "items": quiet_items,
     "ngrams": quiet_ngrams,
-    "hitters": quiet_hitters,
+    "heavy-hitters": quiet_hitters,
     "sequences": quiet_sequences,
     "profile": quiet_items,
     "top": quiet_top,
@@ -93,7 +100,7 @@ def test_the_case_passes(mechanism):
 @pytest.mark.parametrize("mechanism", AUDITED)
 def test_the_case_detects_noise_cut_to_three_fifths(mechanism, monkeypatch):
     """The case is built from the plan, and the release runs with less noise."""
-    case = load(AUDITED[mechanism])()
+    case = load_object(AUDITED[mechanism])()
     QUIET[mechanism](monkeypatch)
     finding = examine(case, TRIALS[mechanism], ERROR)
     assert finding.refuted or finding.off_plan, finding

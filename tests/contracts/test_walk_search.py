@@ -27,7 +27,12 @@ PAIRS = 24
 
 def test_no_user_shows_more_than_its_budget_in_a_whole_release():
     """Every pass takes part, and the worst pair comes within 1 percent of the budget."""
-    assert NGrams(WALK.max_length, limit=WALK.limit, eta=WALK.eta) == WALK  # the defaults, on a small scale
+    assert (
+        NGrams(
+            WALK.max_length, max_phrases_per_user=WALK.max_phrases_per_user, max_spurious_share=WALK.max_spurious_share
+        )
+        == WALK
+    )  # the defaults, on a small scale
     found = list(search_walks(PAIRS))
     assert not any(each.strayed or each.hit for each in found)
     assert 0.99 < max(each.total for each in found) <= 1 + TOLERANCE
@@ -48,7 +53,7 @@ def test_length_1_stays_within_its_own():
 
 def test_the_choice_of_a_limit_stays_within_its_caps():
     """Without a limit, the histogram and the rounds that it selects stay within the caps of the menu."""
-    found = list(search_walks(12, ngrams=replace(WALK, limit=None)))
+    found = list(search_walks(12, ngrams=replace(WALK, max_phrases_per_user=None)))
     assert not any(each.strayed or each.hit for each in found)
     assert 0.4 < max(each.words for each in found) <= 1 + TOLERANCE
     assert max(each.total for each in found) <= 1 + TOLERANCE

@@ -124,7 +124,7 @@ def test_the_search_finds_no_violation_of_a_sound_weighting_from_outside():
 
 def test_a_weighting_from_outside_releases(crowd_of_tea):
     """A weighting object is planned by its own least weight and released like the built-in weightings."""
-    union = vp.SetUnion(limit=4, weighting=Half())
+    union = vp.Items(max_items_per_user=4, weighting=Half())
     release = union.release(crowd_of_tea, vp.Budget(3, 1e-6), seed=1)
     assert list(release) == ["milk", "tea"]
     assert union.plan(vp.Budget(3, 1e-6)).to_dict()["weighting"] == "Half"
@@ -132,7 +132,7 @@ def test_a_weighting_from_outside_releases(crowd_of_tea):
 
 def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
     """Weights without a stop overflowed beyond 2^63 units, so that one user could move them by the whole range."""
-    plan = vp.SetUnion(limit=4, weighting=Half()).plan(vp.Budget(3, 1e-6))
+    plan = vp.Items(max_items_per_user=4, weighting=Half()).plan(vp.Budget(3, 1e-6))
     shares = plan.last.shares
     weights = crowd_of_tea._engine.weigh(shares, 4, Secret.from_seed(1))._weights
     assert 400 * 0.5 / 2**0.5 * shares.setting.unit > 2**63
@@ -157,7 +157,7 @@ def test_broken_promises_stop_the_release(crowd_of_tea, answer, words):
             return answer(weights)
 
     with pytest.raises(vp.errors.InputError, match=words) as refusal:
-        vp.SetUnion(limit=4, weighting=Broken()).release(crowd_of_tea, vp.Budget(3, 1e-6))
+        vp.Items(max_items_per_user=4, weighting=Broken()).release(crowd_of_tea, vp.Budget(3, 1e-6))
     assert "tea" not in str(refusal.value)
 
 
@@ -173,10 +173,10 @@ def test_a_weighting_names_its_norm_and_so_its_noise():
         def share(self, weights, cutoff):
             return np.full(len(weights), 0.5 / len(weights))
 
-    assert vp.SetUnion(limit=4, weighting=Quarter()).plan(vp.Budget(3, 1e-6)).last.noise == "laplace"
+    assert vp.Items(max_items_per_user=4, weighting=Quarter()).plan(vp.Budget(3, 1e-6)).last.noise == "laplace"
     Quarter.norm = 3
     with pytest.raises(vp.errors.InputError, match="norm"):
-        vp.SetUnion(weighting=Quarter())
+        vp.Items(weighting=Quarter())
 
 
 @pytest.mark.parametrize("error", [-1e-3, -(2.0**-60), float("nan"), float("inf"), 1.0, True, "0.1", None])
@@ -188,7 +188,7 @@ def test_an_error_that_would_lower_the_sensitivity_is_refused(error):
 
     Wrong.error = error
     with pytest.raises(vp.errors.InputError, match="`error` of Wrong must be a number from 0 to below 1"):
-        vp.SetUnion(limit=4, weighting=Wrong()).plan(vp.Budget(3, 1e-6))
+        vp.Items(max_items_per_user=4, weighting=Wrong()).plan(vp.Budget(3, 1e-6))
 
 
 def test_the_guide_lists_every_weighting():

@@ -14,7 +14,7 @@ from voxpop.engine.local import read as reading
 from voxpop.engine.local.read import in_content_order
 from voxpop.errors import MemoryLimitError
 from voxpop.kernels.words import hash_strings
-from voxpop.reading.limited.memory import FIXED, MemoryLimit
+from voxpop.reading.limited.memory import FIXED_MEMORY, MemoryLimit
 
 TRIES = 60
 
@@ -51,7 +51,7 @@ def moved(order, tmp_path, *, limited=False):
         found = []
         for table in neighbours(rng):
             corpus = read_engine(table, user="who", text="what")
-            corpus = corpus.within(MemoryLimit(FIXED + 2**24, 2**24, tmp_path)) if limited else corpus
+            corpus = corpus.within(MemoryLimit(FIXED_MEMORY + 2**24, 2**24, tmp_path)) if limited else corpus
             found.append(held(order(corpus)))
         most = max(most, sum(found[0][key] != found[1].get(key) for key in found[0]))
     return most
@@ -92,7 +92,7 @@ def test_documents_are_sorted_as_lists_are(users, at_once):
     """Empty documents come first, and prefixes before their extensions; no user receives a document of another user."""
     corpus = corpus_of(users)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "POSITIONS_AT_ONCE", at_once)
+        patch.setattr(reading, "_POSITIONS_READ_AT_ONCE", at_once)
         found = held(in_content_order(corpus))
     for key, documents in zip(corpus.user_key.tolist(), users, strict=True):
         assert found.get(key, "") == " ".join(word for each in sorted(documents) for word in (*each, "/"))
@@ -120,7 +120,7 @@ def test_users_of_one_key_come_in_one_order(monkeypatch):
 def test_events_keep_the_order_of_their_times():
     """Items have no order."""
     rows = pl.DataFrame({"who": [1, 1, 1], "at": [1, 5, 9], "what": ["c", "a", "b"]})
-    corpus = read_engine(rows, user="who", sequence="what", order="at", session=2)
+    corpus = read_engine(rows, user="who", sequence="what", order="at", session_gap=2)
     assert held(in_content_order(corpus, documents=False)) == {1: "c / a / b /"}
     assert held(in_content_order(corpus)) == {1: "a / b / c /"}
     items = read_engine(rows, user="who", items="what")
@@ -130,7 +130,9 @@ def test_events_keep_the_order_of_their_times():
 def test_documents_of_one_user_that_do_not_fit_are_refused(tmp_path):
     """All documents of one user must be in memory at the same time."""
     corpus = read_engine(pl.DataFrame({"who": [1] * 1000, "what": ["b", "a"] * 500}), user="who", text="what")
-    tight = corpus.within(MemoryLimit(FIXED + 28 * 1999, 28 * 1999, tmp_path))
+    tight = corpus.within(MemoryLimit(FIXED_MEMORY + 28 * 1999, 28 * 1999, tmp_path))
     with pytest.raises(MemoryLimitError, match="documents of one user"):
         in_content_order(tight)
-    assert held(in_content_order(corpus.within(MemoryLimit(FIXED + 2**20, 2**20, tmp_path))))[1].startswith("a / a /")
+    assert held(in_content_order(corpus.within(MemoryLimit(FIXED_MEMORY + 2**20, 2**20, tmp_path))))[1].startswith(
+        "a / a /"
+    )

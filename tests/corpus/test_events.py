@@ -70,9 +70,9 @@ def test_sequences_are_those_of_the_naive_twin(rows, pause):
     """Rows may have any order; ties are ordered by bytes; a pause longer than the session's begins a new sequence."""
     if all(page is None for _, page, _ in rows):
         return
-    corpus = read_engine(table_of(rows), user="who", sequence="page", order="at", session=pause)
+    corpus = read_engine(table_of(rows), user="who", sequence="page", order="at", session_gap=pause)
     assert sequences_of(corpus) == naive(rows, pause)
-    backwards = read_engine(table_of(rows[::-1]), user="who", sequence="page", order="at", session=pause)
+    backwards = read_engine(table_of(rows[::-1]), user="who", sequence="page", order="at", session_gap=pause)
     assert sequences_of(backwards) == sequences_of(corpus)
 
 
@@ -88,19 +88,21 @@ def test_sequences_are_those_of_the_naive_twin(rows, pause):
 def test_times_in_every_form(when):
     """Times may have a time zone or not, or be strings."""
     rows = [(1, "home", 40), (1, "news", 10), (1, "é", 41), (2, "home", 0), (1, "home", 72)]
-    corpus = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session="30min")
+    corpus = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session_gap="30min")
     assert sequences_of(corpus) == {1: [("news", "home", "é"), ("home",)], 2: [("home",)]}
-    longer = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session=dt.timedelta(hours=1))
+    longer = read_engine(
+        table_of(rows, when), user="who", sequence="page", order="at", session_gap=dt.timedelta(hours=1)
+    )
     assert sequences_of(longer)[1] == [("news", "home", "é", "home")]
 
 
 def test_days_and_fractions():
     """Dates count in days, and numbers in their own unit."""
     table = pl.DataFrame({"who": [1, 1, 1], "page": [7, 8, 9], "at": [dt.date(2026, 11, day) for day in (22, 20, 21)]})
-    corpus = read_engine(table, user="who", sequence="page", order="at", session="1d")
+    corpus = read_engine(table, user="who", sequence="page", order="at", session_gap="1d")
     assert sequences_of(corpus) == {1: [("8", "9", "7")]}
     numbers = table.with_columns(at=pl.Series([0.5, 0.25, 9.0]))
-    assert sequences_of(read_engine(numbers, user="who", sequence="page", order="at", session=2)) == {
+    assert sequences_of(read_engine(numbers, user="who", sequence="page", order="at", session_gap=2)) == {
         1: [("8", "7"), ("9",)]
     }
 
@@ -108,15 +110,15 @@ def test_days_and_fractions():
 def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
     """The result is equal for every user, even if rows are written to work files repeatedly."""
     rows = [(user % 97, f"page {(user * 7) % 11}", (user * 31) % 1000) for user in range(20_000)]
-    wanted = read_engine(table_of(rows), user="who", sequence="page", order="at", session=5)
+    wanted = read_engine(table_of(rows), user="who", sequence="page", order="at", session_gap=5)
     written = []
     plain = events._Parts._write
     monkeypatch.setattr(events._Parts, "_write", lambda *given: written.append(1) or plain(*given))
-    limit = memory.MemoryLimit(memory.FIXED + (1 << 20), 1 << 20, tmp_path)
+    limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 20), 1 << 20, tmp_path)
     monkeypatch.setattr(memory.MemoryLimit, "of", staticmethod(lambda *_: limit))
     reader = pa.Table.to_reader(table_of(rows).to_arrow(), max_chunksize=1000)
     found = read_engine(
-        reader, user="who", sequence="page", order="at", session=5, options=vp.ReadOptions(memory="any")
+        reader, user="who", sequence="page", order="at", session_gap=5, options=vp.ReadOptions(memory="any")
     )
     assert len(written) > 1
     assert by_key(found) == by_key(wanted)
@@ -140,10 +142,10 @@ def test_what_is_left_out_is_told(capsys):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"session": "30min"}, InputError, "name the column of times"),
-        ({"order": "at", "session": "soon"}, InputError, "length of time"),
-        ({"order": "at", "session": "30min"}, InputError, "same unit"),
-        ({"order": "at", "session": -1}, InputError, "same unit"),
+        ({"session_gap": "30min"}, InputError, "name the column of times"),
+        ({"order": "at", "session_gap": "soon"}, InputError, "length of time"),
+        ({"order": "at", "session_gap": "30min"}, InputError, "same unit"),
+        ({"order": "at", "session_gap": -1}, InputError, "same unit"),
         ({"order": "page"}, InputError, "for the order"),
         ({"order": "when"}, ColumnError, 'no column "when"'),
         ({"order": "list"}, ColumnError, "times, dates or numbers"),

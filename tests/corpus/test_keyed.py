@@ -68,7 +68,7 @@ def test_several_columns_are_one_item_and_back(rows):
 @pytest.fixture(scope="module")
 def plan():
     """Return a plan that allows one key per user."""
-    return vp.SetUnion(limit=1).plan(BUDGET)
+    return vp.Items(max_items_per_user=1).plan(BUDGET)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -91,7 +91,7 @@ def test_releases_give_columns_and_types_back(name, plan, tmp_path):
 def test_whole_numbers_are_numbers():
     """The release contains 7, but not "7", 7.0 or True."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
-    keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="shop"), BUDGET)
+    keys = vp.Items(max_items_per_user=1).release(read_engine(table, user="who", items="shop"), BUDGET)
     assert keys.to_list() == [1, 7]
     assert [each in keys for each in (7, "7", 7.0, True, None, (7,), [7], 8, 2**70)] == [True] + [False] * 4 + [
         True,
@@ -108,21 +108,21 @@ def test_keys_of_several_columns(tmp_path):
         {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}
     )
     corpus = read_engine(table, user="who", items=["country", "day"])
-    keys = vp.SetUnion(limit=1).release(corpus, BUDGET)
+    keys = vp.Items(max_items_per_user=1).release(corpus, BUDGET)
     assert keys.to_list() == [("DE", DAY), ("NL", DAY)]
     assert ("NL", DAY) in keys
     assert ("NL", "2026-11-22") not in keys
     assert keys.to_polars().columns == ["gram", "length", "country", "day"]
     assert vp.exports.filter(keys, table).height == 400
     corpus.save(tmp_path / "corpus")
-    again = vp.SetUnion(limit=1).release(load_engine(tmp_path / "corpus"), BUDGET, seed=1)
-    assert again == vp.SetUnion(limit=1).release(corpus, BUDGET, seed=1)
+    again = vp.Items(max_items_per_user=1).release(load_engine(tmp_path / "corpus"), BUDGET, seed=1)
+    assert again == vp.Items(max_items_per_user=1).release(corpus, BUDGET, seed=1)
 
 
 def test_lists_of_typed_items():
     """The values in lists are items, except for nulls."""
     table = pl.DataFrame({"who": range(300), "days": [[DAY, None], None, [DAY, DAY]] * 100})
-    keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="days"), BUDGET)
+    keys = vp.Items(max_items_per_user=1).release(read_engine(table, user="who", items="days"), BUDGET)
     assert keys.to_list() == [DAY]
 
 
@@ -130,7 +130,7 @@ def test_counts_ask_with_keys():
     """Iteration and look-up use the original values of the column."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
     corpus = read_engine(table, user="who", items="shop")
-    tally = vp.SetUnion(limit=1).release(corpus, BUDGET).count(corpus, BUDGET, limit=1)
+    tally = vp.Items(max_items_per_user=1).release(corpus, BUDGET).count(corpus, BUDGET, counted_in_full=1)
     assert {shop for shop, _ in tally} == {1, 7}
     assert abs(tally[7] - 200) < 50
     assert tally.to_polars().columns == ["gram", "length", "shop", "users"]
@@ -182,7 +182,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
 
 def test_nothing_released_says_nothing_of_types(tmp_path):
     """One user's row can determine the type of a column of Python values; the release is the same without this row."""
-    plan = vp.SetUnion(limit=1).plan(vp.Budget(1, 1e-8))
+    plan = vp.Items(max_items_per_user=1).plan(vp.Budget(1, 1e-8))
     rows = [{"who": number, "day": None} for number in range(9)]
     one, other = (
         plan.release(read_engine(each, user="who", items="day"), seed=1)

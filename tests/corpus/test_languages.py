@@ -11,7 +11,7 @@ from naive import corpus as naive_corpus
 from support.languages import SENTENCES, SIGNS
 from support.look import corpus_documents, read_engine
 from voxpop.reading.one_text import Cutter, cut_prompt
-from voxpop.reading.segmenting import folded, kind_of, needs_dictionary, words
+from voxpop.reading.segmenting import folded, kind_of_character, needs_dictionary, words
 
 TEXTS = [*SENTENCES.values(), *SIGNS]
 
@@ -72,6 +72,6 @@ def test_kinds_follow_the_names_of_characters():
     for character in visible:
         if character in naive_corpus.BETWEEN + "\u02bc":
             continue
-        kind = kind_of(character)
+        kind = kind_of_character(character)
         assert (kind in "cd") == naive_corpus.is_unspaced(character), ascii(character)
         assert (kind in "hn") == naive_corpus.is_hebrew(character), ascii(character)

@@ -27,8 +27,8 @@ def test_no_size_at_which_something_is_done_otherwise_changes_a_release(texts, m
     expected = PLAN.release(texts, seed=5)
     assert {len(gram) for gram in expected} == {1, 2, 3, 4}
     monkeypatch.setattr(pool_users, "ITEMS_BEFORE_FORGETTING", 1)
-    monkeypatch.setattr(weighing, "NAMES_AT_ONCE", 1000)
-    monkeypatch.setattr(length_walk, "NAMES_AT_ONCE", 1000)
+    monkeypatch.setattr(weighing, "_NAMES_AT_ONCE", 1000)
+    monkeypatch.setattr(length_walk, "_NAMES_AT_ONCE", 1000)
     monkeypatch.setattr(length_walk, "POSITIONS_IN_PARTS", 0)
     found = PLAN.release(texts, seed=5)
     assert found.to_arrow().equals(expected.to_arrow())
@@ -39,7 +39,7 @@ def test_no_size_at_which_something_is_done_otherwise_changes_a_release(texts, m
 @pytest.mark.parametrize("weights", [[0, 3, 0, 0, 4, 0, 5], [1, 2, 0, 4, 5, 6, 7], [0, 0], [1], []])
 def test_only_names_with_weight_are_left(weights, at_once, monkeypatch):
     """Few or nearly all names have weight, and parts have any size."""
-    monkeypatch.setattr(weighing, "NAMES_AT_ONCE", at_once)
+    monkeypatch.setattr(weighing, "_NAMES_AT_ONCE", at_once)
     names = np.arange(len(weights)) * 10
     held = [(name, weight) for name, weight in zip(names.tolist(), weights, strict=True) if weight]
     found, kept = weighing._supported(names, np.array(weights, np.int64))

@@ -135,6 +135,6 @@ def test_the_command_strips(tmp_path, capsys):
     path = tmp_path / "posts.parquet"
     pl.DataFrame({"who": range(900), "text": ["<p class='x'>tea</p>"] * 900}).write_parquet(path)
     call = ["items", str(path), "--user", "who", "--text", "text", "--html", "--epsilon", "4", "--delta", "1e-7"]
-    assert main([*call, "--limit", "1", "-o", str(tmp_path / "words")]) == 0
+    assert main([*call, "--max-items-per-user", "1", "-o", str(tmp_path / "words")]) == 0
     assert vp.load(tmp_path / "words").to_list() == ["tea"]
     capsys.readouterr()

@@ -35,7 +35,7 @@ Reader = Callable[..., LocalCorpus]
 
 def tiny(room: int) -> MemoryLimit:
     """Return a limit lower than any that a caller can request."""
-    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+    return MemoryLimit(room + memory.FIXED_MEMORY, room, Path("/tmp"))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
         with monkeypatch.context() as patch:
             patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(room)))
             patch.setattr(read, "ROWS_AT_ONCE", 64)
-            patch.setattr(read, "ITEMS_AT_ONCE", 64)
+            patch.setattr(read, "_ITEMS_READ_AT_ONCE", 64)
             return read_engine(source, options=vp.ReadOptions(memory="any"), **columns)
 
     return reader
@@ -111,11 +111,11 @@ def test_any_table_gives_the_same_corpus(rows):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        vp.SetUnion(limit=20),
-        vp.SetUnion(limit=20, weighting=vp.weightings.Weighted()),
-        vp.SetUnion(limit=20, weighting=vp.weightings.PolicyLaplace()),
-        vp.NGrams(max_length=4, limit=50),
-        vp.papers.DPNE(max_length=4, limit=50, pruning="single"),
+        vp.Items(max_items_per_user=20),
+        vp.Items(max_items_per_user=20, weighting=vp.weightings.Weighted()),
+        vp.Items(max_items_per_user=20, weighting=vp.weightings.PolicyLaplace()),
+        vp.NGrams(max_length=4, max_phrases_per_user=50),
+        vp.papers.DPNE(max_length=4, max_phrases_per_user=50, pruning="single"),
     ],
     ids=repr,
 )
@@ -123,7 +123,7 @@ def test_the_release_is_the_same(monkeypatch, mechanism):
     """The same secret gives the same release, although each pass runs in pieces of a few hundred positions."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     bounded = corpus.within(tiny(1 << 21))
-    monkeypatch.setattr(mapped_positions, "AT_ONCE", 333)
+    monkeypatch.setattr(mapped_positions, "_SORTED_AT_ONCE", 333)
     expected = mechanism.release(corpus, BUDGET, seed=5)
     assert len(expected) > 20
     assert mechanism.release(bounded, BUDGET, seed=5) == expected
@@ -147,7 +147,7 @@ def test_too_many_distinct_tokens_or_phrases_are_refused():
     """The error occurs before memory runs out, and the message rounds the required memory to a power of two."""
     corpus = read_engine(table(20_000, 600), user="who", text="text")
     with pytest.raises(MemoryLimitError, match=r"distinct tokens do not fit .* 1GiB would do"):
-        vp.SetUnion().release(corpus.within(tiny(1000)), BUDGET)
+        vp.Items().release(corpus.within(tiny(1000)), BUDGET)
     room = 48 * len(corpus.vocabulary) + 1000
     levels = corpus.within(tiny(room)).length_walk()
     levels.keep(np.arange(len(corpus.vocabulary)))
@@ -166,8 +166,8 @@ def test_one_user_with_nearly_everything(within):
     assert same(whole, spilled)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bound, "TOKENS_AT_ONCE", 100)
-        parts = vp.SetUnion(limit=3).release(spilled.within(tiny(1 << 22)), vp.Budget(30, 0.5), seed=1)
-    assert parts == vp.SetUnion(limit=3).release(whole, vp.Budget(30, 0.5), seed=1)
+        parts = vp.Items(max_items_per_user=3).release(spilled.within(tiny(1 << 22)), vp.Budget(30, 0.5), seed=1)
+    assert parts == vp.Items(max_items_per_user=3).release(whole, vp.Budget(30, 0.5), seed=1)
 
 
 def test_users_of_one_key_come_in_one_order(within, monkeypatch):
@@ -241,8 +241,8 @@ def test_little_memory_and_wrong_folders_are_refused(tmp_path):
 def test_nothing_is_left_in_the_work_folder(within, tmp_path):
     """Work files have no names, neither during use nor afterwards."""
     corpus = within(table(3000, 400), TINY, user="who", text="text")
-    bounded = corpus.within(MemoryLimit(memory.FIXED + SMALL, SMALL, tmp_path))
-    vp.NGrams(max_length=3, limit=5).release(bounded, BUDGET)
+    bounded = corpus.within(MemoryLimit(memory.FIXED_MEMORY + SMALL, SMALL, tmp_path))
+    vp.NGrams(max_length=3, max_phrases_per_user=5).release(bounded, BUDGET)
     assert os.listdir(tmp_path) == []
 
 
@@ -263,7 +263,7 @@ import voxpop as vp
 rows = pl.DataFrame({"who": [f"user {who}" for who in range(2000)], "text": ["Tea, \\u00fcber cafe\\u0301", ""] * 1000})
 rows.write_parquet(sys.argv[1])
 corpus = vp.read(sys.argv[1], user="who", text="text", options=vp.ReadOptions(memory="896MiB"))
-for mechanism in (vp.SetUnion(10), vp.NGrams(max_length=2), vp.HeavyHitters(alphabet="tokens")):
+for mechanism in (vp.Items(10), vp.NGrams(max_length=2), vp.HeavyHitters(alphabet="tokens")):
     mechanism.release(corpus, vp.Budget(20, 1e-3)).save(sys.argv[2], overwrite=True)
     assert len(vp.load(sys.argv[2]).to_polars())
 model = vp.Sequences(alphabet=("tea", "über")).release(corpus, vp.Budget(4))
@@ -323,7 +323,7 @@ def test_ten_times_the_bound(record_property):
 
 @pytest.mark.parametrize(
     ("container", "limit"),
-    [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST), (None, 16 << 29)],
+    [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST_MEMORY), (None, 16 << 29)],
 )
 def test_who_names_no_limit_gets_half_of_what_there_is(monkeypatch, tmp_path, container, limit):
     """The default is half of the memory of the machine or of a smaller container, and at least the general minimum."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.corpora import corpus_of
 from voxpop.engine.data import Subset
 from voxpop.engine.local import deferred as payments
-from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets, runs_of
+from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets, runs_of_holdings
 from voxpop.engine.local.weigh import Holdings, weigh
 from voxpop.errors import InternalError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
@@ -36,10 +36,10 @@ def holdings_of(users):
 def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
     """Users are processed a few positions at a time; some users hold nothing."""
     holdings = holdings_of(users)
-    expected = runs_of(holdings, None, whole=True).tolist()
+    expected = runs_of_holdings(holdings, None, whole=True).tolist()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(payments, "POSITIONS_AT_ONCE", at_once)
-        assert runs_of(holdings, None, whole=True).tolist() == expected
+        patch.setattr(payments, "_DEFERRED_AT_ONCE", at_once)
+        assert runs_of_holdings(holdings, None, whole=True).tolist() == expected
 
 
 @given(st.lists(USERS.map(lambda users: (users + [[]] * 8)[:8]), min_size=1, max_size=3), st.sets(st.integers(0, 5)))

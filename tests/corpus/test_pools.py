@@ -202,7 +202,7 @@ def test_keeping_undecided_items_is_the_naive_way(sets, states):
 def test_a_limit_gives_the_same_release():
     """Pools in a work file and pools in memory give equal releases."""
     rows = crowd(users=400, held=75, items=90)
-    plan = vp.SetUnion(limit=2).plan(vp.Budget(3, 1e-3))
+    plan = vp.Items(max_items_per_user=2).plan(vp.Budget(3, 1e-3))
     releases = [plan.release(corpus_of(rows, memory), seed=3) for memory in MEMORY]
     assert releases[0] == releases[1]
     assert len(releases[0]) > 20

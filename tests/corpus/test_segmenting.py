@@ -76,12 +76,14 @@ def test_phrases_without_spaces(tmp_path, capsys):
     rows = {"who": range(8000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "東京に住む 👍", "good day"] * 2000}
     path = tmp_path / "posts.parquet"
     pl.DataFrame(rows).write_parquet(path)
-    release = vp.NGrams(max_length=3, limit=10).release(read_engine(path, user="who", text="text"), vp.Budget(4, 1e-7))
+    release = vp.NGrams(max_length=3, max_phrases_per_user=10).release(
+        read_engine(path, user="who", text="text"), vp.Budget(4, 1e-7)
+    )
     assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("東京", "に", "住む"), ("good", "day")} <= set(release)
     assert not any("👍" in gram for gram in release)
     assert "很好" in [each.token for each in release.complete("今天天气")]
     options = ["--text", "text", "--user", "who", "--epsilon", "4", "--delta", "1e-7"]
-    assert main(["items", str(path), *options, "--limit", "10", "-o", str(tmp_path / "words")]) == 0
+    assert main(["items", str(path), *options, "--max-items-per-user", "10", "-o", str(tmp_path / "words")]) == 0
     assert {"很好", "ไทย", "good"} <= set(vp.load(tmp_path / "words"))
     capsys.readouterr()
 

@@ -223,7 +223,12 @@ def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
 @pytest.fixture(scope="module")
 def plans():
     """Return a plan for each code path of a release."""
-    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.SetUnion(weighting=vp.weightings.Weighted()), vp.NGrams(3)]
+    mechanisms = [
+        vp.Items(),
+        vp.Items(max_items_per_user=1),
+        vp.Items(weighting=vp.weightings.Weighted()),
+        vp.NGrams(3),
+    ]
     return [mechanism.plan(vp.Budget(1, 1e-6)) for mechanism in mechanisms]
 
 

@@ -32,7 +32,7 @@ def test_what_is_saved_is_loaded(tmp_path, corpus):
     loaded = load_engine(tmp_path / "c")
     assert same(corpus, loaded)
     assert isinstance(loaded.tokens, np.memmap)
-    union, budget = vp.SetUnion(), vp.Budget(20, 0.5)
+    union, budget = vp.Items(), vp.Budget(20, 0.5)
     assert list(union.release(loaded, budget, seed=1)) == list(union.release(corpus, budget, seed=1))
     assert os.listdir(tmp_path) == ["c"]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.kernels.group import group_items
-from voxpop.reading.users import encode_users, numbered
+from voxpop.reading.users import encode_users, numbered_users
 
 NUMBERS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30)
 
@@ -20,7 +20,7 @@ def test_users_are_numbered_by_first_appearance(ids, ordered, data):
     ids = sorted(ids) if ordered else ids
     cut = data.draw(st.integers(0, len(ids)))
     kind = pa.int64() if isinstance(ids[0], int) else pa.large_string()
-    pieces = [numbered(pa.array(ids[first:end], kind)) for first, end in pairwise([0, cut, len(ids)])]
+    pieces = [numbered_users(pa.array(ids[first:end], kind)) for first, end in pairwise([0, cut, len(ids)])]
     codes, keys, users = encode_users(pieces)
     distinct = list(dict.fromkeys(ids))
     assert codes.dtype == np.int32
@@ -34,7 +34,7 @@ def test_users_are_numbered_by_first_appearance(ids, ordered, data):
 def test_large_unsigned_ids_keep_their_bits(other):
     """Ids from 2^63 differ from small ids, and an id has one code in files of both types."""
     ids = [1, 2**63, 2**64 - 1]
-    codes, keys, _ = encode_users([numbered(pa.array(ids, pa.uint64())), numbered(pa.array([7, 1], other))])
+    codes, keys, _ = encode_users([numbered_users(pa.array(ids, pa.uint64())), numbered_users(pa.array([7, 1], other))])
     assert keys.tolist() == [*ids, 7]
     assert codes.tolist() == [0, 1, 2, 3, 0]
 

@@ -11,7 +11,7 @@ from support.look import read_engine
 from voxpop.engine.local import length_walk as levels
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.ngrams import candidates
-from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTHING, Candidates, Grams, Pairs
+from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NO_ESTIMATE, Candidates, Grams, Pairs
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
@@ -24,7 +24,7 @@ SHARES = CalibratedRule(Weighted(), RuleSetting(9, 2))
 
 
 def tiny(room):
-    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+    return MemoryLimit(room + memory.FIXED_MEMORY, room, Path("/tmp"))
 
 
 @pytest.fixture
@@ -110,10 +110,10 @@ def test_users_have_no_order_that_nobody_drew():
 def test_keys_of_candidates_rise_up_to_the_last_group():
     """For groups from 2^27, keys overflowed, and candidates were lost or invented; now such groups are refused."""
     last = np.array([MOST_GROUPS - 2, MOST_GROUPS - 1])
-    keys = [candidates._key(last, np.int64(estimate)) for estimate in (NOTHING, MOST_ESTIMATE, 0)]
+    keys = [candidates._key(last, np.int64(estimate)) for estimate in (NO_ESTIMATE, MOST_ESTIMATE, 0)]
     assert np.concatenate(keys).tolist() == [
         group * (MOST_ESTIMATE + 2) + MOST_ESTIMATE - estimate
-        for estimate in (NOTHING, MOST_ESTIMATE, 0)
+        for estimate in (NO_ESTIMATE, MOST_ESTIMATE, 0)
         for group in last.tolist()
     ]
     group = np.array([MOST_GROUPS])

@@ -12,7 +12,7 @@ from support.corpora import corpus_of
 from support.exact import exact_counts
 from support.look import read_engine
 from support.strategies import written_users
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.privacy.weightings.holders import UNIT, share_table
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -37,7 +37,7 @@ def test_counts_are_right_but_for_the_noise(release_of):
     words = [f"w{i:03}" for i in range(200)]
     table = pl.DataFrame({"who": range(2000), "what": [words[:100], words[100:]] * 1000})
     corpus = read_engine(table, user="who", items="what")
-    tally = release_of((word,) for word in words).count(corpus, BUDGET, limit=100)
+    tally = release_of((word,) for word in words).count(corpus, BUDGET, counted_in_full=100)
     assert tally.error == pytest.approx(np.hypot(tally.plan.sigma, 12**-0.5))
     assert (np.abs(tally.users - 1000) < 7 * tally.error + 1).all()
     assert np.std(tally.users) > tally.error / 2
@@ -46,7 +46,7 @@ def test_counts_are_right_but_for_the_noise(release_of):
 def test_grams_that_nobody_holds_get_noise_too(release_of):
     """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0. False alarm below 1e-10."""
     corpus = corpus_of([[["a"]]])
-    tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, limit=4)
+    tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, counted_in_full=4)
     assert np.count_nonzero(tally.users) > 300
     assert abs(tally.users.mean()) < 7 * tally.error / 20
     assert (tally.users < 0).any()
@@ -74,16 +74,16 @@ def test_squares_of_shares_never_exceed_the_limit(limit):
 def test_limits_halve_from_length_to_length(release_of):
     """Limits never exceed the number of grams of a length."""
     release = release_of([*((f"w{i}",) for i in range(50)), *((f"w{i}", "w1") for i in range(50)), ("a", "b", "c")])
-    assert Counts(60).plan(BUDGET, release).limits == (50, 30, 1)
-    assert Counts(5).plan(BUDGET, release).limits == (5, 3, 1)
-    assert Counts(60).plan(BUDGET, release).sensitivity >= 81**0.5
+    assert CountsMechanism(60).plan(BUDGET, release).limits == (50, 30, 1)
+    assert CountsMechanism(5).plan(BUDGET, release).limits == (5, 3, 1)
+    assert CountsMechanism(60).plan(BUDGET, release).sensitivity >= 81**0.5
 
 
 def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
     """Its noise is the least Gaussian noise of the budget, and its spend gives the budget's delta."""
     from voxpop.privacy.gaussian import delta
 
-    plan = Counts(16).plan(BUDGET, release_of((f"w{i}",) for i in range(99)))
+    plan = CountsMechanism(16).plan(BUDGET, release_of((f"w{i}",) for i in range(99)))
     assert plan.guarantee == vp.Guarantee(1, 1e-8)
     assert plan.guarantee.spend.mu == pytest.approx(4 / plan.sigma)
     assert 0.999e-8 < delta(1, 4 / plan.sigma) <= 1e-8
@@ -93,7 +93,7 @@ def test_together_is_less_than_the_sum():
     """A Gaussian release and its counts compose exactly: at the sum of deltas, epsilon is well below the sum."""
     table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
     corpus = read_engine(table, user="who", items="what")
-    words = vp.SetUnion(limit=5, weighting=vp.weightings.PolicyGaussian()).release(corpus, vp.Budget(2, 1e-8))
+    words = vp.Items(max_items_per_user=5, weighting=vp.weightings.PolicyGaussian()).release(corpus, vp.Budget(2, 1e-8))
     tally = words.count(corpus, vp.Budget(2, 1e-8))
     assert tally.total.fixed.delta == 2e-8
     assert 2 < tally.total.fixed.epsilon < 3.3
@@ -104,14 +104,14 @@ def test_together_is_less_than_the_sum():
 def test_bad_limits_are_refused(limit):
     """The limit must be a whole number from 1 on."""
     with pytest.raises(vp.errors.InputError, match="`limit`"):
-        Counts(limit)
+        CountsMechanism(limit)
 
 
 def test_no_delta_is_refused(release_of):
     """The error is raised before any data is read."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(vp.errors.BudgetError, match="delta"):
-        Counts().plan(vp.Budget(1), release)
+        CountsMechanism().plan(vp.Budget(1), release)
 
 
 def test_phrases_of_items_are_refused(release_of):
@@ -145,7 +145,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     tally = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")
     tally.save(tmp_path / "words")
-    again = vp.load(tmp_path / "words", vp.Tally)
+    again = vp.load(tmp_path / "words", vp.Counts)
     assert vp.load(tmp_path / "words") == release
     assert again.users.tolist() == tally.users.tolist()
     assert (again.error, again.guarantee, again.total) == (tally.error, tally.guarantee, tally.total)
@@ -153,7 +153,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
         tally.save(tmp_path / "other")
     release.save(tmp_path / "words")
-    assert vp.load(tmp_path / "words", vp.Tally).users.tolist() == tally.users.tolist()
+    assert vp.load(tmp_path / "words", vp.Counts).users.tolist() == tally.users.tolist()
 
 
 def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
@@ -169,7 +169,7 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
     tally.save(tmp_path / "words", overwrite=True)
     other.save(tmp_path / "words", overwrite=True)
     with pytest.raises(vp.errors.ReleaseError, match="holds no counts"):
-        vp.load(tmp_path / "words", vp.Tally)
+        vp.load(tmp_path / "words", vp.Counts)
 
 
 @pytest.mark.parametrize("name", ["counts.parquet", "counts.json"])
@@ -181,4 +181,4 @@ def test_damaged_counts_are_refused(release_of, tmp_path, name):
     content = (tmp_path / "words" / name).read_bytes()
     (tmp_path / "words" / name).write_bytes(content[:-9] + b"x" + content[-8:])
     with pytest.raises(vp.errors.ReleaseError):
-        vp.load(tmp_path / "words", vp.Tally)
+        vp.load(tmp_path / "words", vp.Counts)

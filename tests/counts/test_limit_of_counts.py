@@ -10,8 +10,8 @@ import voxpop as vp
 from support.corpora import corpus_of
 from support.engine_contract import naive_of, release_of
 from support.exact import Exact
-from voxpop.mechanisms.counts.constants import SHARE
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.constants import SHARE_OF_LIMIT
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.counts.plan import root_above
 from voxpop.mechanisms.counts.releasing import listed_grams
 from voxpop.privacy import precise
@@ -24,7 +24,7 @@ WORDS = release_of((f"w{number:03}",) for number in range(300))
 
 
 def plan_of(release=WORDS, budget=BUDGET):
-    return Counts().plan(budget, release)
+    return CountsMechanism().plan(budget, release)
 
 
 def mus(plan):
@@ -54,9 +54,11 @@ def test_every_limit_and_the_histogram_keep_the_budget(budget):
         square = precise.number(max(mus(plan))) ** 2 + 1 / precise.number(scale * plan.histogram_sigma) ** 2
         spent = precise.gaussian_delta(budget.epsilon, square ** precise.number(0.5))
         assert (spent <= budget.delta) == fits
-    assert plan.histogram_sigma**-2 / (plan.histogram_sigma**-2 + max(mus(plan)) ** 2) == pytest.approx(SHARE, rel=1e-6)
-    given = Counts(16).plan(budget, WORDS)
-    assert plan.sigmas[4] / given.sigma == pytest.approx(1 / sqrt(1 - SHARE), rel=1e-3)
+    assert plan.histogram_sigma**-2 / (plan.histogram_sigma**-2 + max(mus(plan)) ** 2) == pytest.approx(
+        SHARE_OF_LIMIT, rel=1e-6
+    )
+    given = CountsMechanism(16).plan(budget, WORDS)
+    assert plan.sigmas[4] / given.sigma == pytest.approx(1 / sqrt(1 - SHARE_OF_LIMIT), rel=1e-3)
 
 
 @pytest.mark.jit
@@ -77,7 +79,7 @@ def test_the_chosen_limit_has_nearly_the_least_error():
     for size, users in ((2, 4000), (30, 4000), (200, 4000)):
         corpus, truth = holders([size] * users), np.where(np.arange(300) < size, users, 0)
         wrong = {
-            limit: np.abs(WORDS.count(corpus, BUDGET, limit=limit, seed=2).users - truth).mean()
+            limit: np.abs(WORDS.count(corpus, BUDGET, counted_in_full=limit, seed=2).users - truth).mean()
             for limit in (1, 4, 16, 64, 256)
         }
         chosen = np.abs(WORDS.count(corpus, BUDGET, seed=2).users - truth).mean()

@@ -15,7 +15,7 @@ from support.exact import exact_users
 from support.look import read_engine
 from support.strategies import written_users
 from voxpop.errors import BudgetError, InputError, ReleaseError
-from voxpop.mechanisms.counts.mechanism import Top
+from voxpop.mechanisms.counts.mechanism import TopMechanism
 from voxpop.privacy.decisions import GumbelNoise
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.holders import UNIT
@@ -114,7 +114,7 @@ def test_a_ranking_as_tables():
     """Rows are in order, with places; keys keep their types, and the column `place` contains the places."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
-    keys = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
+    keys = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
     ranking = keys.top(corpus, BUDGET, k=2)
     assert ranking.to_list() == [7, 5]
     assert list(ranking.each_gram()) == [("7",), ("5",)]
@@ -137,7 +137,7 @@ def test_the_first_of_a_tally_cost_nothing(release_of):
 def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
     """Noise is less for fewer places, the spend is within the budget, and the text is readable."""
     release = release_of((f"w{place}",) for place in range(500))
-    plans = [Top(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
+    plans = [TopMechanism(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
     assert [plan.picks for plan in plans] == [1, 10, 500, 500]
     assert plans[0].error < plans[1].error < plans[2].error == plans[3].error
     assert all(plan.delta <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
@@ -162,7 +162,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     ranking.save(tmp_path / "words")
     release.count(corpus, BUDGET).save(tmp_path / "words")
     release.save(tmp_path / "words")
-    again = vp.load(tmp_path / "words", vp.Ranking)
+    again = vp.load(tmp_path / "words", vp.Top)
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
     assert again.guarantee == ranking.guarantee
@@ -173,7 +173,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     with pytest.raises(ReleaseError, match="another release"):
         ranking.save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="holds no rankings"):
-        vp.load(tmp_path / "other", vp.Ranking)
+        vp.load(tmp_path / "other", vp.Top)
     with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
         ranking.save(tmp_path / "words")
     with pytest.raises(ReleaseError, match="a release and counts and rankings, which"):
@@ -189,7 +189,7 @@ def test_damaged_rankings_are_refused(release_of, tmp_path, name):
     content = (tmp_path / "words" / name).read_bytes()
     (tmp_path / "words" / name).write_bytes(content[:-9] + b"x" + content[-8:])
     with pytest.raises(ReleaseError):
-        vp.load(tmp_path / "words", vp.Ranking)
+        vp.load(tmp_path / "words", vp.Top)
 
 
 @pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
@@ -206,21 +206,21 @@ def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
     pl.DataFrame({"place": places}, schema={"place": pl.Int64}).write_parquet(table)
     record.write_text(record.read_text().replace(before, checksum(table.read_bytes())))
     with pytest.raises(ReleaseError, match=r"the rankings in .* was changed"):
-        vp.load(tmp_path / "words", vp.Ranking)
+        vp.load(tmp_path / "words", vp.Top)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])
 def test_bad_numbers_are_refused(k):
     """The number must be a whole number from 1 on."""
     with pytest.raises(InputError, match="`k`"):
-        Top(k)
+        TopMechanism(k)
 
 
 def test_what_cannot_be_spent_is_refused(release_of):
     """The cases are a budget without delta, phrases of items, and a table instead of a corpus."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(BudgetError, match="delta"):
-        Top().plan(vp.Budget(1), release)
+        TopMechanism().plan(vp.Budget(1), release)
     items = read_engine(pl.DataFrame({"who": range(20), "what": ["tea"] * 20}), user="who", items="what")
     with pytest.raises(InputError, match="order"):
         release.top(items, BUDGET, k=1)

@@ -227,7 +227,9 @@ def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **
         assert_quotes_nothing(error)
         assert account.entries == []
         return False
-    release = vp.SetUnion(limit=16).release(data, vp.Budget(4, 1e-6), ledger=account.run("a", save_to=folder / "a"))
+    release = vp.Items(max_items_per_user=16).release(
+        data, vp.Budget(4, 1e-6), ledger=account.run("a", save_to=folder / "a")
+    )
     assert [each.state for each in account.entries] == ["finished"]
     again = vp.load(folder / "a", vp.Release)
     assert again == release

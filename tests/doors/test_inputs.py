@@ -352,7 +352,7 @@ def test_pauses_in_words(pause):
     events = events.with_columns(
         at=pl.when(pl.col("item") == "c").then(pl.col("at") + pl.duration(minutes=2)).otherwise("at")
     )
-    corpus = read_engine(events, user="user", sequence="item", order="at", session=pause)
+    corpus = read_engine(events, user="user", sequence="item", order="at", session_gap=pause)
     assert [None if each < 0 else each for each in corpus.tokens.tolist()].count(None) == 1 + 1
 
 

@@ -109,7 +109,7 @@ def test_declared_types_come_back():
     """Values of the release are Python values, and its columns have the declared types."""
     rows = [{"who": number, "price": "19.990", "day": "2026-11-22"} for number in range(3000)]
     data = vp.read(rows, user="who", items=["price", "day"], types={"price": "decimal(12, 2)", "day": "date"})
-    release = vp.SetUnion(limit=1).release(data, vp.Budget(1, 1e-8))
+    release = vp.Items(max_items_per_user=1).release(data, vp.Budget(1, 1e-8))
     assert [(str(charge), str(day)) for charge, day in release] == [("19.99", "2026-11-22")]
     assert pa.types.is_decimal(release.to_arrow().schema.field("price").type)
 

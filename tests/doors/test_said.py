@@ -9,11 +9,13 @@ from voxpop.cli import main
 from voxpop.errors import BudgetError
 
 PLANS = {
-    "adaptive": lambda budget: vp.SetUnion(limit=2).plan(budget),
-    "count, Laplace": lambda budget: vp.SetUnion(limit=2, weighting=vp.weightings.Count("laplace")).plan(budget),
-    "weighted": lambda budget: vp.SetUnion(limit=2, weighting=vp.weightings.Weighted()).plan(budget),
-    "n-grams": lambda budget: vp.NGrams(max_length=2, limit=2).plan(budget),
-    "n-grams as published": lambda budget: vp.papers.DPNE(max_length=2, limit=2).plan(budget),
+    "adaptive": lambda budget: vp.Items(max_items_per_user=2).plan(budget),
+    "count, Laplace": lambda budget: vp.Items(max_items_per_user=2, weighting=vp.weightings.Count("laplace")).plan(
+        budget
+    ),
+    "weighted": lambda budget: vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted()).plan(budget),
+    "n-grams": lambda budget: vp.NGrams(max_length=2, max_phrases_per_user=2).plan(budget),
+    "n-grams as published": lambda budget: vp.papers.DPNE(max_length=2, max_phrases_per_user=2).plan(budget),
 }
 
 
@@ -30,7 +32,7 @@ def test_a_full_ledger_is_explained_in_words(tmp_path):
     """The message shows the budget that is closest to its limit: spent, left and requested."""
     ledger = vp.Ledger(tmp_path / "ledger.json")
     account = ledger.open("posts", vp.Budget(3, 1e-6), create=True)
-    plan = vp.SetUnion(limit=2, weighting=vp.weightings.Count()).plan(vp.Budget(1.5, 1e-8))
+    plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.Count()).plan(vp.Budget(1.5, 1e-8))
     for number in range(20):
         if not account.fits(plan.guarantee):
             break
@@ -46,12 +48,12 @@ def test_the_audit_lists_all_that_it_takes(capsys):
     """The list includes the argument that runs all audits."""
     assert main(["audit", "foo"]) == 2
     said = capsys.readouterr().err
-    assert all(f'"{name}"' in said for name in ("items", "ngrams", "hitters", "sequences", "top", "all"))
+    assert all(f'"{name}"' in said for name in ("items", "ngrams", "heavy-hitters", "sequences", "top", "all"))
 
 
 def test_where_no_number_of_users_is_enough_the_plan_says_so():
     """The printed plan contains "never" instead of None."""
-    plan = vp.SetUnion(limit=2, weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(vp.Budget(1, 1e-8))
+    plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(vp.Budget(1, 1e-8))
     assert plan.users_needed(0.999) is None
     assert "never" in str(plan)
-    assert vp.SetUnion(limit=2).plan(vp.Budget(1, 1e-8)).users_needed(0.999) > 10
+    assert vp.Items(max_items_per_user=2).plan(vp.Budget(1, 1e-8)).users_needed(0.999) > 10

@@ -335,7 +335,7 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
 def test_no_rows_are_nobody(source):
     """The source is read as a table without rows: an error would distinguish it from a table of one user."""
     corpus = read_engine(source, user="who", items="body")
-    assert len(vp.SetUnion().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0
+    assert len(vp.Items().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
         with pytest.raises(SourceError, match=words):
             users_of(tmp_path / source)
     with pytest.raises(SourceError, match=words):
-        vp.Profiling.of(tmp_path / "shop/t", user="who")
+        vp.ProfileMechanism.of(tmp_path / "shop/t", user="who")
     with pytest.raises(SourceError, match=words):
         users_of(dataset(tmp_path / "shop/t/data", format="csv"))
     with pytest.raises(SourceError, match=words.partition(".")[0]):

@@ -40,7 +40,7 @@ def test_files_of_keys_hold_their_columns(tmp_path):
     """Files of keys have typed columns in Parquet and Arrow, and the spelling of the keys in CSV."""
     table = pl.DataFrame({"who": range(600), "shop": [-7, 8] * 300, "day": [dt.date(2026, 11, 22)] * 600})
     corpus = vp.read(table, user="who", items=["shop", "day"])
-    keys = vp.SetUnion(limit=1).release(corpus, vp.Budget(20, 1e-3))
+    keys = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(20, 1e-3))
     for name in ("keys.csv", "keys.parquet", "keys.arrow"):
         vp.exports.write(keys, tmp_path / name)
     assert (tmp_path / "keys.csv").read_text().splitlines()[1] == '"\'-7|2026-11-22",1,-7,"2026-11-22"'
@@ -76,7 +76,7 @@ def test_every_format_is_written_and_documented(export, released, tmp_path):
     release = released(grams)
     if export.name == "sql":
         release = vp.Release.from_items(pa.array(["tea", "with"]), release.plan, release.guarantee)
-    counts = vp.Tally(release, np.array([5, 3]), 1.0, release.plan, release.guarantee)
+    counts = vp.Counts(release, np.array([5, 3]), 1.0, release.plan, release.guarantee)
     result, other = (counts, release) if export.counted else (release, counts)
     vp.exports.write(result, tmp_path / "file", export.name, size=512)
     assert (tmp_path / "file").stat().st_size
@@ -131,9 +131,9 @@ def test_a_place_that_cannot_be_written(phrases, tmp_path):
 def test_frequencies(released, tmp_path):
     """Grams of most users come first, with a tab before their number, which is at least 1."""
     release = released([("tea",), ("milk",), ("tea", "time")])
-    counts = vp.Tally(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)  # milk, tea, tea time
+    counts = vp.Counts(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)  # milk, tea, tea time
     vp.exports.write(counts, tmp_path / "words.tsv", "frequencies")
     assert (tmp_path / "words.tsv").read_text(encoding="utf-8") == "tea\t30\nmilk\t5\ntea time\t1\n"
-    broken = vp.Tally(released([("a\nb",)]), np.array([5]), 1.0, release.plan, release.guarantee)
+    broken = vp.Counts(released([("a\nb",)]), np.array([5]), 1.0, release.plan, release.guarantee)
     with pytest.raises(vp.errors.InputError, match="line breaks"):
         vp.exports.write(broken, tmp_path / "broken.tsv", "frequencies")

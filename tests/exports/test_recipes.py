@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import voxpop as vp
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "coming-from.md"
+SUMS = PAGE.parent / "guides" / "orders-sums.md"
 BLOCKS = {
     title.strip(): blocks
     for title, *rest in (part.split("\n", 1) for part in re.split(r"^##+ ", PAGE.read_text(), flags=re.MULTILINE))
@@ -55,6 +57,18 @@ def test_a_recipe_counts_by_released_keys(title):
     found = run(code)
     assert [country for country, _ in found] == COUNTRIES
     assert all(abs(count - 2000) < 150 for _, count in found)
+
+
+def test_sums_by_released_keys(tmp_path, monkeypatch):
+    """The page of revenue releases keys, and OpenDP returns a sum of each near the true one."""
+    monkeypatch.chdir(tmp_path)
+    keys, sums = re.findall(r"```python\n(.*?)```", SUMS.read_text(), re.DOTALL)
+    names = {}
+    exec(compile(keys, "keys", "exec"), names)
+    found = dict(run(sums))
+    assert list(found) == sorted(names["keys"])
+    true = names["table"].group_by("product").agg(revenue=pl.col("amount").sum())
+    assert all(abs(found[row["product"]] - row["revenue"]) < 1e6 for row in true.to_dicts() if row["product"] in found)
 
 
 def test_recipes_of_databases(namespace, capsys):

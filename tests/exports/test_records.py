@@ -22,7 +22,7 @@ def results():
     table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})
     visits = pl.DataFrame({"who": range(3000), "to": [["a", "b"], ["a"], ["b", "a", "c"]] * 1000})
     posts = vp.read(table, user="who", text="what")
-    words = vp.SetUnion().release(posts, BUDGET)
+    words = vp.Items().release(posts, BUDGET)
     made = {
         "words": words,
         "phrases": vp.NGrams().release(posts, BUDGET),
@@ -82,7 +82,7 @@ def test_the_check_finds_other_records(results):
 
 def test_what_is_not_stated_is_marked(results):
     """A record marks fields without a statement, which the operator must complete or confirm."""
-    bare = vp.SetUnion().plan(BUDGET)
+    bare = vp.Items().plan(BUDGET)
     text = vp.exports.registry_record(
         vp.Release.from_items(results["words"].grams["gram"].combine_chunks().flatten(), bare, bare.guarantee)
     )
@@ -113,7 +113,7 @@ def test_documents_of_a_folder_state_all_of_it(results, tmp_path):
     results["top"].save(tmp_path / "words")
     digest = verify(tmp_path / "words")["digest"]
     total = total_of([(results[name].guarantee, None) for name in ("words", "counts", "top")])
-    for kind in (vp.Release, vp.Tally, vp.Ranking):
+    for kind in (vp.Release, vp.Counts, vp.Top):
         loaded = vp.load(tmp_path / "words", kind)
         assert str(loaded.total) == str(total)
         assert f"- {total.adaptive}, even if" in vp.exports.checklist(loaded)
@@ -125,7 +125,7 @@ def test_documents_of_a_folder_state_all_of_it(results, tmp_path):
 def test_a_result_that_is_not_private_is_refused(results):
     """A result that is not private has no record and no checklist."""
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000}), user="who", items="what")
-    seeded = vp.SetUnion().release(posts, BUDGET, seed=1)
+    seeded = vp.Items().release(posts, BUDGET, seed=1)
     for document in (vp.exports.registry_record, vp.exports.checklist):
         with pytest.raises(vp.errors.InputError, match=r"NOT PRIVATE.*must be about a private result"):
             document(seeded)

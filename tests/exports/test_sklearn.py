@@ -44,7 +44,7 @@ def test_a_real_release_counts_its_own_texts():
 
     table = pl.DataFrame({"who": range(2000), "what": ["Thank you very much!", "See you soon, don't wait"] * 1000})
     posts = vp.read(table, user="who", text="what")
-    release = vp.NGrams(max_length=3, limit=20).release(posts, vp.Budget(4, 1e-7))
+    release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(posts, vp.Budget(4, 1e-7))
     counted = vp.exports.to_count_vectorizer(release, binary=True).transform(table["what"].head(2).to_list()).toarray()
     assert counted.tolist() == [[min(1, n) for n in by_hand(release, text)] for text in table["what"].head(2)]
     assert counted.sum() > 12

@@ -26,7 +26,7 @@ def test_apostrophes_of_phones(phrases):
     nlp = spacy.blank("en")
     documents = [nlp("I don't"), nlp("I don\u2019t")]
     for reading, found in (("words", [1, 1]), ("whitespace", [1, 0])):
-        matcher = vp.exports.to_phrase_matcher(dataclasses.replace(phrases, reading=reading), nlp)
+        matcher = vp.exports.to_phrase_matcher(dataclasses.replace(phrases, token_source=reading), nlp)
         assert [len(matcher(document)) for document in documents] == found
 
 

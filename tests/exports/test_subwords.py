@@ -18,12 +18,14 @@ tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not install
 COUNTS = {"low": 500, "lower": 200, "lowest": 300, "newest": 600, "été": 90, "wide": -3}
 
 
-def counted(counts=COUNTS, reading="words"):
+def counted(counts=COUNTS, token_source="words"):
     """Return a tally of words."""
     items = sorted(counts, key=str.encode)
-    release = vp.Release.from_items(pa.array(items, pa.large_string()), StoredPlan({}), vp.Guarantee(3, 5e-8), reading)
+    release = vp.Release.from_items(
+        pa.array(items, pa.large_string()), StoredPlan({}), vp.Guarantee(3, 5e-8), token_source
+    )
     numbers = np.array([counts[item] for item in items])
-    return vp.Tally(release, numbers, 2.0, StoredPlan({"error": 2.0}), vp.Guarantee(1, 5e-8))
+    return vp.Counts(release, numbers, 2.0, StoredPlan({"error": 2.0}), vp.Guarantee(1, 5e-8))
 
 
 def test_frequent_words_are_subwords_and_bytes_stay_bytes():
@@ -88,7 +90,7 @@ def test_it_depends_on_what_is_public_alone(model):
 def test_phrases_are_left_out(released):
     """Subwords are trained on single words, not on phrases."""
     release = released([("new",), ("york",), ("new", "york")])
-    tally = vp.Tally(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
+    tally = vp.Counts(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
     assert "".join(_text(tally)).split() == ["new"] * 400 + ["york"] * 300
 
 

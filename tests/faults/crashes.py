@@ -52,9 +52,9 @@ def save_corpora(folder: Path, ready: Path) -> None:
 
 def spill(folder: Path, ready: Path) -> None:
     """Read and release with so little memory that all data goes to work files, forever."""
-    limit = memory.MemoryLimit(memory.FIXED + (1 << 18), 1 << 18, folder)
+    limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 18), 1 << 18, folder)
     memory.MemoryLimit.of = staticmethod(lambda *_: limit)  # type: ignore[method-assign]
-    plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-5))
+    plan = vp.NGrams(max_length=3, max_phrases_per_user=5).plan(vp.Budget(4, 1e-5))
     while True:
         corpus = read_engine(rows_of("old"), user="who", text="text", options=vp.ReadOptions(memory="any"))
         ready.touch()

@@ -135,7 +135,7 @@ WRONG = {
     "a missing column": {"user": "who", "text": "kanarienvoge"},
     "a missing user": {"user": "zaunkoeni", "text": "what"},
     "csv of another kind": {"user": "who", "text": "what", "csv": vp.CSV(encoding="utf-32")},
-    "a session": {"user": "who", "sequence": "what", "order": "at", "session": "30min"},
+    "a session": {"user": "who", "sequence": "what", "order": "at", "session_gap": "30min"},
     "no types": {"user": "who", "text": "what", "types": [WORD]},
     "a tokenizer that fails": {"user": "who", "text": "what", "tokenizer": lambda texts: {}[texts[0]]},
     "a tokenizer that returns texts": {"user": "who", "text": "what", "tokenizer": lambda texts: texts[0]},

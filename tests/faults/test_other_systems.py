@@ -120,7 +120,7 @@ def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
     table = pl.DataFrame(
         {"who": np.arange(rows) % 5000, "what": [f"word{each % 700} tea milk" for each in range(rows)]}
     )
-    settings = vp.SetUnion(limit=10)
+    settings = vp.Items(max_items_per_user=10)
     whole = settings.release(vp.read(table, user="who", text="what"), vp.Budget(4, 1e-7), seed=1)
     part = vp.read(table, user="who", text="what", options=vp.ReadOptions(memory="1GiB", work_folder=tmp_path))
     assert settings.release(part, vp.Budget(4, 1e-7), seed=1) == whole
@@ -133,5 +133,5 @@ def test_a_ledger_is_charged(system, tmp_path):
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
     account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)
     for _ in range(2):
-        vp.SetUnion().release(corpus, vp.Budget(1, 1e-8), ledger=account)
+        vp.Items().release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert [entry.state for entry in account.entries] == ["finished", "finished"]

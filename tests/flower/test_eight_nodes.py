@@ -171,4 +171,4 @@ def test_every_folder_of_a_run_is_deleted_and_every_ledger_has_one_entry(ran):
             ]
     [entry] = vp.Ledger(folder / "server" / "team.ledger").account("words").entries
     assert entry.state == "finished"
-    assert vp.load(folder / "server" / "found").about.ledger == entry.admission
+    assert vp.load(folder / "server" / "found").metadata.ledger == entry.admission

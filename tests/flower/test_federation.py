@@ -12,7 +12,7 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.errors import InputError
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, gram_of, is_over
-from voxpop.mechanisms.heavy_hitters.releasing import release_of
+from voxpop.mechanisms.heavy_hitters.releasing import release_of_trie
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop_flower.federation import (
@@ -52,7 +52,7 @@ def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
         ]
         trie, complaints = next_trie(trie, range(3), answers, plan.rules)
         assert complaints == []
-    found = release_of([gram_of(word, alphabet) for word in trie.words], plan, plan.guarantee)
+    found = release_of_trie([gram_of(word, alphabet) for word in trie.words], plan, plan.guarantee)
     whole = plan.release(read_engine(pl.concat(tables), user="who", items="what"), seed=3)
     assert list(found) == list(whole) == ["moon", "sun"]
 

@@ -373,12 +373,12 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     assert "zoo" not in found
     # A user of two nodes is two users there, but one user if both tables are read together.
     assert list(release) == sorted([*whole, "two"])
-    assert "of no node its own sums" in release.guarantee.seen
+    assert "of no node its own sums" in release.guarantee.server_view
     assert "not against the server" in release.plan.to_dict()["trust"]
     # The server reads no table, so its plan does not state how a table was read.
     plan = with_record(WHOLE, aggregation="secure")
     assert release.plan.to_dict() == plan.to_dict()
-    assert (release.guarantee, release.reading) == (plan.begin(0)[1], "")
+    assert (release.guarantee, release.token_source) == (plan.begin(0)[1], "")
 
 
 @pytest.mark.slow
@@ -458,7 +458,7 @@ def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
     assert "two" not in set(WHOLE.release(read_engine(runs.paths[2:], user="who", items="what"), seed=11))
     log = runs.says("open", "round 1 of at most 1 done")
     assert (log.count("sent what is no vote"), log.count("refused or failed")) == (1, 1)
-    assert "sums of votes of every node" in release.guarantee.seen
+    assert "sums of votes of every node" in release.guarantee.server_view
     assert set(runs.release("open-malformed")) == runs.expected(WHOLE, {(0, 1)})
     assert runs.says("open-malformed", "round 1 of at most 1 done").count("sent what is no vote") == 1
 

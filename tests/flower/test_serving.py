@@ -117,7 +117,7 @@ def test_the_server_charges_its_ledger_before_the_first_question(tmp_path, confi
     Grid(tmp_path, {**config, **given}).serve()
     [entry] = account.entries
     assert (entry.state, entry.label) == ("finished", f"Flower run {RUN}")
-    assert vp.load(tmp_path / "found").about.ledger == entry.admission
+    assert vp.load(tmp_path / "found").metadata.ledger == entry.admission
     again = Grid(tmp_path, {**config, **given, "output": str(tmp_path / "more")}, run=12)
     with pytest.raises(BudgetError):
         again.serve()

@@ -206,7 +206,7 @@ def options() -> list[str]:
 
 flags = st.sampled_from(options())
 commands = st.sampled_from(
-    ["items", "ngrams", "hitters", "sequences", "ask", "plan", "show", "complete", "demo", "", "--help"]
+    ["items", "ngrams", "heavy-hitters", "sequences", "ask", "plan", "show", "complete", "demo", "", "--help"]
 )
 
 

@@ -152,7 +152,7 @@ def test_the_command_line_takes_a_file(tmp_path):
     """`--exclude` is a file with one word per line."""
     TEXTS.write_parquet(tmp_path / "t.parquet")
     (tmp_path / "words.txt").write_text("sun\n")
-    call = ["hitters", str(tmp_path / "t.parquet"), "--user", "who", "--text", "text", "--epsilon", "1"]
+    call = ["heavy-hitters", str(tmp_path / "t.parquet"), "--user", "who", "--text", "text", "--epsilon", "1"]
     more = ["--delta", "1e-6", "--seed", "1", "--exclude", str(tmp_path / "words.txt"), "-o", str(tmp_path / "found")]
     assert main([*call, *more]) == 0
     assert "sun" not in vp.load(tmp_path / "found").to_list()

@@ -15,11 +15,11 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_tries, spell
-from voxpop.mechanisms.heavy_hitters.releasing import release_of
+from voxpop.mechanisms.heavy_hitters.releasing import release_of_trie
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import trie_delta
-from voxpop.privacy.trie.ballot import Ballot, discovery_rate, users_needed
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate, voters_needed
 from voxpop.privacy.trie.calibrate import best_sampling
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -106,13 +106,13 @@ def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
     """The guarantee of a federation covers the release; the record states the sums that the server also received."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
-    release = release_of([["tea"]], ran, ran.guarantee)
+    release = release_of_trie([["tea"]], ran, ran.guarantee)
     release.save(tmp_path / "found")
     record = json.loads((tmp_path / "found" / "release.json").read_text())
-    assert saw in record["guarantee"]["seen"]
+    assert saw in record["guarantee"]["server_view"]
     assert "not against the server" in record["plan"]["trust"]
     assert vp.load(tmp_path / "found").guarantee == release.guarantee != plan.guarantee
-    assert "seen" not in plan.guarantee.to_dict()
+    assert "server_view" not in plan.guarantee.to_dict()
     assert "trust" not in plan.to_dict()
 
 
@@ -122,7 +122,7 @@ def test_thresholds_at_which_further_votes_find_nothing(length, epsilon, delta):
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
     assert plan.delta <= delta
-    assert plan.users_needed(0.9) < users_needed(0.9, one, plan.rounds)
+    assert plan.users_needed(0.9) < voters_needed(0.9, one, plan.rounds)
 
 
 def test_plan_and_release_hold_no_private_number():

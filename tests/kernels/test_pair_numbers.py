@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from voxpop.kernels.group import rename
 from voxpop.kernels.pairs import (
-    AT_ONCE,
+    PAIRS_AT_ONCE,
     belongs,
     find_names,
     mark_met,
@@ -19,7 +19,7 @@ from voxpop.kernels.pairs import (
 )
 
 SIZE = 6
-IDS = st.lists(st.integers(-1, SIZE - 1), max_size=3 * AT_ONCE)
+IDS = st.lists(st.integers(-1, SIZE - 1), max_size=3 * PAIRS_AT_ONCE)
 MOST = 1 << 31
 LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
 
@@ -68,7 +68,7 @@ def test_the_table_grows_in_the_middle_of_a_block():
     assert names.size == rare.size
 
 
-@given(ids=IDS, cut=st.integers(0, 3 * AT_ONCE))
+@given(ids=IDS, cut=st.integers(0, 3 * PAIRS_AT_ONCE))
 def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cut):
     """The positions after the end of a range belong to another range."""
     end = min(cut, len(ids))

@@ -15,24 +15,24 @@ from scipy.special import ndtr
 import voxpop as vp
 from naive.ledger import worst_case
 from voxpop.ledger import caps as caps_module
-from voxpop.ledger.caps import CHANCES, NOISE, TRADE, Caps, Corner, apart, may_run
+from voxpop.ledger.caps import CHANCES, NOISE, TRADE, AccountLimits, Corner, apart, may_run
 from voxpop.privacy.composition import composed_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.guarantee import Guarantee, Spend, dominating_mu
+from voxpop.privacy.guarantee import Expense, Guarantee, dominating_mu
 
 BUDGET = vp.Budget(4, 1e-6)
 BUDGETS = [vp.Budget(0.5, 1e-5), vp.Budget(1, 1e-6), vp.Budget(3, 1e-6), vp.Budget(3, 1e-9), vp.Budget(8, 1e-6)]
 NOTHING_PROMISED = (50.0, 0.9)
 PLAIN = st.builds(Guarantee, st.floats(0.05, 2), st.sampled_from([0.0, 1e-9, 1e-7]))
 SPENDING = st.builds(
-    lambda novel, mu: Guarantee(*NOTHING_PROMISED, spend=Spend(novel, mu)),
+    lambda novel, mu: Guarantee(*NOTHING_PROMISED, spend=Expense(novel, mu)),
     st.sampled_from([0.0, 1e-9, 1e-7]),
     st.floats(0.02, 0.6),
 )
 STATED = st.builds(
     lambda epsilon, novel, mu: Guarantee(
-        epsilon, min(1.0, novel + gaussian_delta(epsilon, mu)), spend=Spend(novel, mu)
+        epsilon, min(1.0, novel + gaussian_delta(epsilon, mu)), spend=Expense(novel, mu)
     ),
     st.floats(0.1, 2),
     st.sampled_from([0.0, 1e-9, 1e-7]),
@@ -61,7 +61,7 @@ def test_what_is_let_in_composes_within_the_budget(requests):
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_no_strategy_exceeds_what_the_corners_cost(budget, record_property):
     """Over all strategies, noise in the two corners costs at most their part of delta, and more than half of it."""
-    caps = Caps.of(budget)
+    caps = AccountLimits.of(budget)
     corners = [(float(each.epsilon), float(each.square)) for each in reversed(caps.corners[1:])]
     room = 2 * float(NOISE) * budget.delta
     worst = worst_case(budget.epsilon, corners)
@@ -107,17 +107,17 @@ def test_the_check_finds_the_mu_of_what_ran(monkeypatch):
 def test_the_check_finds_chances_that_are_left_out(monkeypatch):
     """A deliberately broken variant that ignores revealing outcomes accepts more than the budget."""
     monkeypatch.setattr(caps_module, "_chances", lambda guarantees: Fraction(0))
-    accepted = run([Guarantee(0.5, 1e-7, spend=Spend(1e-7, 0.01))] * 60)
+    accepted = run([Guarantee(0.5, 1e-7, spend=Expense(1e-7, 0.01))] * 60)
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
 def test_the_check_finds_chances_of_one_side(monkeypatch):
     """The probability of novel items alone, without the factor of the pair, is below that of its revealing outcomes."""
-    spend = Spend(1e-8, 0.8, two_sided=True)
+    spend = Expense(1e-8, 0.8, two_sided=True)
     assert spend.hit / spend.novel == pytest.approx(1 / (2 * ndtr(-0.4)), rel=1e-9)
     whole = Guarantee(2, 1e-7, spend=spend)
     exact = composed_delta(2.0, [whole], plain=False)
-    monkeypatch.setattr(Spend, "hit", property(lambda self: self.novel))
+    monkeypatch.setattr(Expense, "hit", property(lambda self: self.novel))
     assert composed_delta(2.0, [whole], plain=False) < exact
 
 
@@ -125,7 +125,7 @@ def test_the_check_finds_chances_of_one_side(monkeypatch):
 @settings(max_examples=200)
 def test_the_pair_dominates_a_spend(novel, mu, epsilon):
     """The pair has at least the delta of a spend, in both directions, at every epsilon; equality at epsilon 0."""
-    hit = Spend(novel, mu).hit
+    hit = Expense(novel, mu).hit
     pair = hit + (1 - hit) * gaussian_delta(epsilon, mu)
     assert pair >= min(1.0, novel + gaussian_delta(epsilon, mu)) * (1 - 1e-9)
     # A pair with revealing outcomes on one side only, as in a single round of Gaussian noise.
@@ -147,7 +147,7 @@ def test_a_gaussian_mechanism_dominates_a_pure_release(epsilon):
 
 
 def _small(count):
-    return [Guarantee(0.5, 1e-9, spend=Spend(0.0, 0.1)) for _ in range(count)]
+    return [Guarantee(0.5, 1e-9, spend=Expense(0.0, 0.1)) for _ in range(count)]
 
 
 def test_gaussian_releases_get_far_more_room_than_sums():
@@ -163,7 +163,7 @@ def test_gaussian_releases_get_far_more_room_than_sums():
 )
 def test_default_releases_fit_as_often_as_documented(epsilon, delta, fit, reserved):
     """Default set unions fit many times under (3, 1e-6), and more often as one reserve."""
-    budget, each = vp.Budget(3, 1e-6), vp.SetUnion().plan(vp.Budget(epsilon, delta)).guarantee
+    budget, each = vp.Budget(3, 1e-6), vp.Items().plan(vp.Budget(epsilon, delta)).guarantee
     assert may_run(budget, [each] * (fit - 1), each)
     assert not may_run(budget, [each] * fit, each)
     assert may_run(budget, [], each, reserved)
@@ -196,7 +196,7 @@ def _random_release(random):
     if kind == 0:
         return Guarantee(epsilon, random.choice([0.0, delta]))
     mu = mu_for(epsilon, delta / 2)
-    return Guarantee(epsilon, delta, spend=Spend(0.0 if kind == 1 else 0.4 * delta, mu, two_sided=kind == 3))
+    return Guarantee(epsilon, delta, spend=Expense(0.0 if kind == 1 else 0.4 * delta, mu, two_sided=kind == 3))
 
 
 def mu_for(epsilon, delta):
@@ -227,7 +227,7 @@ def test_both_kinds_go_together():
 
 def test_a_first_release_may_take_it_all():
     """A first release may spend the whole budget, and no release fits after it."""
-    whole = Guarantee(4, 1e-6, spend=Spend(1e-6, 0.9))
+    whole = Guarantee(4, 1e-6, spend=Expense(1e-6, 0.9))
     assert run([whole, Guarantee(0.01, 0.0), Guarantee(0.01, 1e-12)]) == [whole]
     assert run([Guarantee(4.001, 1e-7)]) == []
     assert run([Guarantee(1, 1.1e-6)]) == []
@@ -238,7 +238,7 @@ def test_a_first_release_may_take_it_all():
 def test_the_order_does_not_matter(requests, random):
     """Sums are the same in every order, and a larger past never makes room."""
     shuffled = random.sample(requests, len(requests))
-    caps = Caps.of(BUDGET)
+    caps = AccountLimits.of(BUDGET)
     assert caps.used(requests) == caps.used(shuffled)
     assert caps.hold(requests[:-1]) or not caps.hold(requests)
 
@@ -250,7 +250,7 @@ def test_equal_parts_of_a_budget_fit_and_no_more(budget, each, number):
     The sum of their doubles can exceed the budget by a factor of at most 1 + 2^-52.
     """
     whole, part = vp.Budget(budget, 2 * number * 1e-8), vp.Guarantee(each, 1e-8)
-    plain = replace(Caps.of(whole), corners=Caps.of(whole).corners[:1])
+    plain = replace(AccountLimits.of(whole), corners=AccountLimits.of(whole).corners[:1])
     assert plain.hold([part] * number)
     assert not plain.hold([part] * (number + 1))
     assert not plain.hold([part] * (number - 1) + [vp.Guarantee(each + 1e-12, 1e-8)])
@@ -270,7 +270,7 @@ def test_messages_show_why_a_release_is_refused():
         accepted = run([each] * 400, budget)
         if len(accepted) < 400 and may_run(budget, [], each):
             text = caps_module.shortage(budget, accepted, each)
-            if not Caps.of(budget).hold(accepted):
+            if not AccountLimits.of(budget).hold(accepted):
                 assert len(accepted) == 1
                 assert text.endswith("leaves no room for another release")
                 continue

@@ -18,7 +18,7 @@ from support.plans import planned
 from voxpop.cli import main
 from voxpop.errors import BudgetError, InputError, LedgerError
 from voxpop.ledger import storage
-from voxpop.privacy.guarantee import Spend
+from voxpop.privacy.guarantee import Expense
 
 BUDGET = vp.Budget(3, 1e-6)
 ONCE = vp.Guarantee(1, 1e-8)
@@ -52,10 +52,10 @@ def python(program, *arguments, **options):
 
 def test_releases_are_charged(account, corpus):
     """Every mechanism and counts accept the account, and each entry names its mechanism."""
-    words = vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words = vp.Items(max_items_per_user=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account)
     vp.HeavyHitters(max_length=5).release(corpus, vp.Budget(0.5, 1e-8), ledger=account)
-    assert [entry.mechanism for entry in account.entries] == ["set union", "counts", "heavy hitters"]
+    assert [entry.mechanism for entry in account.entries] == ["items", "counts", "heavy hitters"]
     assert all(entry.state == "finished" for entry in account.entries)
     assert [entry.number for entry in account.entries] == [1, 2, 3]
     assert account.entries[0].guarantee.spend == words.guarantee.spend
@@ -67,7 +67,7 @@ def test_phrases_and_sequences_are_charged(account):
     """Mechanisms that need ordered data also charge the account."""
     table = pl.DataFrame({"who": range(500), "what": [["a", "b"]] * 500})
     corpus = vp.read(table, user="who", sequence="what")
-    vp.NGrams(max_length=2, limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    vp.NGrams(max_length=2, max_phrases_per_user=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     vp.Sequences(max_length=2, max_gram=2, alphabet=["a", "b"]).release(corpus, vp.Budget(1), ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["n-grams", "sequences"]
     assert account.entries[1].guarantee.delta == 0
@@ -424,7 +424,7 @@ def test_names_that_look_alike_are_told_apart_exactly(account, path):
 
 def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
     """A spend below its stated pair is refused: otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
-    for spend in (Spend(0.0, 0.0), Spend(1e-9, 0.1), Spend(1e-9, 0.0, two_sided=True)):
+    for spend in (Expense(0.0, 0.0), Expense(1e-9, 0.1), Expense(1e-9, 0.0, two_sided=True)):
         forged = vp.Guarantee(2.9, 9e-7, spend=spend)
         for call in (lambda forged=forged: account.charge(forged, "x"), lambda forged=forged: account.fits(forged)):
             with pytest.raises(InputError, match="does not fit"):
@@ -461,7 +461,7 @@ def test_what_cannot_be_charged(account, guarantee):
 def test_seeds_and_ledgers_exclude_each_other(account, corpus):
     """A release with a seed has no privacy cost that an account could charge, so a ledger refuses it."""
     with pytest.raises(InputError, match="seed"):
-        vp.SetUnion().release(corpus, vp.Budget(1, 1e-8), seed=1, ledger=account)
+        vp.Items().release(corpus, vp.Budget(1, 1e-8), seed=1, ledger=account)
     assert account.entries == []
 
 
@@ -477,7 +477,7 @@ def test_names_and_budgets_are_checked(path):
 
 def test_nothing_private_is_kept(account, corpus, path):
     """The file contains budgets, labels, times and guarantees, and no data."""
-    vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    vp.Items(max_items_per_user=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     (entry,) = storage.read_ledger(path)["posts"]["entries"]
     assert set(entry) == {*vp.ledger.ledger.Entry.__slots__} - {*vp.ledger.entry.SHARED}
     assert b"tea" not in path.read_bytes().replace(b"team", b"")
@@ -506,7 +506,7 @@ def test_the_end_of_an_entry_keeps_its_charge(account):
 def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
     """Also where the quotient of doubles is below the whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
-    assert whole.largest_epsilon(vp.SetUnion(limit=10), 1e-8) == round(epsilon * 1000) // 10 / 100
+    assert whole.largest_epsilon(vp.Items(max_items_per_user=10), 1e-8) == round(epsilon * 1000) // 10 / 100
 
 
 def test_a_refusal_without_delta_names_a_command_that_works(path, capsys):

@@ -94,7 +94,9 @@ def test_an_interrupted_run_is_charged_once(account, tmp_path):
     words = planned(ONCE, stopping.release).release("other data", ledger=run)
     assert run.finished
     assert vp.load(tmp_path / "words").id == words.id == account.entries[0].release
-    assert str(words.about.ledger) == str(account.entries[0]) == 'entry 1 of "posts", budget (3, 1e-06), run "monday"'
+    assert (
+        str(words.metadata.ledger) == str(account.entries[0]) == 'entry 1 of "posts", budget (3, 1e-06), run "monday"'
+    )
     assert len(account.entries) == 1
     assert account.entry("monday") == account.entries[0]
     assert account.entry("tuesday") is None
@@ -199,12 +201,12 @@ def test_counts_are_saved_beside_their_release(account, tmp_path):
     import polars as pl
 
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
-    words = vp.SetUnion(limit=2).release(corpus, vp.Budget(1, 1e-8))
+    words = vp.Items(max_items_per_user=2).release(corpus, vp.Budget(1, 1e-8))
     words.save(tmp_path / "words")
     words.top(corpus, vp.Budget(0.5, 1e-8), k=1, ledger=account.run("top", save_to=tmp_path / "words"))
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("counts", save_to=tmp_path / "words"))
-    assert len(vp.load(tmp_path / "words", vp.Tally)) == 2
-    assert len(vp.load(tmp_path / "words", vp.Ranking)) == 1
+    assert len(vp.load(tmp_path / "words", vp.Counts)) == 2
+    assert len(vp.load(tmp_path / "words", vp.Top)) == 1
     with pytest.raises(ReleaseError, match="already holds"):
         words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("again", save_to=tmp_path / "words"))
     assert [entry.release for entry in account.entries] == [words.id, words.id]
@@ -335,14 +337,14 @@ def test_a_folder_that_cannot_be_written_is_refused_first(account):
 @pytest.mark.slow
 def test_the_largest_epsilon_fits_and_a_larger_one_does_not(account):
     """For every mechanism, `largest_epsilon` fits and a larger epsilon does not, before and after charges."""
-    for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(max_length=2), vp.Sequences(alphabet=["a"])):
+    for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(max_length=2), vp.Sequences(alphabet=["a"])):
         delta = 0.0 if isinstance(mechanism, vp.Sequences) else 1e-8
         most = account.largest_epsilon(mechanism, delta)
         assert account.fits(mechanism.plan(vp.Budget(most, delta)).guarantee)
         assert not account.fits(mechanism.plan(vp.Budget(round(most + 0.01, 2), delta)).guarantee)
     account.charge(vp.Guarantee(2.5, 1e-8), "sums")
-    assert account.largest_epsilon(vp.SetUnion(), 1e-8) == 0.5
-    assert account.largest_epsilon(vp.SetUnion(), 9e-7) == 0
+    assert account.largest_epsilon(vp.Items(), 1e-8) == 0.5
+    assert account.largest_epsilon(vp.Items(), 9e-7) == 0
     with pytest.raises(BudgetError, match=r"2\.5 of 3 spent, 0\.5 left, 1 requested.*--for items --delta 1e-08"):
         account.check(ONCE)
 

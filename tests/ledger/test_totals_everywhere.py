@@ -40,7 +40,7 @@ def told(capsys, *call):
 
 
 def test_every_route_of_one_release(account, corpus, tmp_path, capsys):
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     folder = tmp_path / "words"
     words.save(folder)
     total = words.total
@@ -68,13 +68,13 @@ def test_every_route_of_one_release(account, corpus, tmp_path, capsys):
 
 def test_a_release_with_counts_in_one_folder(account, corpus, tmp_path, capsys):
     """Both are in the budget of the ledger, which counts once; counts that were not charged are added to it."""
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.save(tmp_path / "words")
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).save(tmp_path / "words")
     total = vp.load(tmp_path / "words").total
     assert (total.adaptive.epsilon, total.adaptive.delta) == (3, 1e-6)
     assert total == account.spent
-    assert total == vp.load(tmp_path / "words", vp.Tally).total
+    assert total == vp.load(tmp_path / "words", vp.Counts).total
     assert STATED in (tmp_path / "words" / "report.html").read_text()
     assert STATED in told(capsys, "verify", tmp_path / "words")
     words.top(corpus, vp.Budget(0.25, 1e-9), k=1).save(tmp_path / "words")
@@ -85,13 +85,13 @@ def test_a_release_with_counts_in_one_folder(account, corpus, tmp_path, capsys):
 def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
     """The same name in another file is another account."""
     other = vp.Ledger(tmp_path / "other.ledger").open("drinks", BUDGET, create=True)
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
 
 
 def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_path):
     """Such as on another machine: a path does not tell ledgers apart."""
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     for each in tmp_path.glob("*team.ledger*"):
         each.unlink()
     other = vp.Ledger(account.path).open("drinks", BUDGET, create=True)
@@ -99,20 +99,20 @@ def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_
 
 
 def test_a_ledger_that_was_moved_is_one_budget(account, corpus, tmp_path):
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     moved = vp.Ledger(account.path.rename(tmp_path / "moved.ledger")).account("drinks")
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=moved).total.adaptive.epsilon == 3
 
 
 def test_what_a_server_saw_stays_in_the_total(account):
     """Signed documents take the model of trust from it."""
-    seen = vp.Guarantee(1, 1e-8, seen="the server saw sums")
-    assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.seen == seen.seen
-    assert total_of([(seen, None), (seen, None)]).fixed.seen == seen.seen
+    seen = vp.Guarantee(1, 1e-8, server_view="the server saw sums")
+    assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.server_view == seen.server_view
+    assert total_of([(seen, None), (seen, None)]).fixed.server_view == seen.server_view
 
 
 def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8))
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8))
     federated = replace(words, guarantee=replace(words.guarantee, seen="The server saw sums."))
     assert "The server saw sums." in checklist(federated)
     assert 'model_name: "Federated"' in registry_record(federated)
@@ -120,8 +120,8 @@ def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
 
 def test_a_budget_that_does_not_cover_its_results_is_no_total(account, corpus, tmp_path):
     """Such as one that was edited: the result counts as if nothing was charged, and the folder is refused."""
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
-    small = replace(words.about.ledger, budget=vp.Budget(0.1, 1e-9))
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    small = replace(words.metadata.ledger, budget=vp.Budget(0.1, 1e-9))
     forged = words.with_ledger_entry(small)
     assert (forged.total.adaptive, forged.total.charged) == (words.guarantee, False)
     forged.save(tmp_path / "words")
@@ -140,7 +140,7 @@ def test_the_command_prints_it(account, table, tmp_path, capsys):
 
 def test_a_full_reserve_stays_within_the_budget(account):
     """The sum of deltas is less than the budget, so at that delta the composition exceeds epsilon."""
-    plan = vp.SetUnion().plan(vp.Budget(0.5, 1e-8))
+    plan = vp.Items().plan(vp.Budget(0.5, 1e-8))
     most = next(times for times in range(200, 0, -1) if _reserved(account, plan, times))
     assert most > 40
     total = account.spent
@@ -160,13 +160,13 @@ def _reserved(account, plan, times):
 
 def test_what_a_reserve_pays_for_fits(account):
     """A release fits by a reserve of its mechanism only, and the largest epsilon is at least the reserved one."""
-    small = vp.SetUnion().plan(vp.Budget(0.5, 1e-8))
+    small = vp.Items().plan(vp.Budget(0.5, 1e-8))
     most = next(times for times in range(200, 0, -1) if _reserved(account, small, times))
     assert most > 40
-    assert account.fits(small.guarantee, "set union")
+    assert account.fits(small.guarantee, "items")
     assert not account.fits(small.guarantee, "counts")
     assert not account.fits(small.guarantee)
-    assert account.largest_epsilon(vp.SetUnion(), 1e-8) == 0.5
+    assert account.largest_epsilon(vp.Items(), 1e-8) == 0.5
 
 
 def test_a_series_states_it(account, table, tmp_path, capsys):
@@ -191,7 +191,7 @@ def test_the_commands_print_it_as_json(account, table, tmp_path, capsys):
 
 def test_no_reserve_for_a_series(account):
     """A series pays for all its nights at once, by an entry of another name that no reserve would pay for."""
-    plan = vp.SetUnion(limit=1).plan_series(vp.Budget(1, 1e-8), 7)
+    plan = vp.Items(max_items_per_user=1).plan_series(vp.Budget(1, 1e-8), 7)
     with pytest.raises(vp.errors.InputError, match="once for all its nights"):
         account.reserve(plan, 5)
     assert account.entries == []
@@ -199,7 +199,7 @@ def test_no_reserve_for_a_series(account):
 
 def test_why_the_second_total_is_smaller_is_said_only_where_it_is(account, corpus):
     """One result has no sum; two have one."""
-    words = vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.total.reason == ""
     assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
 

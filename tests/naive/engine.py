@@ -14,7 +14,7 @@ import pyarrow as pa
 from naive.ngrams import Documents
 from support.corpora import corpus_of
 from voxpop.engine.contract import no_order
-from voxpop.reading.keys import WORDS, Keys, _fields
+from voxpop.reading.keys import NO_KEYS, Keys, _fields
 
 Name = str | int
 
@@ -25,8 +25,8 @@ class NaiveEngine:
 
     users: dict[int, Documents]
     kind: str = "tokens"
-    reading: str = "tokens"
-    keys: Keys = WORDS
+    token_source: str = "tokens"
+    keys: Keys = NO_KEYS
     families: tuple[str, ...] = ()
 
     def weigh(self, shares, limit, secret, pass_name):
@@ -62,7 +62,7 @@ class NaiveEngine:
             return all((str(keys.names[name]), value) in singles for name, value in zip(names, values, strict=True))
 
         users = {key: [[t for t in document if kept(t)] for document in held] for key, held in self.users.items()}
-        return NaiveEngine(users, "items", self.reading)
+        return NaiveEngine(users, "items", self.token_source)
 
     def row_shares(self, listed, columns, unit):
         weights: dict[Name, int] = {}

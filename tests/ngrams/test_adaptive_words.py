@@ -25,7 +25,13 @@ def spent(plan, first, rest):
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize(
-    "fields", [{"limit": 3000}, {"max_length": 2, "limit": 7}, {"max_length": 1, "limit": 100}], ids=str
+    "fields",
+    [
+        {"max_phrases_per_user": 3000},
+        {"max_length": 2, "max_phrases_per_user": 7},
+        {"max_length": 1, "max_phrases_per_user": 100},
+    ],
+    ids=str,
 )
 def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
     """Delta follows from the numbers that run; increasing either part, or omitting it, gives another delta."""
@@ -46,7 +52,7 @@ def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
 def test_words_are_those_of_the_planned_rounds():
     """Separate rounds with the same secret give the same words, and phrases consist of released words."""
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
-    plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-6))
+    plan = vp.NGrams(max_length=3, max_phrases_per_user=5).plan(vp.Budget(4, 1e-6))
     release = plan.release(corpus, seed=3)
     found, ran = released_in_rounds(plan.first, AdaptiveGate(plan.certificate.to_json(), Secret.of(3)), corpus)
     words = found.to_pylist()
@@ -57,7 +63,7 @@ def test_words_are_those_of_the_planned_rounds():
 
 def test_the_plan_says_how_words_come_out():
     """The text and the numbers of the plan show the rounds, one row for each."""
-    plan = vp.NGrams(max_length=2, limit=100).plan(vp.Budget(1, 1e-6))
+    plan = vp.NGrams(max_length=2, max_phrases_per_user=100).plan(vp.Budget(1, 1e-6))
     assert "length 1 comes in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"]]
     assert np.isclose(sum(squares), plan.first.square, rtol=5e-3)

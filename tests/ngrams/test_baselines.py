@@ -52,14 +52,16 @@ def test_baselines_release_the_common_grams(letters, budget):
 @pytest.mark.jit
 def test_coverage_and_spurious_share_against_the_truth(letters, budget):
     """All grams of 100 users are covered; released grams without users count as spurious."""
-    release = vp.NGrams(max_length=3, limit=20).release(letters, budget, seed=1)
+    release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget, seed=1)
     coverage = private_ngram_coverage(letters, release, [100, 10**6], 3)
     assert coverage.filter(coverage["k"] == 100)["covered"].to_list() == [1.0, 1.0, 1.0]
     assert coverage.filter(coverage["k"] == 10**6)["covered"].to_list() == [None] * 3
     held = {gram for length in (1, 2, 3) for gram in naive_counts(_documents(letters), length)}
     share = len(set(release) - held) / len(release)
     assert private_spurious_share(letters, release, 3) == pytest.approx(share)
-    noisy = vp.papers.DPNE(max_length=3, limit=20, eta=0.5).release(letters, budget, seed=1)
+    noisy = vp.papers.DPNE(max_length=3, max_phrases_per_user=20, max_spurious_share=0.5).release(
+        letters, budget, seed=1
+    )
     share = len(set(noisy) - held) / len(noisy)
     assert private_spurious_share(letters, noisy, 3) == pytest.approx(share)
     assert share > 0
@@ -67,7 +69,7 @@ def test_coverage_and_spurious_share_against_the_truth(letters, budget):
 
 def test_missing_mass_is_that_of_plain_loops(letters, budget):
     """The missing mass is correct for each length and for all lengths together."""
-    release = vp.NGrams(max_length=3, limit=20).release(letters, budget, seed=1)
+    release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget, seed=1)
     counts = [naive_counts(_documents(letters), length) for length in (1, 2, 3)]
     missing = [sum(users for gram, users in each.items() if gram not in release) for each in counts]
     whole = [sum(each.values()) for each in counts]
@@ -79,7 +81,7 @@ def test_missing_mass_is_that_of_plain_loops(letters, budget):
 @pytest.mark.jit
 def test_releases_side_by_side(letters, budget):
     """The table has one row for each release and columns up to the longest length."""
-    long, short = (vp.NGrams(max_length=n, limit=20).release(letters, budget, seed=1) for n in (3, 1))
+    long, short = (vp.NGrams(max_length=n, max_phrases_per_user=20).release(letters, budget, seed=1) for n in (3, 1))
     table = released_by_length({"long": long, "short": short})
     assert table.columns == ["name", "1", "2", "3", "total"]
     assert table.row(0)[4] == len(long) == sum(table.row(0)[1:4])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from naive import ngrams as naive_ngrams
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
-from voxpop.mechanisms.ngrams.forecast import FINE, Estimates, Forecast
+from voxpop.mechanisms.ngrams.forecast import FINE_CELLS, Estimates, Forecast
 
 WORDS = "abcd"
 
@@ -59,7 +59,7 @@ def test_valid_candidates_are_exactly_the_papers_set(data, single):
     assert set(listed) == naive_ngrams.valid_grams(lengths[-1], words, single=single)
 
 
-@given(data=st.data(), level=st.integers(1, 40 * FINE))
+@given(data=st.data(), level=st.integers(1, 40 * FINE_CELLS))
 def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(data, level):
     """The candidates agree with exact fractions; there are many ties, because few estimates differ."""
     words, lengths = released(data, single=False)
@@ -78,7 +78,7 @@ def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(da
     wanted = {
         gram
         for gram in naive_ngrams.valid_grams(lengths[-1], words, single=False)
-        if naive_ngrams.forecast(gram, capped, before, FINE) >= level
+        if naive_ngrams.forecast(gram, capped, before, FINE_CELLS) >= level
     }
     candidates = forecast.candidates(level)
     assert set(as_text(candidates, grams, text, words, single=False)) == wanted
@@ -106,7 +106,7 @@ def test_a_level_stands_for_at_least_the_weight(weight):
     level = forecast.level_of(weight)
     assert level * forecast.unit >= weight or level == 2**26
     assert (level - 1) * forecast.unit < weight
-    assert Fraction(forecast.unit) == Fraction(1, 4 * FINE)
+    assert Fraction(forecast.unit) == Fraction(1, 4 * FINE_CELLS)
 
 
 def test_the_largest_estimates_and_levels_do_not_overflow():
@@ -115,5 +115,5 @@ def test_the_largest_estimates_and_levels_do_not_overflow():
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([top, 2**50]), cell=1.0)
     forecast = Forecast.of(valid, estimates, np.array([top, top]), 1.0)
-    assert forecast.candidates(2**26).need.tolist() == [2**26 // FINE] * 2
+    assert forecast.candidates(2**26).need.tolist() == [2**26 // FINE_CELLS] * 2
     assert forecast.candidates(2**26).count == 4

@@ -22,7 +22,7 @@ from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.numerics import MOST_PASSES
 
 BUDGET = vp.Budget(8, 1e-4)
-INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1)
+INDIVIDUAL = vp.NGrams(max_length=5, max_phrases_per_user=10, max_spurious_share=0.1)
 SENTENCES = ["thank you very much indeed", "see you soon my friend", "good night and sleep well", "how are you"]
 
 
@@ -125,7 +125,7 @@ def test_every_part_of_a_phrase_is_released_after_the_sweep():
 
 def test_one_length_has_nothing_to_pay_for():
     """With one length, length 1 gets the whole budget."""
-    release = vp.NGrams(1, limit=3).release(read(crowd()), BUDGET, seed=1)
+    release = vp.NGrams(1, max_phrases_per_user=3).release(read(crowd()), BUDGET, seed=1)
     assert len(release) > 0
     assert release.plan.second_chance is None
 
@@ -152,7 +152,7 @@ def test_values_move_prices_and_starve_no_length(values):
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
     assert sum(valued) <= 1 + LEAST_SHARE
     budget = vp.Budget(4, 1e-7)
-    plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"values": values}))
+    plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"length_weights": values}))
     square = [each.first.square + each.later for each in (plain, plan)]
     assert square[1] == pytest.approx(square[0], rel=1e-3)  # both spend the whole budget, except for a threshold
     assert plan.delta <= budget.delta

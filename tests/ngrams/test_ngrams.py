@@ -20,11 +20,11 @@ from voxpop.kernels import threads
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
 CELLS = [
-    vp.NGrams(max_length=4, limit=20),
-    vp.NGrams(max_length=4, limit=20, values=[0, 1, 0, 20]),
-    vp.papers.DPNE(max_length=4, limit=20),
-    vp.papers.DPNE(max_length=4, limit=20, pruning="single"),
-    vp.papers.DPNE(max_length=4, limit=[20, 20, 10, 10], weighting="policy-gaussian", ratio=1.2),
+    vp.NGrams(max_length=4, max_phrases_per_user=20),
+    vp.NGrams(max_length=4, max_phrases_per_user=20, length_weights=[0, 1, 0, 20]),
+    vp.papers.DPNE(max_length=4, max_phrases_per_user=20),
+    vp.papers.DPNE(max_length=4, max_phrases_per_user=20, pruning="single"),
+    vp.papers.DPNE(max_length=4, max_phrases_per_user=[20, 20, 10, 10], weighting="policy-gaussian", ratio=1.2),
 ]
 
 
@@ -44,7 +44,7 @@ def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell
 @settings(max_examples=60)
 def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, seed):
     """Epsilon is so large that words of a few users are released, with many spurious grams."""
-    ngrams = replace(cell, limit=6, eta=0.4)
+    ngrams = replace(cell, max_phrases_per_user=6, max_spurious_share=0.4)
     release = ngrams.release(corpus_of([[["a"]], *users]), vp.Budget(30, 0.01), seed=seed)
     grams = set(release)
     assert naive_ngrams.is_downward_closed(grams)
@@ -54,7 +54,7 @@ def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, s
 @pytest.mark.jit
 def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget, monkeypatch):
     """The random values depend on grams and users, not on the order of work."""
-    plan = vp.NGrams(max_length=4, limit=3).plan(budget)
+    plan = vp.NGrams(max_length=4, max_phrases_per_user=3).plan(budget)
     first = plan.release(letters, seed=7)
     monkeypatch.setattr(threads, "THREADS", 1)
     monkeypatch.setattr(bound, "THREADS", 1)
@@ -69,13 +69,13 @@ def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget
 @pytest.mark.jit
 def test_no_two_releases_without_a_seed_share_their_noise(letters):
     """The budget leaves many grams uncertain, so releases differ."""
-    plan = vp.NGrams(max_length=3, limit=3, eta=0.3).plan(vp.Budget(0.5, 1e-7))
+    plan = vp.NGrams(max_length=3, max_phrases_per_user=3, max_spurious_share=0.3).plan(vp.Budget(0.5, 1e-7))
     assert len({frozenset(plan.release(letters)) for _ in range(4)}) > 1
 
 
 def test_what_ran_keeps_to_what_was_planned(letters, budget):
     """After length 1, `DPNE` spends at most the mu^2 of the plan, and more than 99.9 percent of it."""
-    plan = vp.papers.DPNE(max_length=4, limit=20).plan(budget)
+    plan = vp.papers.DPNE(max_length=4, max_phrases_per_user=20).plan(budget)
     ran = plan.release(letters).plan.ran
     spent = sum(each.sigma**-2 for each in ran[1:])
     assert 0.999 * plan.later < spent <= plan.later
@@ -109,21 +109,21 @@ def test_a_ratio_sets_sigma_from_length_to_length(budget):
 
 def test_limits_of_the_paper_may_differ_by_length(letters, budget):
     """A list gives one limit for each length."""
-    dpne = vp.papers.DPNE(max_length=3, limit=[10, 5, 2])
+    dpne = vp.papers.DPNE(max_length=3, max_phrases_per_user=[10, 5, 2])
     assert dpne.limits == (10, 5, 2)
-    assert hash(dpne) == hash(vp.papers.DPNE(max_length=3, limit=(10, 5, 2)))
+    assert hash(dpne) == hash(vp.papers.DPNE(max_length=3, max_phrases_per_user=(10, 5, 2)))
     assert ("see", "you", "soon") in dpne.release(letters, budget, seed=1)
 
 
 def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budget):
     """The release states the chosen limit of words; longer phrases have a limit of 100,000 at no cost."""
-    plan, given = vp.NGrams(2).plan(budget), vp.NGrams(2, limit=100_000).plan(budget)
+    plan, given = vp.NGrams(2).plan(budget), vp.NGrams(2, max_phrases_per_user=100_000).plan(budget)
     assert plan.sigma[1] == pytest.approx(given.sigma[1], rel=0.01)
-    assert plan.to_dict()["limit"] == given.to_dict()["limit"] == 100_000
-    assert plan.to_dict()["word_limit"] is None
+    assert plan.to_dict()["max_phrases_per_user"] == given.to_dict()["max_phrases_per_user"] == 100_000
+    assert plan.to_dict()["max_words_per_user"] is None
     assert "to be chosen privately" in str(plan)
     release = vp.NGrams(2).release(letters, budget, seed=1)
-    limit = release.plan.to_dict()["word_limit"]
+    limit = release.plan.to_dict()["max_words_per_user"]
     assert limit in release.plan.to_dict()["passes"][0]["limits"]
     assert f"length 1: at most {limit:,} words a user, chosen privately" in str(release.plan)
     assert release.guarantee.spend == plan.guarantee.spend
@@ -134,7 +134,7 @@ def test_unsupported_grams_come_out_as_often_as_eta_allows():
     """No bigram has users, so the number of spurious bigrams is binomial; false alarm 1e-9."""
     users = [[[word] for word in "abcdefgh"]] * 400  # all words are common, and there are no bigrams
     corpus, eta, runs = corpus_of(users), 0.25, 120
-    plan = vp.papers.DPNE(max_length=2, limit=8, eta=eta).plan(vp.Budget(20, 1e-6))
+    plan = vp.papers.DPNE(max_length=2, max_phrases_per_user=8, max_spurious_share=eta).plan(vp.Budget(20, 1e-6))
     found = 0
     for seed in range(runs):
         release = plan.release(corpus, seed=seed)
@@ -148,14 +148,14 @@ def test_unsupported_grams_come_out_as_often_as_eta_allows():
 def test_documents_are_not_joined(budget):
     """No phrase spans two documents of a user."""
     corpus = corpus_of([[["good"], ["morning"]]] * 2000)
-    release = vp.NGrams(max_length=2, limit=5).release(corpus, budget, seed=1)
+    release = vp.NGrams(max_length=2, max_phrases_per_user=5).release(corpus, budget, seed=1)
     assert set(release) == {("good",), ("morning",)}
 
 
 def test_tokens_may_contain_spaces(budget):
     """A gram is a list of tokens, not a string."""
     corpus = corpus_of([[["New York", "City"]]] * 2000)
-    release = vp.NGrams(max_length=2, limit=5).release(corpus, budget, seed=1)
+    release = vp.NGrams(max_length=2, max_phrases_per_user=5).release(corpus, budget, seed=1)
     assert ("New York", "City") in release
     assert release.to_polars()["gram"].to_list()[-1] == ["New York", "City"]
 
@@ -168,7 +168,10 @@ def test_next_to_no_data_gives_an_empty_release(users, budget):
 
 def test_one_length_is_a_set_union(letters, budget):
     """With `max_length=1` the plan has the rounds of set union, and the same words are released."""
-    one, union = vp.NGrams(max_length=1, limit=20).plan(budget), vp.SetUnion(limit=20).plan(budget)
+    one, union = (
+        vp.NGrams(max_length=1, max_phrases_per_user=20).plan(budget),
+        vp.Items(max_items_per_user=20).plan(budget),
+    )
     squares = [row["scale"] ** -2 for row in union.to_dict()["passes"]]
     assert one.first.square == pytest.approx(sum(squares), rel=1e-3)
     assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1).each_gram())
@@ -176,7 +179,7 @@ def test_one_length_is_a_set_union(letters, budget):
 
 def test_a_release_is_saved_and_loaded_with_what_ran(letters, budget, tmp_path):
     """The stored plan shows the numbers of each length."""
-    release = vp.NGrams(max_length=3, limit=20).release(letters, budget)
+    release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget)
     release.save(tmp_path / "phrases")
     again = vp.load(tmp_path / "phrases")
     assert again == release
@@ -202,14 +205,14 @@ def test_users_needed_grow_with_length_and_probability(budget):
     [
         ({"max_length": 0}, "`max_length`"),
         ({"max_length": 33}, "`max_length`"),
-        ({"limit": 0}, "`limit`"),
-        ({"limit": [10, 10]}, "`limit`"),
-        ({"eta": 0}, "`eta`"),
-        ({"eta": 1}, "`eta`"),
-        ({"values": [1, 2], "max_length": 3}, "`values` must be 3 numbers"),
-        ({"values": [1, -1, 1], "max_length": 3}, "`values` must be 3 numbers from 0"),
-        ({"values": 4.0, "max_length": 3}, "`values` must be 3 numbers"),
-        ({"values": [1, 1, 0], "max_length": 3}, "last of `values` must be above 0"),
+        ({"max_phrases_per_user": 0}, "`max_phrases_per_user`"),
+        ({"max_phrases_per_user": [10, 10]}, "`max_phrases_per_user`"),
+        ({"max_spurious_share": 0}, "`max_spurious_share`"),
+        ({"max_spurious_share": 1}, "`max_spurious_share`"),
+        ({"length_weights": [1, 2], "max_length": 3}, "`length_weights` must be 3 numbers"),
+        ({"length_weights": [1, -1, 1], "max_length": 3}, "`length_weights` must be 3 numbers from 0"),
+        ({"length_weights": 4.0, "max_length": 3}, "`length_weights` must be 3 numbers"),
+        ({"length_weights": [1, 1, 0], "max_length": 3}, "last of `length_weights` must be above 0"),
     ],
 )
 def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
@@ -221,13 +224,13 @@ def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"limit": [10, 10], "max_length": 3}, "one for each length"),
-        ({"limit": 0}, "`limit`"),
+        ({"max_phrases_per_user": [10, 10], "max_length": 3}, "one for each length"),
+        ({"max_phrases_per_user": 0}, "`max_phrases_per_user`"),
         ({"weighting": "count"}, "policy-gaussian"),
         ({"pruning": "none"}, "single"),
         ({"ratio": 0}, "`ratio`"),
         ({"alpha": -1}, "`alpha`"),
-        ({"eta": 1}, "`eta`"),
+        ({"max_spurious_share": 1}, "`max_spurious_share`"),
     ],
 )
 def test_fields_of_the_paper_out_of_range_are_refused(fields, words):

@@ -35,7 +35,7 @@ def test_msnbc_as_published(clicks):
 
     The measured differences are within 2 and 0.5 percent.
     """
-    plan = vp.papers.DPNE(max_length=6, limit=10).plan(vp.Budget(1, 1e-7))
+    plan = vp.papers.DPNE(max_length=6, max_phrases_per_user=10).plan(vp.Budget(1, 1e-7))
     mean = np.mean([by_length(plan.release(clicks), 6) for _ in range(5)], axis=0)
     assert mean == pytest.approx(PAPER, rel=0.04)
     assert mean.sum() == pytest.approx(sum(PAPER), rel=0.02)
@@ -45,7 +45,7 @@ def test_msnbc_as_published(clicks):
 @pytest.mark.data
 def test_msnbc_by_default_releases_half_as_much_again(clicks):
     """The default releases more than 1.6 times the paper's total; the measured factor is near 1.78 (deviation 0.01)."""
-    guided = vp.NGrams(max_length=6, limit=10).release(clicks, vp.Budget(1, 1e-7))
+    guided = vp.NGrams(max_length=6, max_phrases_per_user=10).release(clicks, vp.Budget(1, 1e-7))
     assert len(guided) > 1.6 * sum(PAPER)
     assert private_spurious_share(AllGrams.of(clicks, 6), guided, 6) < 0.01
 
@@ -73,7 +73,7 @@ def test_values_release_more_of_what_counts(data_dir):
     """If only phrases of four words count, twice as many are released as with equal values: 1,315 and 672."""
     chat = read_engine(data_dir / "ubuntu_irc.parquet", user="user", text="text")
     released = [
-        by_length(vp.NGrams(4, values=values).release(chat, vp.Budget(4, 1e-7)), 4)[-1]
+        by_length(vp.NGrams(4, length_weights=values).release(chat, vp.Budget(4, 1e-7)), 4)[-1]
         for values in (None, [0, 0, 0, 1])
     ]
     assert released[1] > 1.6 * released[0]

@@ -29,7 +29,7 @@ SLACK, SHORT = 0.25, 0.9
 """The slack a, and the lowest allowed ratio of the charges of all runs to their expected value."""
 SAID = [[f"said{number:02}{place}" for place in range(LONGEST)] for number in range(40)]
 HELD = {tuple(each[first:last]) for each in SAID for first in range(LONGEST) for last in range(first + 2, LONGEST + 1)}
-PLAN = {"max_length": LONGEST, "limit": 10, "eta": 0.3}
+PLAN = {"max_length": LONGEST, "max_phrases_per_user": 10, "max_spurious_share": 0.3}
 
 
 @pytest.fixture(scope="module")

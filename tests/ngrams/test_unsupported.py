@@ -11,7 +11,7 @@ from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
 from voxpop.privacy import precise
 from voxpop.privacy.gate import simulating
 from voxpop.privacy.gate.simulating import hits_below, spurious_hits
-from voxpop.privacy.sampling import BAND
+from voxpop.privacy.sampling import SAMPLING_BAND
 from voxpop.privacy.secret import Secret
 
 FALSE_ALARM = 1e-9
@@ -46,7 +46,7 @@ def test_doubles_and_many_digits_give_the_same_hits():
     for count, chance in [(10**5, 1e-3), (10**12, 3e-10), (1000, 0.9), (2**46, 1e-13)]:
         quick, exact = (
             hits_below(count, precise.number(chance), Secret.from_seed(3), "test", band=band).tolist()
-            for band in (BAND, 1.0)
+            for band in (SAMPLING_BAND, 1.0)
         )
         assert quick == exact
         assert quick
@@ -74,7 +74,7 @@ def test_supported_candidates_are_left_to_their_own_noise():
 
 def test_too_many_candidates_are_refused_with_advice(monkeypatch):
     """The proof requires that candidates are numbered safely."""
-    monkeypatch.setattr(simulating, "MOST_CANDIDATES", 80)
+    monkeypatch.setattr(simulating, "_MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     with pytest.raises(BudgetError, match="lower limit"):
         spurious_hits(candidates, precise.number(0.1), Secret.from_seed(1), "x")

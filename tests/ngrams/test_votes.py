@@ -11,7 +11,7 @@ from scipy.stats import binom
 from voxpop.engine.local.weigh import Histogram
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
 from voxpop.mechanisms.ngrams.constants import ALIKE, FINE_CUTPOINTS, MANY
-from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, bands_of, calibrated, worthless
+from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, bands_of, calibrated_cells, worthless
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, Votes, cutpoints_above, cutpoints_below
 from voxpop.privacy.decisions import FixedRule, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.gate import simulating as selecting
@@ -143,19 +143,19 @@ def test_estimates_are_drawn_to_the_mean_of_their_grade():
     levels = np.repeat([1, 2], ALIKE)
     cells = np.concatenate([rng.integers(-300, 900, ALIKE), rng.integers(5_000, 90_000, ALIKE)])
     mixed = rng.permutation(2 * ALIKE)
-    found = calibrated(cells[mixed], levels[mixed], 400.0)
+    found = calibrated_cells(cells[mixed], levels[mixed], 400.0)
     wanted = np.array([*naive_estimate(cells[:ALIKE], 400.0), *naive_estimate(cells[ALIKE:], 400.0)])[mixed]
     assert np.abs(found - wanted).max() <= 1
-    noise = calibrated(rng.normal(50, 400, 10_000).astype(np.int64), np.ones(10_000, np.int64), 400.0)
+    noise = calibrated_cells(rng.normal(50, 400, 10_000).astype(np.int64), np.ones(10_000, np.int64), 400.0)
     assert noise.std() < 0.3 * 400
-    assert calibrated(np.array([], np.int64), np.array([], np.int64), 1.0).size == 0
+    assert calibrated_cells(np.array([], np.int64), np.array([], np.int64), 1.0).size == 0
 
 
 def test_few_grams_of_a_grade_are_taken_with_their_neighbours():
     """Levels with few grams are pooled with their neighbours, so that no mean is taken over a few grams."""
     levels = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
     cells = np.arange(levels.size) * 10
-    assert (np.diff(calibrated(cells, levels, 1e9)) == 0).all()
+    assert (np.diff(calibrated_cells(cells, levels, 1e9)) == 0).all()
 
 
 def test_bands_that_gave_little_are_left_out_next_time():

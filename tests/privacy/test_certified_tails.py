@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import MPContext
 
-from voxpop.privacy.decisions import BAND, SelectionRule, ThresholdRule, decide
+from voxpop.privacy.decisions import DECISION_BAND, SelectionRule, ThresholdRule, decide
 
 fifty = MPContext()
 fifty.dps = 50
@@ -62,7 +62,7 @@ def assert_doubles_are_within_their_band(rule, weight, chance):
     released, missed = (float(side[0]) for side in rule.probability(np.array([weight])))
     smaller, exact = (released, chance) if released <= missed else (missed, 1 - chance)
     if exact > fifty.mpf("1e-300") and smaller < 0.5 and exact > fifty.mpf("1e-30"):
-        assert abs(fifty.mpf(smaller) / exact - 1) < BAND / 8
+        assert abs(fifty.mpf(smaller) / exact - 1) < DECISION_BAND / 8
 
 
 @given(
@@ -94,6 +94,6 @@ def test_the_whole_range_of_both_tails(record_property):
             released, missed = (float(side[0]) for side in rule.probability(np.array([units])))
             exact = chance if units < 0 else exact_chance(noise, -fifty.mpf(units) / 2**20, 0, 1)
             if exact > fifty.mpf("1e-300"):  # below it, doubles lose digits and 128 bits cannot tell
-                worst = max(worst, abs(float(fifty.mpf(min(released, missed)) / exact - 1)) / BAND)
+                worst = max(worst, abs(float(fifty.mpf(min(released, missed)) / exact - 1)) / DECISION_BAND)
     assert worst < 0.1
     record_property("figure", f"doubles use {worst:.2%} of the band that is trusted")

@@ -17,7 +17,7 @@ import voxpop as vp
 from support.deltas import round_delta
 from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.ngrams.charges import Charges, Voting, growth
 from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged
 from voxpop.papers.dpne import settled, squares
@@ -84,7 +84,7 @@ def check_walk(plan, sizes):
 @pytest.mark.parametrize(("epsilon", "limit"), FINDINGS)
 def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsilon, limit):
     """The four counterexamples of a review: eight lengths ran with up to 3.9 times the mu^2 that they were given."""
-    ngrams = vp.papers.DPNE(9, limit=limit, weighting="policy-gaussian")
+    ngrams = vp.papers.DPNE(9, max_phrases_per_user=limit, weighting="policy-gaussian")
     try:
         plan = ngrams.plan(vp.Budget(epsilon, 1e-8))
     except BudgetError:
@@ -97,7 +97,7 @@ def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsil
 
 def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
     """The restored fault of that version: the round takes the grid that fits its noise, independent of the charge."""
-    plan = vp.papers.DPNE(9, limit=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
+    plan = vp.papers.DPNE(9, max_phrases_per_user=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round
 
     def coarser(self, setting, sigma, threshold):
@@ -147,7 +147,7 @@ def test_more_lengths_than_32_are_refused(lengths):
 def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit):
     """The first round and the scored rounds, each with its own grid, stay within the charge in eighty digits."""
     try:
-        plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
+        plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:
         return
     first = plan.last.first_round
@@ -174,7 +174,7 @@ def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
     delta = 1e-8 if epsilon < 50 else 1e-1
     try:
-        plan = Counts(limit).plan(vp.Budget(epsilon, delta), words)
+        plan = CountsMechanism(limit).plan(vp.Budget(epsilon, delta), words)
     except BudgetError:
         assert epsilon == 50
         return

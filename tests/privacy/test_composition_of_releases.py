@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import voxpop as vp
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.privacy.composition import compose, composed_delta, sum_up
 from voxpop.privacy.gaussian import delta as exact_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.privacy.guarantee import Guarantee, Spend
+from voxpop.privacy.guarantee import Expense, Guarantee
 from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 from voxpop.privacy.peeling import picks_spend
 
@@ -23,7 +23,7 @@ INTERVAL = 1e-2
 
 def gaussian(novel, mu, epsilon=50.0, delta=0.9):
     """Return a guarantee with large epsilon and delta, so that only its spend matters."""
-    return Guarantee(epsilon, delta, spend=Spend(novel, mu))
+    return Guarantee(epsilon, delta, spend=Expense(novel, mu))
 
 
 def by_dp_accounting(epsilon, guarantees):
@@ -70,8 +70,8 @@ def test_events_agree_with_our_own_composition(epsilon):
     """The events have hits on one side, and our pairs on both: ours is above, by no more than these hits."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
-        vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian()).plan(budget).guarantee,
-        vp.papers.DPNE(max_length=3, limit=10).plan(budget).guarantee,
+        vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian()).plan(budget).guarantee,
+        vp.papers.DPNE(max_length=3, max_phrases_per_user=10).plan(budget).guarantee,
         gaussian(0.0, 0.3),
     ]
     found, ours = by_dp_accounting(epsilon, guarantees), composed_delta(epsilon, guarantees)
@@ -96,7 +96,8 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 def test_together_never_exceeds_sums(count):
     """Epsilon is at most the sum, delta is the sum, and one release composes to itself."""
     whole = compose(
-        [vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(1, 1e-9)).guarantee] * count
+        [vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(1, 1e-9)).guarantee]
+        * count
     )
     assert whole.delta == pytest.approx(count * 1e-9)
     assert whole.epsilon == 1 if count == 1 else whole.epsilon <= count
@@ -115,7 +116,11 @@ def test_the_printed_epsilon_is_no_less_than_the_composed_one(epsilons):
 
 def test_many_gaussian_releases_grow_with_the_root():
     """A hundred counts of epsilon 0.1 cost less than 2 together, not 10."""
-    once = Counts(4).plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9))).guarantee
+    once = (
+        CountsMechanism(4)
+        .plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9)))
+        .guarantee
+    )
     assert compose([once] * 100).epsilon < 2
 
 
@@ -156,7 +161,7 @@ def test_spends_survive_files():
     ]
     for bad in [*numbers, {"novel": 0, "mu": "1"}, {"novel": 0, "mu": 1, "apart": "true"}]:
         with pytest.raises(ValueError, match="out of range"):
-            Spend.from_dict(bad)
+            Expense.from_dict(bad)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +174,7 @@ def test_spends_survive_files():
         {"delta": 5},
         {"private": "no"},
         {"private": 1},
-        {"seen": None},
+        {"server_view": None},
         {"neighbours": 3},
         {"spend": {"novel": 1e-9, "mu": 0.5, "apart": 1}},
     ],
@@ -202,7 +207,9 @@ def _words():
     return pa.array([f"w{i}" for i in range(9)])
 
 
-@pytest.mark.parametrize("mechanism", [vp.SetUnion(limit=10), vp.NGrams(max_length=3, limit=10)])
+@pytest.mark.parametrize(
+    "mechanism", [vp.Items(max_items_per_user=10), vp.NGrams(max_length=3, max_phrases_per_user=10)]
+)
 def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism):
     """Delta is D + delta_G at the root of all squares, as within one release; epsilon is below the sum of both."""
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
@@ -219,18 +226,18 @@ def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism
 
 def test_the_mark_of_a_spend_is_kept():
     """A spend with revealing outcomes on both sides is restored with its mark, and no event stands for it."""
-    spend = Spend(1e-2, 0.3, two_sided=True)
-    assert Spend.from_dict(spend.to_dict()) == spend
+    spend = Expense(1e-2, 0.3, two_sided=True)
+    assert Expense.from_dict(spend.to_dict()) == spend
     with pytest.raises(vp.errors.InputError, match="no event"):
         Guarantee(1, 1e-2, spend=spend).to_dp_event()
     for wrong in ({"apart": True}, {"two_sided": 1}):
         with pytest.raises(ValueError, match="out of range"):
-            Spend.from_dict({"novel": 1e-2, "mu": 0.3, **wrong})
+            Expense.from_dict({"novel": 1e-2, "mu": 0.3, **wrong})
 
 
 def test_loose_spends_count_by_their_pair():
     """A ranking, whose spend is looser than its epsilon and delta, costs no more than they do."""
-    union = vp.SetUnion(limit=10).plan(vp.Budget(2, 1e-7)).guarantee
+    union = vp.Items(max_items_per_user=10).plan(vp.Budget(2, 1e-7)).guarantee
     ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))
     pair = composed_delta(2.5, [union, Guarantee(1, 1e-8)])
     assert composed_delta(2.5, [union, ranking]) <= pair * (1 + 1e-12)

@@ -19,7 +19,7 @@ from voxpop.privacy.cumulative import (
     any_release,
     lone_releases,
     novel_release,
-    whole,
+    whole_caps,
 )
 from voxpop.privacy.secret import Secret
 
@@ -150,7 +150,7 @@ def test_finer_grids_bound_closer():
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.1, 100), (1, 10)])
 def test_the_usual_step_costs_two_to_four_percent(epsilon, limit):
     """docs/privacy/adaptive.md states how far the bound of a plan is above that of a finer step."""
-    rounds = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, 1e-7)).passes[0]
+    rounds = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, 1e-7)).passes[0]
     usual, finer = (novel_release(rounds.score, rounds.caps, fineness) for fineness in (FINENESS, FINENESS / 4))
     assert 1.02 < usual / finer < 1.04
 
@@ -229,9 +229,9 @@ def test_monotone():
     caps = even(ROUNDS, 20)
     base = novel_release(ROUNDS, caps)
     assert novel_release(ROUNDS, even(ROUNDS, 40)) >= base
-    assert novel_release(ROUNDS, whole(3, 20)) > base
+    assert novel_release(ROUNDS, whole_caps(3, 20)) > base
     assert novel_release(ROUNDS, replace(caps, chances=(0.5,) * 20)) < base
-    assert novel_release(ROUNDS, whole(3, 20)) <= any_release(ROUNDS, 20)
+    assert novel_release(ROUNDS, whole_caps(3, 20)) <= any_release(ROUNDS, 20)
     assert novel_release(replace(ROUNDS, thresholds=(4.0, 3.6, 3.0)), caps) > base
     assert novel_release(replace(ROUNDS, margin=0.05), caps) > base
 
@@ -260,4 +260,4 @@ def test_any_step_bounds_two_rounds(threshold, drop, fineness):
 
     exact = norm.sf(threshold - 0.5) + quad(later, drop, threshold)[0]
     rounds = CumulativeScore((0.5, 0.5), (1.0, 1.0), (threshold, threshold), (drop,))
-    assert exact * (1 - 1e-9) <= novel_release(rounds, whole(2, 1), fineness) < 5 * exact
+    assert exact * (1 - 1e-9) <= novel_release(rounds, whole_caps(2, 1), fineness) < 5 * exact

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from voxpop.privacy import precise
-from voxpop.privacy.decisions import BAND, SelectionRule, ThresholdRule, decide
+from voxpop.privacy.decisions import DECISION_BAND, SelectionRule, ThresholdRule, decide
 from voxpop.privacy.secret import Secret
 
 UNIT = 2.0**-32
@@ -91,7 +91,7 @@ def test_double_probabilities_lie_well_within_the_band(noise):
     released, missed = rule.probability(weights)
     for weight, near in zip(weights.tolist(), np.minimum(released, missed).tolist(), strict=True):
         mirrored = min(weight, 2 * rule.threshold_units - weight)  # both noises are symmetric
-        assert abs(near / float(rule.exact(mirrored)) - 1) < BAND / 10
+        assert abs(near / float(rule.exact(mirrored)) - 1) < DECISION_BAND / 10
 
 
 def test_scipy_tail_is_accurate():

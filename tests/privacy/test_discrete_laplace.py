@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import MPContext
 
-from voxpop.privacy.sampling import LARGEST, Tail, invert, laplace_noise, laplace_tail
+from voxpop.privacy.sampling import LARGEST_DRAW, Tail, invert, laplace_noise, laplace_tail
 from voxpop.privacy.secret import Secret
 
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
@@ -38,8 +38,8 @@ def rates():
 def test_values_turn_where_the_exact_tail_does(rate, depth):
     """From the middle to tails of 2^-115, one unit of 2^-128 decides; on the unit itself, the next 128 bits decide."""
     tail = laplace_tail(rate)
-    m = max(1, int(min(depth / max(tail.rate, 1e-300), LARGEST)))
-    if m >= LARGEST >> 2:
+    m = max(1, int(min(depth / max(tail.rate, 1e-300), LARGEST_DRAW)))
+    if m >= LARGEST_DRAW >> 2:
         return
     whole, next_bits = boundary(tail, m)
 
@@ -104,4 +104,4 @@ def test_noise_depends_on_purpose_and_pair_alone():
 def test_far_values_are_cut():
     """Numbers beyond any possible count are cut at 2^62."""
     slow = Tail(2.0**-62, 0.0, lambda context: (context.mpf(2) ** -62, context.mpf(0)))
-    assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST, LARGEST]
+    assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST_DRAW, LARGEST_DRAW]

@@ -48,7 +48,7 @@ class Published:
         return plan_classic(self, self.weighting, self.limit, budget, accounting="published")
 
     def to_dict(self):
-        return {"mechanism": "set union", "limit": self.limit, **self.weighting.to_dict()}
+        return {"mechanism": "items", "max_items_per_user": self.limit, **self.weighting.to_dict()}
 
 
 def planned(mechanism, budget):
@@ -161,7 +161,7 @@ def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, ac
     weighting = WEIGHTINGS[cell]
     if weighting.alpha is not None:
         weighting = replace(weighting, alpha=alpha)
-    union = vp.SetUnion(limit, weighting) if accounting == "joint" else Published(limit, weighting)
+    union = vp.Items(limit, weighting) if accounting == "joint" else Published(limit, weighting)
     plan = planned(union, vp.Budget(epsilon, delta))
     if plan is not None:
         assert 0 < plan.delta <= delta
@@ -273,7 +273,7 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
 def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
     """Every mechanism that needs a delta raises an error that names the parameter."""
     budget = vp.Budget(epsilon, delta)
-    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.NGrams(), vp.HeavyHitters()]
+    mechanisms = [vp.Items(), vp.Items(max_items_per_user=1), vp.NGrams(), vp.HeavyHitters()]
     for mechanism in mechanisms:
         with pytest.raises(BudgetError, match="delta"):
             mechanism.plan(budget)
@@ -283,14 +283,14 @@ def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
     """With so many items per user the grid is coarse; rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
-        vp.SetUnion(limit=10**6, weighting=vp.weightings.PolicyGaussian(alpha=1000.0)).plan(
+        vp.Items(max_items_per_user=10**6, weighting=vp.weightings.PolicyGaussian(alpha=1000.0)).plan(
             vp.Budget(1e-3, 1.2265865115027022e-12)
         )
 
 
 def test_a_length_that_gets_next_to_nothing_is_refused():
     """The threshold would not fit the grid of weights."""
-    shares = vp.papers.DPNE(max_length=24, limit=1, ratio=5.0)
+    shares = vp.papers.DPNE(max_length=24, max_phrases_per_user=1, ratio=5.0)
     with pytest.raises(BudgetError, match="so little of the budget"):
         shares.plan(vp.Budget(1e-3, 0.1))
 

@@ -15,7 +15,7 @@ from support.look import read_engine
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.errors import InternalError, ReleaseError
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.counts.releasing import listed_grams
 from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.mechanisms.rounds import adaptive, menu
@@ -157,7 +157,7 @@ def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch)
 @pytest.mark.jit
 def test_a_plan_whose_numbers_change_behind_its_certificate_releases_the_same(talk):
     """Rounds with a hundredth of the noise, put into a checked plan by force, are never looked at."""
-    plan = vp.SetUnion(limit=20).plan(BUDGET)
+    plan = vp.Items(max_items_per_user=20).plan(BUDGET)
     honest = plan.release(talk, seed=3)
     louder = tuple(replace(each, sigma=each.sigma / 100) for each in plan.passes[0].rounds)
     object.__setattr__(plan, "passes", (replace(plan.passes[0], rounds=louder),))
@@ -166,7 +166,7 @@ def test_a_plan_whose_numbers_change_behind_its_certificate_releases_the_same(ta
 
 def test_a_certificate_with_less_noise_is_refused():
     """Every scale of a certificate, moved by a percent to the unsafe side, exceeds the claim or is out of range."""
-    numbers = vp.SetUnion(limit=20).plan(BUDGET).certificate.to_dict()
+    numbers = vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= BUDGET.delta
     for number in range(len(numbers["numbers"]["rounds"]["later"])):
         changed = json.loads(json.dumps(numbers))
@@ -178,14 +178,14 @@ def test_a_certificate_with_less_noise_is_refused():
 @pytest.mark.parametrize("change", [{"unknown": 1}, {"version": 2}, {"proof": "counts"}, {"claim": None}])
 def test_a_certificate_of_another_form_is_refused(change):
     """Unknown fields, other versions and other proofs are no certificates."""
-    numbers = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET).certificate.to_dict()
+    numbers = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET).certificate.to_dict()
     with pytest.raises(InternalError, match="schema"):
         Certificate.from_dict(numbers | change)
 
 
 def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
     """The gate compares the chosen rounds with the caps itself, whatever the menu says."""
-    plan = vp.SetUnion().plan(BUDGET)
+    plan = vp.Items().plan(BUDGET)
     entry = plan.passes[0].entry(100).stated()
     for fault in (
         replace(entry, later=tuple(replace(each, sigma=0.98 * each.sigma, mu=each.mu / 0.98) for each in entry.later)),
@@ -210,7 +210,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
 
 def test_chosen_rounds_keep_each_cap():
     """The squares and the probability of a novel item are compared separately, each within a thousandth of its cap."""
-    plan = vp.SetUnion().plan(BUDGET)
+    plan = vp.Items().plan(BUDGET)
     slack, rounds = plan.certificate.proof.slack, plan.passes[0].entry(100).stated()
     square, novel = float(square_of(rounds)), novel_of(rounds)
     kept = replace(plan.certificate.proof.choice, square=1.001 * square, novel=1.001 * novel)
@@ -222,8 +222,8 @@ def test_chosen_rounds_keep_each_cap():
 
 def test_counts_wait_for_the_choice_of_their_limit(talk):
     """No count runs before the choice, nothing is chosen before the noisy classes, and only limits of the menu run."""
-    release = vp.SetUnion(limit=100).release(talk, BUDGET, seed=1)
-    plan = Counts().plan(BUDGET, release)
+    release = vp.Items(max_items_per_user=100).release(talk, BUDGET, seed=1)
+    plan = CountsMechanism().plan(BUDGET, release)
     gate = CountsGate(plan.certificate.to_json(), Secret.fresh())
     gate.open(talk, listed_grams(release, 1))
     for early in (gate.counted, lambda: gate.choose(0)):
@@ -238,7 +238,7 @@ def test_counts_wait_for_the_choice_of_their_limit(talk):
 
 def test_passes_run_once_and_in_order(talk):
     """A pass that runs twice would use its noise twice; a data set outside of the certificate has no gate."""
-    gate = AdaptiveGate(vp.SetUnion(limit=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
+    gate = AdaptiveGate(vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
     for early in (gate.released, gate.classes, lambda: next(gate.rounds())):
         with pytest.raises(InternalError, match=REFUSED):
             early()
@@ -248,7 +248,9 @@ def test_passes_run_once_and_in_order(talk):
     list(gate.rounds())
     with pytest.raises(InternalError, match=REFUSED):
         list(gate.rounds())
-    several = AdaptiveGate(vp.SetUnion(limit=20).plan_each(("a", "b"), BUDGET).certificate.to_json(), Secret.fresh())
+    several = AdaptiveGate(
+        vp.Items(max_items_per_user=20).plan_each(("a", "b"), BUDGET).certificate.to_json(), Secret.fresh()
+    )
     with pytest.raises(InternalError, match=REFUSED):
         several.open(talk)
     several.of("a", Secret.from_seed(1))
@@ -264,7 +266,7 @@ def test_passes_run_once_and_in_order(talk):
 
 def test_a_night_is_paid_for_and_read_once(tmp_path):
     """A second reading would add the noise of the night again; nights beyond the plan have no noise."""
-    plan = vp.SetUnion().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
+    plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
     gate.missed(pools, 1)
     tonight = (lambda scores, released: np.full(scores.size, 2, np.uint8)), 1
@@ -307,7 +309,7 @@ def test_a_planner_with_a_wrong_bound_makes_no_plan(monkeypatch):
     menu._entry.cache_clear()
     halved(monkeypatch, [adaptive])
     with pytest.raises(InternalError, match="exceed"):
-        vp.SetUnion(limit=100).plan(vp.Budget(3, 1e-7))
+        vp.Items(max_items_per_user=100).plan(vp.Budget(3, 1e-7))
 
 
 @pytest.mark.jit
@@ -318,7 +320,7 @@ def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_pat
         real = cumulative.novel_release
         loaded = [each for name, each in sys.modules.items() if name.startswith("voxpop") and each is not None]
         halved(patch, [each for each in loaded if getattr(each, "novel_release", None) is real])
-        vp.SetUnion(limit=100).release(talk, vp.Budget(3, 1e-7)).save(tmp_path / "words")
+        vp.Items(max_items_per_user=100).release(talk, vp.Budget(3, 1e-7)).save(tmp_path / "words")
         verify(Path(tmp_path / "words"))
     with pytest.raises(ReleaseError, match="certificate"):
         verify(Path(tmp_path / "words"))
@@ -337,13 +339,13 @@ class Louder(vp.weightings.Weighted):
 def test_a_weighting_derived_from_a_proved_one_is_refused():
     """Its proof is not about other weights; one's own derives from `Weighting`, where every share is checked."""
     with pytest.raises(vp.errors.InputError, match=r"vp\.weightings\.Weighting"):
-        vp.SetUnion(limit=10, weighting=Louder())
+        vp.Items(max_items_per_user=10, weighting=Louder())
 
 
 def test_the_gate_refuses_a_weighting_of_another_class():
     """The numbers are equal, and what it adds is not."""
     corpus = corpus_of([["tea"]] * 10)
-    plan = vp.SetUnion(limit=10, weighting=Weighted()).plan(BUDGET)
+    plan = vp.Items(max_items_per_user=10, weighting=Weighted()).plan(BUDGET)
     gate, _ = plan.begin(1)
     bounding = plan.certificate.proof.first.bounding
     setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)

@@ -15,7 +15,7 @@ from voxpop.engine.local import nights, pools, tree_walk, weigh
 from voxpop.errors import InternalError
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.mechanisms.profile.constants import CELL
-from voxpop.mechanisms.profile.constants import UNIT as SHARES
+from voxpop.mechanisms.profile.constants import COVER_UNIT as SHARES
 from voxpop.privacy.certificate import check, score_of
 from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.decisions import (
@@ -100,7 +100,7 @@ def assert_later(seen, rounds):
 
 def test_adaptive_rounds(talk, seen):
     """The choice, the first round and all later rounds."""
-    certificate = vp.SetUnion().release(talk, BUDGET, seed=1).plan.certificate
+    certificate = vp.Items().release(talk, BUDGET, seed=1).plan.certificate
     (classes,) = kinds(seen, CellNoise)
     assert (classes.sigma, classes.unit, classes.cell) == (certificate.proof.choice.sigma, 1, 1)
     assert_rounds(seen, certificate.proof.rounds)
@@ -110,9 +110,9 @@ def test_classic_passes(talk, seen):
     """One rule with the scale and the threshold of the certificate."""
     rules = vp.weightings
     for weighting in (rules.PolicyGaussian(), rules.PolicyLaplace(), rules.Weighted(), rules.Count("laplace")):
-        certificate = vp.SetUnion(20, weighting).release(talk, BUDGET, seed=1).plan.certificate
+        certificate = vp.Items(20, weighting).release(talk, BUDGET, seed=1).plan.certificate
         assert seen[-1].rule == rule_of(certificate.proof.first)
-    certificate = vp.SetUnion(1, rules.Count(), min_users=7).release(talk, BUDGET, seed=1).plan.certificate
+    certificate = vp.Items(1, rules.Count(), min_users=7).release(talk, BUDGET, seed=1).plan.certificate
     assert seen[-1].rule == SelectionRule(4.0, certificate.proof.delta, unit_weight=1, few=certificate.proof.few)
     assert certificate.proof.few == 6
 
@@ -140,7 +140,7 @@ def test_n_grams(talk, seen):
 
 def test_counts_and_rankings(talk, seen):
     """Counts of users in classes, counts of grams, and ranks."""
-    words = vp.SetUnion(limit=20).release(talk, BUDGET, seed=1)
+    words = vp.Items(max_items_per_user=20).release(talk, BUDGET, seed=1)
     del seen[:]
     tally = words.count(talk, BUDGET, seed=1)
     proof = tally.plan.certificate.proof
@@ -200,7 +200,7 @@ def test_sequences(talk, seen):
 
 def test_nights(tmp_path, seen):
     """Readings have sigma, factor and cell of their night, and the past of a new item has those of earlier nights."""
-    series = vp.SetUnion().series(tmp_path / "series", BUDGET, nights=3, seed=1)
+    series = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1)
     for night in (1, 2, 3):
         rows = pl.DataFrame({"who": range(900), "what": [f"tea{night}", "milk"] * 450})
         series.run(vp.read(rows, user="who", items="what"), night=night)

@@ -13,10 +13,10 @@ from scipy.stats import binom, chi2
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import GumbelNoise
-from voxpop.privacy.peeling import behind, largest_rate, peeling_delta, spent, spread
+from voxpop.privacy.peeling import behind, gumbel_spread, largest_rate, peeling_delta, spent
 from voxpop.privacy.sampling import CELLS, gumbel_cells, log_error
 from voxpop.privacy.secret import Secret
-from voxpop.testing.auditing import Counts, epsilon_shown
+from voxpop.testing.auditing import TrialCounts, epsilon_shown
 
 FALSE_ALARM = 1e-9
 UNIT = 1 << 24
@@ -84,7 +84,7 @@ def test_the_largest_rate_spends_the_budget(epsilon, picks):
     assert spent(budget, picks, 50_000, rate) <= budget.delta
     assert spent(budget, picks, 50_000, rate * 1.001) > budget.delta
     assert rate >= epsilon / picks * 0.999
-    assert spread(rate) == pytest.approx(np.pi / 6**0.5 / rate)
+    assert gumbel_spread(rate) == pytest.approx(np.pi / 6**0.5 / rate)
 
 
 @given(epsilon=st.floats(0.01, 10), picks=st.integers(1, 5000), rate=st.floats(1e-4, 2), order=st.floats(1.001, 1e4))
@@ -157,7 +157,7 @@ def test_no_more_is_shown_than_the_claim(factor, caught):
     budget, trials = Budget(0.5, 1e-6), 400_000
     rate = largest_rate(budget, 1, 2) * factor
     first = {pair: int((drawn(pair, rate, trials)[:, 0] == 0).sum()) for pair in ((21, 40), (20, 40), (5, 8), (4, 8))}
-    seen = [Counts(first[21, 40], first[20, 40], trials), Counts(first[5, 8], first[4, 8], trials)]
+    seen = [TrialCounts(first[21, 40], first[20, 40], trials), TrialCounts(first[5, 8], first[4, 8], trials)]
     shown = [epsilon_shown(each, budget.delta, FALSE_ALARM / 2) for each in seen]
     assert (max(shown) > budget.epsilon) == caught
 

@@ -13,33 +13,33 @@ import pytest
 import voxpop as vp
 from support.corpora import corpus_of
 from voxpop.errors import InputError, InternalError
-from voxpop.mechanisms.counts.mechanism import Counts, Top
+from voxpop.mechanisms.counts.mechanism import CountsMechanism, TopMechanism
 from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.passes import Counted, CountsProof
 from voxpop.privacy.planned import Planned, certified, with_record
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 
 BUDGET = vp.Budget(2, 1e-6)
 CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
-PROFILING = vp.Profiling({"what": "string"})
-KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), reading=PROFILING.keys.reading)
-WORDS = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
+PROFILING = vp.ProfileMechanism({"what": "string"})
+KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), token_source=PROFILING.keys.token_source)
+WORDS = vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
 PLANS = {
-    "items": vp.SetUnion(limit=4).plan(BUDGET),
-    "items, data sets": vp.SetUnion(limit=4).plan_each(["one", "two"], BUDGET),
-    "items, weighted": vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(BUDGET),
+    "items": vp.Items(max_items_per_user=4).plan(BUDGET),
+    "items, data sets": vp.Items(max_items_per_user=4).plan_each(["one", "two"], BUDGET),
+    "items, weighted": vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).plan(BUDGET),
     "items, as published": vp.papers.PolicyLaplace(delta_0=4).plan(BUDGET),
-    "items, one each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(vp.Budget(8, 1e-3)),
-    "ngrams": vp.NGrams(max_length=2, limit=4).plan(BUDGET),
-    "DPNE": vp.papers.DPNE(max_length=2, limit=4).plan(BUDGET),
+    "items, one each": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(vp.Budget(8, 1e-3)),
+    "ngrams": vp.NGrams(max_length=2, max_phrases_per_user=4).plan(BUDGET),
+    "DPNE": vp.papers.DPNE(max_length=2, max_phrases_per_user=4).plan(BUDGET),
     "hitters": vp.HeavyHitters(max_length=4).plan(BUDGET),
     "hitters, as published": vp.papers.TrieHH(max_length=3).plan(vp.Budget(4, 1e-3)),
     "sequences": vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(2)),
     "sequences, found": vp.Sequences(alphabet="find", max_gram=2).plan(BUDGET),
     "sequences, as published": vp.papers.VariableLengthNGrams(20, 3, alphabet=["tea", "milk"]).plan(vp.Budget(2)),
     "profile": PROFILING.plan(BUDGET),
-    "count": Counts(limit=2).plan(BUDGET, WORDS),
-    "top": Top(1).plan(BUDGET, WORDS),
+    "count": CountsMechanism(counted_in_full=2).plan(BUDGET, WORDS),
+    "top": TopMechanism(1).plan(BUDGET, WORDS),
 }
 
 
@@ -101,7 +101,7 @@ def test_the_plan_of_a_release_has_the_guarantee_that_it_was_released_with(name)
 def plan_classes(base=Planned):
     """Return every concrete class of plans that voxpop defines, once all mechanisms are imported."""
     for each in MECHANISMS:
-        load(each.config)
+        load_object(each.config)
     below = [each for child in base.__subclasses__() for each in plan_classes(child)]
     # A dataclass with slots replaces the original class, which remains among the subclasses.
     own = getattr(sys.modules[base.__module__], base.__name__, None) is base and base.__module__.startswith("voxpop.")

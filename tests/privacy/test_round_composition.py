@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from voxpop.privacy import precise
 from voxpop.privacy.composition import composed_delta
-from voxpop.privacy.guarantee import Guarantee, Spend
+from voxpop.privacy.guarantee import Expense, Guarantee
 from voxpop.privacy.joint import either, laplace_round
 
 
 def gaussian_rounds(epsilon, novel, mu):
     """Return delta of Gaussian rounds that release a novel item with a probability, by the composition of releases."""
-    return composed_delta(epsilon, [Guarantee(1, 1.0, spend=Spend(novel, mu))], plain=False)
+    return composed_delta(epsilon, [Guarantee(1, 1.0, spend=Expense(novel, mu))], plain=False)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
         whole = whole.compose(loss).compose(oracle.gaussian_distribution(1 / sigma, interval))
     mu = math.hypot(*(1 / sigma for sigma in sigmas))
     found, exact = gaussian_rounds(epsilon, either(hits), mu), whole.get_delta_for_epsilon(epsilon)
-    assert exact <= found <= exact + Spend(either(hits), mu).hit
+    assert exact <= found <= exact + Expense(either(hits), mu).hit
 
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.05), st.floats(0.05, 2))

@@ -21,12 +21,12 @@ from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 BUDGET = vp.Budget(2, 1e-6)
 UNIONS = [
-    *(vp.SetUnion(limit=20, weighting=each) for each in WEIGHTINGS.values() if each.noise == "gaussian"),
+    *(vp.Items(max_items_per_user=20, weighting=each) for each in WEIGHTINGS.values() if each.noise == "gaussian"),
     vp.papers.WeightedGaussian(delta_0=20),
 ]
 PLANNED = [
     *UNIONS,
-    *(vp.SetUnion(limit=20, weighting=each) for each in WEIGHTINGS.values() if each.noise == "laplace"),
+    *(vp.Items(max_items_per_user=20, weighting=each) for each in WEIGHTINGS.values() if each.noise == "laplace"),
 ]
 
 
@@ -43,7 +43,7 @@ def rounds_of(plan):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [*PLANNED, vp.papers.DPNE(3, limit=20), vp.papers.DPNE(1, weighting="policy-gaussian")]
+    "mechanism", [*PLANNED, vp.papers.DPNE(3, max_phrases_per_user=20), vp.papers.DPNE(1, weighting="policy-gaussian")]
 )
 def test_thresholds_reach_the_coins_unlowered(mechanism):
     """The deciding threshold is exactly the one that gave delta, on the grid that was charged."""
@@ -65,7 +65,7 @@ def test_the_spend_of_a_union_covers_its_rounds(union):
 
 
 @pytest.mark.parametrize(
-    "ngrams", [vp.papers.DPNE(5, limit=20, weighting="policy-gaussian", ratio=1.5), vp.papers.DPNE(5)]
+    "ngrams", [vp.papers.DPNE(5, max_phrases_per_user=20, weighting="policy-gaussian", ratio=1.5), vp.papers.DPNE(5)]
 )
 def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
     """The spend of n-grams covers the rounds that a walk settles one after the other."""
@@ -79,9 +79,9 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
 @pytest.mark.parametrize("weighting", ["weighted", "policy-gaussian"])
 def test_length_1_alone_is_a_set_union(weighting):
     """A single length has the noise, threshold, grid and cutoff of set union, except for the slack of its walk."""
-    words = vp.papers.DPNE(1, limit=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
+    words = vp.papers.DPNE(1, max_phrases_per_user=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
     rule = replace(WEIGHTINGS[weighting], alpha=3.0) if WEIGHTINGS[weighting].alpha else WEIGHTINGS[weighting]
-    items = plan_classic(vp.SetUnion(50, rule), rule, 50, BUDGET, accounting="published").last
+    items = plan_classic(vp.Items(50, rule), rule, 50, BUDGET, accounting="published").last
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
     # With more lengths to come, n-grams use the least noise; the best pair for items has more.
@@ -90,11 +90,11 @@ def test_length_1_alone_is_a_set_union(weighting):
     assert words.cutoff == pytest.approx(items.cutoff, rel=1e-6) if words.cutoff else items.cutoff is None
 
 
-RELEASES = [vp.SetUnion(limit=9), vp.NGrams(4, limit=9)]
+RELEASES = [vp.Items(max_items_per_user=9), vp.NGrams(4, max_phrases_per_user=9)]
 
 
 @pytest.mark.parametrize("memory", [False, True])
-@pytest.mark.parametrize("mechanism", [*RELEASES, vp.papers.DPNE(4, limit=9, pruning="single")])
+@pytest.mark.parametrize("mechanism", [*RELEASES, vp.papers.DPNE(4, max_phrases_per_user=9, pruning="single")])
 def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch):
     """Every pass has a separate purpose: the difference of two histograms with the same noise would be exact."""
     corpus = talk.within(
@@ -127,4 +127,4 @@ def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
     real = running.score_step
     monkeypatch.setattr(running, "score_step", lambda *given: real(*given[:-1], "round 1/length 1"))
     with pytest.raises(AssertionError):
-        test_no_pass_uses_the_noise_of_another(talk, vp.SetUnion(limit=9), False, monkeypatch)
+        test_no_pass_uses_the_noise_of_another(talk, vp.Items(max_items_per_user=9), False, monkeypatch)

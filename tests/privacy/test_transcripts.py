@@ -28,10 +28,10 @@ def released(mechanism, strangers, **how):
 
 
 MECHANISMS = {
-    "set union": (vp.SetUnion(), {"text": "what"}),
-    "set union, limit": (vp.SetUnion(limit=20), {"text": "what"}),
-    "policy gaussian": (vp.SetUnion(20, vp.weightings.PolicyGaussian()), {"text": "what"}),
-    "optimal selection": (vp.SetUnion(1, vp.weightings.Count()), {"text": "what"}),
+    "items": (vp.Items(), {"text": "what"}),
+    "set union, limit": (vp.Items(max_items_per_user=20), {"text": "what"}),
+    "policy gaussian": (vp.Items(20, vp.weightings.PolicyGaussian()), {"text": "what"}),
+    "optimal selection": (vp.Items(1, vp.weightings.Count()), {"text": "what"}),
     "n-grams": (vp.NGrams(max_length=3), {"text": "what"}),
     "DPNE": (vp.papers.DPNE(max_length=3), {"text": "what"}),
     "heavy hitters": (vp.HeavyHitters(max_length=4), {"text": "what"}),
@@ -59,7 +59,7 @@ def test_neighbours_with_equal_outputs_have_equal_bytes(name, tmp_path):
 @pytest.mark.jit
 def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
     """The same for counts and rankings, whose users hold no released word."""
-    words = released(vp.SetUnion(limit=20), 0, text="what")
+    words = released(vp.Items(max_items_per_user=20), 0, text="what")
     found = []
     for strangers in (0, 20):
         corpus, folder = read(strangers, text="what"), tmp_path / str(strangers)
@@ -85,14 +85,14 @@ def test_the_transcript_of_n_grams_adds_up():
     assert sum(each["cost"] for each in passes if each["rates"] is None) <= 2**40
 
 
-PLANNED = MECHANISMS | {"profile": (vp.Profiling({"city": "string", "year": "int64"}), {})}
+PLANNED = MECHANISMS | {"profile": (vp.ProfileMechanism({"city": "string", "year": "int64"}), {})}
 CHANGES = [
     ("profile", ("later", "counting"), 1.01),
     ("profile", ("later", "cover", "sigma"), 0.99),
-    ("set union", ("choice", "sigma"), 0.99),
-    ("set union", ("choice", "square"), 1.01),
-    ("set union", ("choice", "novel"), 1.01),
-    ("set union", ("slack", "passes"), 1e14),
+    ("items", ("choice", "sigma"), 0.99),
+    ("items", ("choice", "square"), 1.01),
+    ("items", ("choice", "novel"), 1.01),
+    ("items", ("slack", "passes"), 1e14),
     ("set union, limit", ("rounds", "first", "threshold"), 0.9),
     ("set union, limit", ("rounds", "later", 19, "threshold"), 0.99),
     ("set union, limit", ("rounds", "later", 0, "mu"), 0.99),

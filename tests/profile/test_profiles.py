@@ -18,7 +18,7 @@ from voxpop.engine.contract import check_engine
 from voxpop.engine.local.pools import BYTES_OF_ITEM
 from voxpop.errors import BudgetError, InputError, InternalError, MemoryLimitError, ReleaseError
 from voxpop.mechanisms.counts import plan as counting
-from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.profile import plan as planning
 from voxpop.mechanisms.profile.releasing import measured_cover
 from voxpop.privacy.certificate import pair_of
@@ -71,7 +71,7 @@ def test_values_come_back_with_their_types(profile):
     assert profile.columns["day"].to_list() == [datetime.date(2026, 1, day) for day in range(1, 6)]
     assert profile.columns["note"].to_list() == ["thank", "you"]
     assert profile.columns["own"].to_list() == ["shared"]
-    assert profile.columns["note"].reading == "words"
+    assert profile.columns["note"].token_source == "words"
     assert len(profile.joint["city", "year"]) == 18
     assert ("a|b", 2025) in profile.joint["city", "year"]
     assert profile.joint["paid", "city", "day"].to_list()[0] == (False, "Delft", datetime.date(2026, 1, 1))
@@ -118,7 +118,7 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
 
     The probability of a false alarm is below 1e-7.
     """
-    profiling = vp.Profiling({f"c{number}": "int64" for number in range(8)})
+    profiling = vp.ProfileMechanism({f"c{number}": "int64" for number in range(8)})
     plan = profiling.plan(BUDGET)
     none = profiling.read(
         pl.DataFrame(
@@ -186,17 +186,17 @@ def test_columns_are_chosen_by_type_and_name():
                 "city": ["x"] * rows,
             }
         )
-        found = vp.Profiling.of(table, user="user")
+        found = vp.ProfileMechanism.of(table, user="user")
         assert found.columns == {"paid": "string", "distinct": "int64", "city": "string"}
         assert list(found.left_out) == ["orderId", "customerID", "order_id", "price", "tags", "at"]
-    given = vp.Profiling.of(table, user="user", columns=["order_id"])
+    given = vp.ProfileMechanism.of(table, user="user", columns=["order_id"])
     assert given.columns == {"order_id": "string"}
     with pytest.raises(InputError, match="not exact"):
-        vp.Profiling.of(table, user="user", columns=["price"])
+        vp.ProfileMechanism.of(table, user="user", columns=["price"])
     with pytest.raises(InputError, match='no column "country"'):
-        vp.Profiling.of(table, user="user", columns=["country"])
+        vp.ProfileMechanism.of(table, user="user", columns=["country"])
     with pytest.raises(InputError, match="no column is left"):
-        vp.Profiling.of(table.select("user", "price"), user="user")
+        vp.ProfileMechanism.of(table.select("user", "price"), user="user")
 
 
 def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
@@ -207,16 +207,16 @@ def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
     some.write_csv(tmp_path / "t.csv")
     sources = [some, some.lazy(), some.to_arrow(), some.to_pandas(), tmp_path / "t.parquet", [tmp_path / "t.arrow"]]
     for source in [*sources, some.to_dict()]:
-        assert vp.Profiling.of(source, user="customer").columns == {"city": "string", "year": "int64"}
-    assert vp.Profiling.of(tmp_path / "t.csv", user="customer").columns == {"city": "string", "year": "string"}
+        assert vp.ProfileMechanism.of(source, user="customer").columns == {"city": "string", "year": "int64"}
+    assert vp.ProfileMechanism.of(tmp_path / "t.csv", user="customer").columns == {"city": "string", "year": "string"}
     typed = {"year": "int64"}
-    assert vp.Profiling.of(tmp_path / "t.csv", user="customer", types=typed).columns["year"] == "int64"
+    assert vp.ProfileMechanism.of(tmp_path / "t.csv", user="customer", types=typed).columns["year"] == "int64"
     found = vp.profile(tmp_path / "t.csv", user="customer", types=typed, budget=BUDGET, options=QUIET)
     assert found.columns["year"].to_list() == [2024, 2025, 2026]
     objects = pd.DataFrame({"customer": [1], "x": pd.Series([7], dtype=object)})
-    assert vp.Profiling.of(objects, user="customer").columns == {"x": "string"}
+    assert vp.ProfileMechanism.of(objects, user="customer").columns == {"x": "string"}
     with pytest.raises(InputError, match="no schema"):
-        vp.Profiling.of(iter([{"customer": 1}]), user="customer")
+        vp.ProfileMechanism.of(iter([{"customer": 1}]), user="customer")
 
 
 def test_the_plan_is_printed_before_anything_runs(table, capsys):
@@ -230,7 +230,9 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
 def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
     """The cost is computed from the numbers that run: rounds, counts and cover; over 97 percent of delta is used."""
     for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
-        plan = vp.Profiling({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(BUDGET)
+        plan = vp.ProfileMechanism({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(
+            BUDGET
+        )
         novel, mu = pair_of(plan.certificate.proof)
         cover = 3 / plan.cover_sigma**2 if counts else 0.0
         assert (plan.joining > 0) == bool(joint)
@@ -239,13 +241,13 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
         assert plan.delta > 0.97e-7
         release = vp.Release.from_items(pa.array(["0|a"]), plan, plan.guarantee)
         if counts:
-            tally = Counts().plan_within(plan.counting, BUDGET, release)
+            tally = CountsMechanism().plan_within(plan.counting, BUDGET, release)
             square = max(max(1, *limits) / sigma**2 for limits, sigma in zip(tally.menu, tally.sigmas, strict=True))
             assert square + (tally.histogram_sigma and tally.histogram_sigma**-2) <= plan.counting
             with monkeypatch.context() as patch:
                 patch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
                 with pytest.raises(InternalError, match="less noise than was charged"):
-                    Counts().plan_within(plan.counting, BUDGET, release)
+                    CountsMechanism().plan_within(plan.counting, BUDGET, release)
 
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])
@@ -258,19 +260,19 @@ def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
         real_square = planning.later_square
         monkeypatch.setattr(planning, "later_square", lambda *given: 2 * real_square(*given))
     with pytest.raises(InternalError, match="exceed the budget"):
-        vp.Profiling({"a": "string"}).plan(BUDGET)
+        vp.ProfileMechanism({"a": "string"}).plan(BUDGET)
 
 
 def test_budgets_that_are_too_small_are_refused():
     """The error states the least delta."""
     with pytest.raises(BudgetError, match="needs a delta of at least"):
-        vp.Profiling({"a": "string"}).plan(vp.Budget(1, 1e-30))
+        vp.ProfileMechanism({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
 
 def test_data_that_were_read_otherwise_are_refused(table):
     """The data are words or keys of other columns, and no message quotes them."""
-    plan = vp.Profiling({"city": "string"}).plan(BUDGET)
-    other = vp.Profiling({"own": "string"}).read(table, user="customer")
+    plan = vp.ProfileMechanism({"city": "string"}).plan(BUDGET)
+    other = vp.ProfileMechanism({"own": "string"}).read(table, user="customer")
     for data in (vp.read(table, user="customer", items="own"), other):
         with pytest.raises(InputError, match="read for this profile"):
             plan.release(data)
@@ -279,12 +281,14 @@ def test_data_that_were_read_otherwise_are_refused(table):
 def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
     """The engine contract suffices, also for cover, and a memory limit does not change the profile."""
     some = table.head(600)
-    profiling = vp.Profiling.of(some, user="customer", text=["note"], joint=[("city", "year")])
+    profiling = vp.ProfileMechanism.of(some, user="customer", text=["note"], joint=[("city", "year")])
     corpus = check_engine(profiling.read(some, user="customer"))
     users = {int(key): rows for key, rows in zip(corpus.user_key, corpus_documents(corpus), strict=True)}
     plan = profiling.plan(vp.Budget(4, 1e-6))
     limited = profiling.read(some, user="customer", options=vp.ReadOptions(memory="3GiB"))
-    found = [plan.release(data, seed=5) for data in (corpus, NaiveEngine(users, reading=corpus.reading), limited)]
+    found = [
+        plan.release(data, seed=5) for data in (corpus, NaiveEngine(users, token_source=corpus.token_source), limited)
+    ]
     assert found[0] == found[1] == found[2]
     assert len(found[0]) > 20
 
@@ -335,7 +339,7 @@ def test_a_ledger_is_charged_once(table, tmp_path):
     account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
     found = vp.profile(table, user="customer", budget=BUDGET, options=QUIET, ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["profile"]
-    assert found.about.ledger
+    assert found.metadata.ledger
     with pytest.raises(BudgetError):
         vp.profile(table, user="customer", budget=vp.Budget(3, 9e-7), options=QUIET, ledger=account)
 
@@ -343,7 +347,7 @@ def test_a_ledger_is_charged_once(table, tmp_path):
 def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_path):
     """The cases are data of another reading, and more joint keys than a memory limit allows for any release."""
     account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
-    profiling = vp.Profiling.of(table, user="customer", joint="pairs")
+    profiling = vp.ProfileMechanism.of(table, user="customer", joint="pairs")
     plan, corpus = profiling.plan(BUDGET), check_engine(profiling.read(table, user="customer"))
     # Enough for all single keys, but not for the possible joint keys.
     room = BYTES_OF_ITEM * len(corpus.vocabulary) - 1
@@ -352,7 +356,7 @@ def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_pa
         with pytest.raises(error):
             plan.release(data, ledger=account)
     assert not account.entries
-    assert plan.release(corpus, ledger=account).about.ledger
+    assert plan.release(corpus, ledger=account).metadata.ledger
     assert len(account.entries) == 1
 
 
@@ -365,7 +369,7 @@ def test_hundreds_of_columns(tmp_path):
     assert len(found.columns) == 300
     assert len(found) > 400
     with pytest.raises(InputError, match="at most 10,000"):
-        vp.Profiling.of(table, user="u", joint="pairs")
+        vp.ProfileMechanism.of(table, user="u", joint="pairs")
 
 
 def test_the_command_line(table, tmp_path, capsys, monkeypatch):
@@ -412,6 +416,6 @@ def test_the_command_line(table, tmp_path, capsys, monkeypatch):
 )
 def test_no_percentage_is_shown_where_noise_is_as_large(covered, other, released, shown):
     """Without a released value nothing is covered, whatever the noise."""
-    from voxpop.release.profile import Cover
+    from voxpop.release.profile import ColumnCover
 
-    assert Cover(covered, other, 10.0).shown(released) == shown
+    assert ColumnCover(covered, other, 10.0).shown(released) == shown

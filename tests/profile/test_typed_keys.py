@@ -78,7 +78,7 @@ def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
     assert set(corpus.only(KEYS, None).vocabulary.to_pylist()) == single
     listed = pa.array(sorted(token for token in single if data.draw(st.booleans())), pa.large_string())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typed_keys, "AT_ONCE", data.draw(st.integers(1, 7)))
+        patch.setattr(typed_keys, "_KEYS_AT_ONCE", data.draw(st.integers(1, 7)))
         patch.setattr(typed_keys, "MOST_CANDIDATES", most := data.draw(st.sampled_from([1000, 20, 5, 0])))
         number, kept = sum(KEYS.sizes(listed).values()), corpus.only(KEYS, listed)
         found = [token for part in KEYS.candidates(listed) for token in part.to_pylist()]
@@ -191,4 +191,4 @@ def test_tokens_of_lists_and_other_tokenizers():
         [],
         [],
     ]
-    assert vp.Profiling({"t": "string"}, text=["t"]).keys == keys
+    assert vp.ProfileMechanism({"t": "string"}, text=["t"]).keys == keys

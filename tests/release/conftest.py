@@ -10,8 +10,8 @@ from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 
 NUMBERS = {
-    "mechanism": "set union",
-    "limit": 100,
+    "mechanism": "items",
+    "max_items_per_user": 100,
     "sigma": 1.2978642885004137,
     "cutoff": None,
     "users_needed": [{"items": 1, "probability": 0.5, "users": 8}],

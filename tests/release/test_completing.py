@@ -23,10 +23,10 @@ TOKENS = st.text("ab", min_size=1, max_size=2)
 GRAMS = st.sets(st.lists(TOKENS, min_size=1, max_size=4).map(tuple), max_size=40)
 
 
-def release_of(grams, reading=""):
+def release_of(grams, token_source=""):
     rows = sorted(set(grams), key=lambda gram: (len(gram), [token.encode() for token in gram]))
     table = pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
-    return vp.Release(table, PLAN, GUARANTEE, reading)
+    return vp.Release(table, PLAN, GUARANTEE, token_source)
 
 
 def through(grams, beginning):
@@ -181,9 +181,9 @@ def test_reading_survives_saving(tmp_path):
     """`save` keeps the name of the tokenizer, and writes none if it is unknown."""
     release_of([("a",)], "words").save(tmp_path / "known")
     release_of([("a",)]).save(tmp_path / "unknown")
-    assert vp.load(tmp_path / "known").reading == "words"
+    assert vp.load(tmp_path / "known").token_source == "words"
     assert vp.load(tmp_path / "known") != vp.load(tmp_path / "unknown")
-    assert b"reading" not in (tmp_path / "unknown" / "release.json").read_bytes()
+    assert b"token_source" not in (tmp_path / "unknown" / "release.json").read_bytes()
 
 
 def test_mechanisms_record_how_texts_were_cut(tmp_path):
@@ -197,14 +197,14 @@ def test_mechanisms_record_how_texts_were_cut(tmp_path):
     corpus = read_engine(table, user="who", text="what")
     corpus.save(tmp_path / "corpus")
     for each in (corpus, load_engine(tmp_path / "corpus")):
-        phrases = vp.NGrams(max_length=2, limit=5).release(each, budget, seed=1)
-        assert (phrases.reading, [c.token for c in phrases.complete("THANK ")]) == ("words", ["you"])
-    assert vp.SetUnion(limit=5).release(corpus, budget).reading == "words"
-    assert vp.HeavyHitters(max_length=6).release(corpus, budget).reading == "words"
-    assert read_engine(table, user="who", items="what").reading == "items"
-    assert read_engine(table, user="who", text="what", tokenizer=re.compile("[a-z]+")).reading == "regex:[a-z]+"
-    assert read_engine(table, user="who", text="what", tokenizer=re.compile("[a-z]+", re.I)).reading == ""
-    assert read_engine(table, user="who", text="what", tokenizer=lambda texts: [[] for _ in texts]).reading == ""
+        phrases = vp.NGrams(max_length=2, max_phrases_per_user=5).release(each, budget, seed=1)
+        assert (phrases.token_source, [c.token for c in phrases.complete("THANK ")]) == ("words", ["you"])
+    assert vp.Items(max_items_per_user=5).release(corpus, budget).token_source == "words"
+    assert vp.HeavyHitters(max_length=6).release(corpus, budget).token_source == "words"
+    assert read_engine(table, user="who", items="what").token_source == "items"
+    assert read_engine(table, user="who", text="what", tokenizer=re.compile("[a-z]+")).token_source == "regex:[a-z]+"
+    assert read_engine(table, user="who", text="what", tokenizer=re.compile("[a-z]+", re.I)).token_source == ""
+    assert read_engine(table, user="who", text="what", tokenizer=lambda texts: [[] for _ in texts]).token_source == ""
 
 
 def test_a_call_is_quick(capsys):
@@ -226,7 +226,7 @@ def test_counts_rank_completions():
     """Within a context, continuations of most users come first; without a count they come last."""
     rows = [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["a", "c", "d"], ["b", "e", "f"]]
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "whitespace")
-    tally = vp.Tally(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))
+    tally = vp.Counts(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))
     assert [each.token for each in release.complete("a ")] == ["c", "b"]
     assert [(each.token, each.users) for each in tally.complete("a ")] == [("b", 50), ("c", 6)]
     assert [(each.token, each.users) for each in tally.complete("b ")] == [("e", None)]

@@ -13,7 +13,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.mechanisms.series.state import FILE
+from voxpop.mechanisms.series.state import STATE_FILE
 from voxpop.release.saving import checksum
 from voxpop.release.verifying import verify
 
@@ -26,7 +26,7 @@ def originals(tmp_path_factory):
     folder = tmp_path_factory.mktemp("originals")
     table = pl.DataFrame({"who": range(1500), "a": ["x", "y", "z"] * 500, "s": [["p", "q"]] * 1500})
     corpus = vp.read(table, user="who", items="a", options=OPTIONS)
-    release = vp.SetUnion(limit=1).release(corpus, vp.Budget(2, 1e-7))
+    release = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(2, 1e-7))
     release.save(folder / "release")
     release.count(corpus, vp.Budget(1, 1e-7)).save(folder / "release")
     corpus.save(folder / "corpus")
@@ -35,7 +35,7 @@ def originals(tmp_path_factory):
     )
     rows = vp.read(table, user="who", sequence="s", options=OPTIONS)
     vp.Sequences(alphabet=["p", "q"], max_length=4).release(rows, vp.Budget(4)).save(folder / "model")
-    vp.SetUnion().series(folder / "series", vp.Budget(2, 1e-7), nights=2)
+    vp.Items().series(folder / "series", vp.Budget(2, 1e-7), nights=2)
     vp.Ledger(folder / "team.json").open("posts", vp.Budget(2, 1e-7), create=True)
     return folder
 
@@ -49,7 +49,7 @@ def folder(originals, tmp_path):
 
 RECORDS = {
     "release/release.json": lambda folder: [vp.load(folder / "release"), verify(folder / "release")],
-    "release/counts.json": lambda folder: [vp.load(folder / "release", vp.Tally), verify(folder / "release")],
+    "release/counts.json": lambda folder: [vp.load(folder / "release", vp.Counts), verify(folder / "release")],
     "profile/profile.json": lambda folder: [vp.load(folder / "profile"), verify(folder / "profile")],
     "model/model.json": lambda folder: [vp.load(folder / "model"), verify(folder / "model")],
     "corpus/corpus.json": lambda folder: vp.load_corpus(folder / "corpus"),
@@ -83,14 +83,14 @@ def test_records_that_are_no_records(folder, record, content):
 
 
 PIPES = [*RECORDS, "release/release.parquet", "model/grams.parquet", "profile/profile.parquet", "corpus/tokens.npy"]
-PIPES += ["corpus/vocabulary.arrow", f"series/{FILE}"]
+PIPES += ["corpus/vocabulary.arrow", f"series/{STATE_FILE}"]
 LOADED = {
     "release": lambda folder: vp.load(folder / "release"),
-    "counts": lambda folder: vp.load(folder / "release", vp.Tally),
+    "counts": lambda folder: vp.load(folder / "release", vp.Counts),
     "profile": lambda folder: vp.load(folder / "profile"),
     "model": lambda folder: vp.load(folder / "model"),
     "corpus": lambda folder: vp.load_corpus(folder / "corpus"),
-    "series": lambda folder: vp.SetUnion().series(folder / "series").night,
+    "series": lambda folder: vp.Items().series(folder / "series").night,
     "team.json": lambda folder: vp.Ledger(folder / "team.json").names,
 }
 
@@ -133,8 +133,8 @@ def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder
     from voxpop.reading import one_text
 
     path = folder / "release" / "release.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "reading": "regex:(a+)+$"}))
-    monkeypatch.setattr(one_text, "PATIENCE", 2.0)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "token_source": "regex:(a+)+$"}))
+    monkeypatch.setattr(one_text, "_PATIENCE", 2.0)
     release, begun = vp.load(folder / "release"), time.perf_counter()
     assert release._repr_html_()
     assert release.report().html
@@ -142,7 +142,7 @@ def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder
     with pytest.raises(InputError, match="takes more than 2 s"):
         release.complete("a" * 60 + "!")
     assert time.perf_counter() - begun < 60
-    path.write_text(json.dumps({**json.loads(path.read_text()), "reading": "regex:("}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "token_source": "regex:("}))
     with pytest.raises(InputError, match="it is damaged"):
         vp.load(folder / "release").complete("tea")
 
@@ -170,6 +170,6 @@ def test_counts_without_a_readable_guarantee_are_refused(folder, guarantee):
     """The counts beside a release are part of its total, so loading the release finds that they are damaged."""
     record = folder / "release/counts.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"guarantee": guarantee}))
-    for call in (vp.load, verify, lambda each: vp.load(each, vp.Tally)):
+    for call in (vp.load, verify, lambda each: vp.load(each, vp.Counts)):
         with pytest.raises(vp.errors.ReleaseError):
             call(folder / "release")

@@ -73,7 +73,7 @@ def test_completions_are_alike():
     script = (
         "const document = { getElementById: (id) => ({ textContent: DATA.parts[id] }) };\n"
         + scripts(("payload", "cutting", "trie", "completing"))
-        + "unpack().then((tree) => { const completer = new Completer(tree, FACTS.grams.reading);"
+        + "unpack().then((tree) => { const completer = new Completer(tree, FACTS.grams.token_source);"
         "console.log(JSON.stringify(DATA.prompts.map((prompt) => completer.complete(prompt, 12)))); });"
     )
     found = run(script, {"parts": parts, "prompts": prompts})
@@ -94,7 +94,7 @@ def test_composite_keys_have_a_column_each():
     table = pl.DataFrame(
         {"a|b": ["x|y", "\\", "", "|\\|"] * 800, "day": ["7", "é", "\\|", ""] * 800, "who": range(3200)}
     )
-    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items=["a|b", "day"]), vp.Budget(4, 1e-7))
+    keys = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["a|b", "day"]), vp.Budget(4, 1e-7))
     page = keys.report().html
     facts = json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', page)[1])
     assert facts["keys"] == ["a|b", "day"]
@@ -114,7 +114,12 @@ def test_composite_keys_have_a_column_each():
 def test_a_key_of_one_column_is_one_column():
     """The page shows a key of one column in one cell, without a completer."""
     table = pl.DataFrame({"shop": [7] * 3000, "who": range(3000)})
-    page = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="shop"), vp.Budget(4, 1e-7)).report().html
+    page = (
+        vp.Items(max_items_per_user=1)
+        .release(vp.read(table, user="who", items="shop"), vp.Budget(4, 1e-7))
+        .report()
+        .html
+    )
     assert 'class="cell"' not in page
     assert 'id="completer"' not in page
 

@@ -25,8 +25,8 @@ def corpus(**columns):
 
 
 PLANS = {
-    "adaptive": lambda: vp.SetUnion().plan(BUDGET),
-    "classic": lambda: vp.SetUnion(weighting=vp.weightings.Weighted()).plan(BUDGET),
+    "adaptive": lambda: vp.Items().plan(BUDGET),
+    "classic": lambda: vp.Items(weighting=vp.weightings.Weighted()).plan(BUDGET),
     "ngrams": lambda: vp.NGrams(max_length=3).plan(BUDGET),
     "hitters": lambda: vp.HeavyHitters(max_length=6).plan(BUDGET),
     "sequences": lambda: vp.Sequences(alphabet=["a", "b"]).plan(vp.Budget(1)),
@@ -47,7 +47,7 @@ def test_a_plan_shows_itself_as_print_does(name):
 def test_counts_show_their_plan_and_their_numbers():
     """A tally shows its largest counts and its guarantee with the release; its plan looks the same as with `print`."""
     posts = corpus()
-    words = vp.SetUnion().release(posts, BUDGET)
+    words = vp.Items().release(posts, BUDGET)
     tally = words.count(posts, vp.Budget(4, 1e-7))
     assert repr(tally.plan) == str(tally.plan)
     shown = tally._repr_html_()
@@ -59,7 +59,7 @@ def test_counts_show_their_plan_and_their_numbers():
 def test_a_ranking_shows_its_order():
     """A ranking shows places, grams and its guarantee together with the release."""
     posts = corpus()
-    words = vp.SetUnion().release(posts, BUDGET)
+    words = vp.Items().release(posts, BUDGET)
     ranking = words.top(posts, vp.Budget(1, 1e-7), k=2)
     assert repr(ranking.plan) == str(ranking.plan)
     said = text_of(ranking._repr_html_())
@@ -78,7 +78,7 @@ def test_a_corpus_shows_nothing_of_anybody():
 def test_a_release_shows_its_guarantee_and_words_first():
     """A release shows markup in items as text, blanks in quotes and a caution about a large epsilon."""
     table = pl.DataFrame({"who": range(7000), "what": HOSTILE * 1000})
-    items = vp.SetUnion().release(vp.read(table, user="who", items="what"), vp.Budget(8, 1e-7))
+    items = vp.Items().release(vp.read(table, user="who", items="what"), vp.Budget(8, 1e-7))
     shown = items._repr_html_()
     assert "<script" not in shown
     assert "\u202e" not in shown
@@ -143,7 +143,7 @@ def shown_of(release, monkeypatch):
     """Return the last progress line that a release displays in a notebook, without its seconds."""
     sink = Notebook()
     with monkeypatch.context() as patch:
-        patch.setattr(progress, "PATIENCE", 0.0)
+        patch.setattr(progress, "_PATIENCE", 0.0)
         patch.setattr(sys, "stderr", sink)
         shown = in_notebook(patch)
         release()
@@ -156,9 +156,9 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
     """A release displays a line with the number of rounds or lengths in a notebook, and nothing outside of one."""
     posts, sink = corpus(), Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
-    vp.SetUnion().release(posts, BUDGET)
+    vp.Items().release(posts, BUDGET)
     assert sink.getvalue() == ""
-    assert re.fullmatch(r"releasing: .+ rounds", shown_of(lambda: vp.SetUnion().release(posts, BUDGET), monkeypatch))
+    assert re.fullmatch(r"releasing: .+ rounds", shown_of(lambda: vp.Items().release(posts, BUDGET), monkeypatch))
     phrases = vp.NGrams(max_length=2)
     assert re.fullmatch(r"releasing: .+ lengths", shown_of(lambda: phrases.release(posts, BUDGET), monkeypatch))
 

@@ -30,12 +30,12 @@ def said():
 
 @pytest.fixture(scope="module")
 def words(said):
-    return vp.SetUnion(limit=100).release(said, BUDGET)
+    return vp.Items(max_items_per_user=100).release(said, BUDGET)
 
 
 @pytest.fixture(scope="module")
 def phrases(said):
-    return vp.NGrams(max_length=2, limit=100).release(said, BUDGET)
+    return vp.NGrams(max_length=2, max_phrases_per_user=100).release(said, BUDGET)
 
 
 def grams_of(user, length):
@@ -89,7 +89,7 @@ def test_a_phrase_needs_its_parts(phrases):
     """A missing phrase names the first part that was not released, and the longest length of the plan."""
     assert phrases.explain("get it").released
     assert "nobody" not in str(phrases.explain("get it"))
-    assert "expected to be of no user (eta)" in str(phrases.explain("get it"))
+    assert "expected to be of no user (max_spurious_share)" in str(phrases.explain("get it"))
     found = str(phrases.explain("get zsh please"))
     assert "Its part zsh was not released" in found
     assert "Raise max_length" in found
@@ -98,13 +98,13 @@ def test_a_phrase_needs_its_parts(phrases):
 
 def test_users_needed_are_those_of_the_plan(words, phrases, tmp_path):
     """Also of a saved release, whose plan is made again."""
-    plan = vp.SetUnion(limit=100).plan(BUDGET)
+    plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
     words.save(tmp_path / "words")
     for release in (words, vp.load(tmp_path / "words", vp.Release)):
         row = release.explain("zsh").needed[1]
         assert [row["per_user"], row["users_50"], row["users_95"]] == [10, *wanted]
-    plan = vp.NGrams(max_length=2, limit=100).plan(BUDGET)
+    plan = vp.NGrams(max_length=2, max_phrases_per_user=100).plan(BUDGET)
     assert phrases.explain("a b").needed[0]["users_50"] == plan.users_needed(0.5, length=2, per_user=1)
 
 
@@ -120,7 +120,7 @@ def test_votes_and_their_limits_are_explained(said):
 
 def test_a_minimum_of_users_is_explained(said):
     """So is the number of users that the plan requires."""
-    release = vp.SetUnion(limit=20, min_users=50).release(said, BUDGET)
+    release = vp.Items(max_items_per_user=20, min_users=50).release(said, BUDGET)
     assert "fewer than 50 users have (min_users)" in str(release.explain("zsh"))
 
 
@@ -128,7 +128,7 @@ def test_a_minimum_of_users_is_explained(said):
 def test_keys_are_explained_as_values_or_as_texts(given_as):
     """A key is a value of its columns, or their spelling as on a command line."""
     table = pl.DataFrame({"who": range(2000), "country": "NL", "day": datetime.date(2026, 11, 22)})
-    release = vp.SetUnion(limit=1).release(vp.read(table, user="who", items=["country", "day"]), BUDGET)
+    release = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["country", "day"]), BUDGET)
     assert release.explain(given_as).released
     missing = release.explain(("DE", "2026-11-22"))
     assert not missing.released
@@ -189,10 +189,12 @@ def test_a_summary_of_items_and_of_nothing():
 def test_settings_are_compared_without_data():
     """One row for each setting, budget, length and number of items, with the numbers of the plans."""
     budgets = [vp.Budget(1, 1e-7), vp.Budget(2, 1e-7)]
-    found = vp.compare({"few": vp.SetUnion(limit=20), "two": vp.NGrams(max_length=2, limit=20)}, budgets)
+    found = vp.compare(
+        {"few": vp.Items(max_items_per_user=20), "two": vp.NGrams(max_length=2, max_phrases_per_user=20)}, budgets
+    )
     assert found.group_by("name").len().sort("name").rows() == [("few", 6), ("two", 12)]
     row = found.filter(name="few", per_user=10).row(1, named=True)
-    assert row["users_50"] == vp.SetUnion(limit=20).plan(budgets[1]).users_needed(0.5, per_user=10)
+    assert row["users_50"] == vp.Items(max_items_per_user=20).plan(budgets[1]).users_needed(0.5, per_user=10)
     plan = vp.HeavyHitters().plan(budgets[0])
     assert vp.compare([plan])["users_50"].to_list() == [plan.users_needed(0.5)]
     assert vp.compare([plan])["name"].to_list() == [repr(vp.HeavyHitters())]
@@ -213,11 +215,11 @@ def test_poor_comparisons_name_the_next_step(release_of):
     for wrong, budgets, message in (
         ([], None, "not empty"),
         ("text", None, "not empty"),
-        ([vp.SetUnion()], None, "give budgets="),
-        ([vp.SetUnion(), release_of("a")], BUDGET, "or only releases"),
+        ([vp.Items()], None, "give budgets="),
+        ([vp.Items(), release_of("a")], BUDGET, "or only releases"),
         ([release_of("a")], BUDGET, "Leave it out"),
         ([vp.Sequences(alphabet=["a"])], vp.Budget(1), "does not release items"),
-        ([vp.SetUnion()], [4], "voxpop.Budget"),
+        ([vp.Items()], [4], "voxpop.Budget"),
     ):
         with pytest.raises(InputError, match=message):
             vp.compare(wrong, budgets)
@@ -241,7 +243,7 @@ def test_an_evaluation_counts_frequent_items_and_coverage(said, words):
 
 def test_counts_and_rankings_are_evaluated(said, words):
     """The errors of counts agree with their standard error, and the first places are right here."""
-    tally = words.count(said, vp.Budget(1, 1e-8), limit=10, seed=1)
+    tally = words.count(said, vp.Budget(1, 1e-8), counted_in_full=10, seed=1)
     facts = vp.evaluate(tally, said).facts
     assert facts["counts"] == len(words)
     assert facts["largest error in users"] < 6 * tally.error
@@ -264,7 +266,7 @@ def test_other_results_are_not_evaluated(said):
     with pytest.raises(InputError, match="must be one of Release"):
         vp.evaluate("words", said)
     with pytest.raises(InputError, match="`users` must be"):
-        vp.evaluate(vp.SetUnion(limit=100).release(said, BUDGET), said, users=[1])
+        vp.evaluate(vp.Items(max_items_per_user=100).release(said, BUDGET), said, users=[1])
 
 
 def test_no_mechanism_reads_exact_figures():
@@ -284,5 +286,5 @@ def test_items_of_other_types(words, wrong):
         words.explain(wrong)
     assert "limit" not in str(words.explain(""))
     assert "more than 1 item contributes" in str(
-        vp.SetUnion(limit=1).release(corpus_of([[["a"]]]), BUDGET).explain("b")
+        vp.Items(max_items_per_user=1).release(corpus_of([[["a"]]]), BUDGET).explain("b")
     )

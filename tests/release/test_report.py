@@ -85,12 +85,12 @@ class Parsed(HTMLParser):
 
 
 UNIONS = [
-    vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()),
+    vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()),
     vp.papers.WeightedGaussian(delta_0=30),
-    vp.SetUnion(limit=20, weighting=vp.weightings.Count()),
-    vp.SetUnion(limit=20, weighting=vp.weightings.Weighted("laplace")),
-    vp.SetUnion(limit=20, weighting=vp.weightings.PolicyLaplace(alpha=0.5)),
-    vp.SetUnion(limit=20, weighting=vp.weightings.Count("laplace")),
+    vp.Items(max_items_per_user=20, weighting=vp.weightings.Count()),
+    vp.Items(max_items_per_user=20, weighting=vp.weightings.Weighted("laplace")),
+    vp.Items(max_items_per_user=20, weighting=vp.weightings.PolicyLaplace(alpha=0.5)),
+    vp.Items(max_items_per_user=20, weighting=vp.weightings.Count("laplace")),
 ]
 
 
@@ -101,21 +101,21 @@ def test_chances_of_set_union_are_the_plans(union, size):
     plan = union.plan(BUDGET)
     numbers = plan.to_dict()
     last = numbers["passes"][-1]
-    chance = threshold_chance(last, share_of(numbers["weighting"], last["noise"], numbers["limit"], size))
+    chance = threshold_chance(last, share_of(numbers["weighting"], last["noise"], numbers["max_items_per_user"], size))
     for probability in (0.001, 0.2, 0.5, 0.9, 0.99):
         assert users_for(chance, probability) == plan.users_needed(probability, per_user=size)
 
 
 def test_chances_of_optimal_selection_are_the_plans():
     """For one item per user, the optimal rule at the plan's delta gives the same number of users as the plan."""
-    plan = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET)
+    plan = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.users_needed(p) for p in (0.01, 0.5, 0.999)]
 
 
 def test_chances_of_ngrams_are_the_plans():
     """With the planned noise instead of the noise of the run, the report gives the same number of users as the plan."""
-    plan = vp.NGrams(max_length=4, limit=50).plan(BUDGET)
+    plan = vp.NGrams(max_length=4, max_phrases_per_user=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
     for each in plan.lengths[1:]:
         exact = voting.finest(each.sigma, voting.threshold(each.sigma, 1, 10)).threshold
@@ -136,12 +136,14 @@ def test_a_cutoff_too_low_is_never_enough():
     """If the weight cannot reach the threshold, the report states no number of users."""
     numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
-    assert about_union.curve_of({"weighting": "weighted", "limit": 3}, numbers, 1) == []
+    assert about_union.curve_of({"weighting": "weighted", "max_items_per_user": 3}, numbers, 1) == []
 
 
 def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
     """Who signs learns that a separate program proves the guarantee, and which table says what is proved how."""
-    release = vp.SetUnion(limit=10).release(vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET)
+    release = vp.Items(max_items_per_user=10).release(
+        vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET
+    )
     page = page_of(release)
     signed = page[page.index('id="signing"') :]
     assert "<code>voxpop-check</code> proves the guarantee by certificate" in signed
@@ -150,8 +152,8 @@ def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
 
 
 PLANS = {
-    "union.html": vp.SetUnion(limit=10).plan(BUDGET),
-    "ngrams.html": ngrams_plan(limit=10),
+    "union.html": vp.Items(max_items_per_user=10).plan(BUDGET),
+    "ngrams.html": ngrams_plan(max_phrases_per_user=10),
     "hitters.html": vp.HeavyHitters(max_length=6).plan(BUDGET),
 }
 
@@ -167,7 +169,7 @@ def test_every_mechanism_has_its_story(name):
     assert page == page_of(release_of(grams, loaded, plan.guarantee))
 
 
-@pytest.mark.parametrize("numbers", [{}, {"mechanism": "set union"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
+@pytest.mark.parametrize("numbers", [{}, {"mechanism": "items"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
 def test_unknown_plans_have_a_general_story(numbers):
     """A plan of an unknown mechanism is shown as numbers, without any statement about them."""
     page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
@@ -247,7 +249,7 @@ def test_a_release_that_is_not_private_says_so_everywhere():
 
 def test_page_states_the_numbers_of_an_extraction():
     """Users needed, spurious phrases and shares of the budget follow from the rounds that ran."""
-    plan = ngrams_plan(limit=20, eta=0.02)
+    plan = ngrams_plan(max_phrases_per_user=20, max_spurious_share=0.02)
     sizes = {1: 300, 2: 50}
     story = story_of(plan.to_dict(), sizes)
     assert story.values["spurious"] == pytest.approx(0.02 * 300)
@@ -274,7 +276,7 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
     """
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
-    release, budget = vp.SetUnion(limit=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
+    release, budget = vp.Items(max_items_per_user=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
     saved, page = [release], tmp_path / "words" / "report.html"
     release.save(page.parent)
     for result, titles in (
@@ -298,7 +300,7 @@ def test_counts_and_rankings_are_not_denied():
     """Pages of counts and rankings state only omissions that apply to them, and the epsilon of the guarantee."""
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
-    release, budget = vp.SetUnion(limit=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
+    release, budget = vp.Items(max_items_per_user=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
     pages = [each.report().html for each in (release, release.count(posts, budget), release.top(posts, budget, k=3))]
     assert ["an order by frequency" in page for page in pages] == [True, False, False]
     assert ["the number of users of an item" in page for page in pages] == [True, False, True]
@@ -428,7 +430,7 @@ def test_a_report_says_what_its_operator_said(tmp_path):
     assert "not stated" not in page
     assert "not stated" in (tmp_path / "unsaid" / "report.html").read_text()
     again = vp.load(tmp_path / "said")
-    assert again.about.to_dict() == {**SAID, "date": "2026-11-22"}
+    assert again.metadata.to_dict() == {**SAID, "date": "2026-11-22"}
     assert again == release
     records = [json.loads((tmp_path / name / "release.json").read_text()) for name in ("said", "unsaid")]
     assert records[0].pop("about") == {**SAID, "date": "2026-11-22"}
@@ -441,7 +443,7 @@ def test_words_can_be_added_later(tmp_path):
     release.save(tmp_path / "here")
     vp.load(tmp_path / "here").with_metadata(title="Tea").save(tmp_path / "here")
     loaded = vp.load(tmp_path / "here")
-    assert (loaded.about.title, len(loaded.about.date)) == ("Tea", 10)
+    assert (loaded.metadata.title, len(loaded.metadata.date)) == ("Tea", 10)
     with pytest.raises(vp.errors.ReleaseError, match="already holds"):
         release_of([("milk",)], PLANS["union.html"]).with_metadata(title="Milk").save(tmp_path / "here")
 
@@ -477,9 +479,9 @@ def test_a_ledger_names_its_entry(tmp_path):
 
     corpus = read_engine(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
     account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)
-    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8), ledger=account).save(tmp_path / "words")
+    vp.Items().release(corpus, vp.Budget(2, 1e-8), ledger=account).save(tmp_path / "words")
     assert "entry 1 of &#34;drinks&#34;" in (tmp_path / "words" / "report.html").read_text()
-    assert str(vp.load(tmp_path / "words").about.ledger) == 'entry 1 of "drinks", budget (8, 1e-06)'
+    assert str(vp.load(tmp_path / "words").metadata.ledger) == 'entry 1 of "drinks", budget (8, 1e-06)'
 
 
 def test_a_hundred_thousand_phrases_stay_small():
@@ -556,7 +558,9 @@ def test_a_promise_about_items_of_few_users_is_stated(weighting):
     """
     budget = vp.Budget(2, 1e-7)
     limit = 1 if weighting == vp.weightings.Count() else 20
-    plans = [vp.SetUnion(limit=limit, weighting=weighting, min_users=each).plan(budget) for each in (None, 40)]
+    plans = [
+        vp.Items(max_items_per_user=limit, weighting=weighting, min_users=each).plan(budget) for each in (None, 40)
+    ]
     without, promised = (story_of(plan.to_dict(), {1: 5}) for plan in plans)
     assert "fewer than" not in without.needed.note
     chance = in_words.at_most(plans[1].released_with_few())

@@ -20,7 +20,7 @@ def results(tmp_path_factory):
     """Return one result of each kind, with the folder it is saved in."""
     table = pl.DataFrame({"who": range(3000), "what": ["tea with milk", "tea"] * 1500})
     corpus = read_engine(table, user="who", text="what")
-    words = vp.SetUnion().release(corpus, BUDGET)
+    words = vp.Items().release(corpus, BUDGET)
     tally, ranking = words.count(corpus, BUDGET), words.top(corpus, BUDGET, k=2)
     visits = read_engine(pl.DataFrame({"who": range(3000), "to": [["a", "b"]] * 3000}), user="who", sequence="to")
     model = vp.Sequences(alphabet=["a", "b"], max_length=3, max_gram=2).release(visits, BUDGET)
@@ -30,14 +30,14 @@ def results(tmp_path_factory):
     model.save(folder / "model")
     return {
         vp.Release: (words, folder / "words"),
-        vp.Tally: (tally, folder / "words"),
-        vp.Ranking: (ranking, folder / "words"),
+        vp.Counts: (tally, folder / "words"),
+        vp.Top: (ranking, folder / "words"),
         vp.SequenceModel: (model, folder / "model"),
     }
 
 
 KINDS = pytest.mark.parametrize(
-    "kind", [vp.Release, vp.Tally, vp.Ranking, vp.SequenceModel], ids=lambda kind: kind.__name__
+    "kind", [vp.Release, vp.Counts, vp.Top, vp.SequenceModel], ids=lambda kind: kind.__name__
 )
 
 
@@ -92,7 +92,7 @@ def test_metadata_is_kept(results, kind):
     named = result.with_metadata(title="Our drinks")
     assert "Our drinks" in named.report().html
     assert named.to_arrow().equals(result.to_arrow())
-    assert result.about.title == ""
+    assert result.metadata.title == ""
 
 
 def test_pandas_is_asked_for(results, monkeypatch):
@@ -104,8 +104,8 @@ def test_pandas_is_asked_for(results, monkeypatch):
 
 def test_counts_belong_to_one_release(results, tmp_path):
     """Counts are neither saved with nor loaded from a release with equal grams and another guarantee."""
-    words, tally = results[vp.Release][0], results[vp.Tally][0]
-    other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.reading, words.keys)
+    words, tally = results[vp.Release][0], results[vp.Counts][0]
+    other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.token_source, words.keys)
     other.save(tmp_path / "other")
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
         tally.save(tmp_path / "other")
@@ -114,14 +114,14 @@ def test_counts_belong_to_one_release(results, tmp_path):
     for name in ("release.json",):
         (tmp_path / "words" / name).write_bytes((tmp_path / "other" / name).read_bytes())
     with pytest.raises(vp.errors.ReleaseError, match="changed after"):
-        vp.load(tmp_path / "words", vp.Tally)
+        vp.load(tmp_path / "words", vp.Counts)
 
 
 def test_a_tally_has_one_number_for_each_gram(results):
     """A number of counts that differs from the number of grams raises `InternalError`."""
     words = results[vp.Release][0]
     with pytest.raises(vp.errors.InternalError):
-        vp.Tally(words, np.zeros(len(words) + 1, np.int64), 1.0, words.plan, words.guarantee)
+        vp.Counts(words, np.zeros(len(words) + 1, np.int64), 1.0, words.plan, words.guarantee)
 
 
 def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_path):
@@ -129,8 +129,8 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
 
     Two releases of one plan can have the same grams of different users.
     """
-    words, tally, ranking = (results[kind][0] for kind in (vp.Release, vp.Tally, vp.Ranking))
-    other = vp.Release(words.grams, words.plan, words.guarantee, words.reading, words.keys)
+    words, tally, ranking = (results[kind][0] for kind in (vp.Release, vp.Counts, vp.Top))
+    other = vp.Release(words.grams, words.plan, words.guarantee, words.token_source, words.keys)
     assert words == other
     assert words.id != other.id
     assert len(words.id) == 32
@@ -140,10 +140,10 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
             each.save(tmp_path / "other")
     words.save(tmp_path / "words")
     tally.save(tmp_path / "words")
-    assert vp.load(tmp_path / "words").id == vp.load(tmp_path / "words", vp.Tally).grams.id == words.id
+    assert vp.load(tmp_path / "words").id == vp.load(tmp_path / "words", vp.Counts).grams.id == words.id
     (tmp_path / "words" / "release.json").write_bytes((tmp_path / "other" / "release.json").read_bytes())
     with pytest.raises(vp.errors.ReleaseError, match="changed after"):
-        vp.load(tmp_path / "words", vp.Tally)
+        vp.load(tmp_path / "words", vp.Counts)
 
 
 def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
@@ -153,5 +153,5 @@ def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
     assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())
     loaded = vp.load(tmp_path / "words")
     assert loaded.id == ""
-    replace(results[vp.Tally][0], grams=loaded).save(tmp_path / "words")
-    assert vp.load(tmp_path / "words", vp.Tally).grams == words
+    replace(results[vp.Counts][0], grams=loaded).save(tmp_path / "words")
+    assert vp.load(tmp_path / "words", vp.Counts).grams == words

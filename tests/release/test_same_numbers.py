@@ -9,7 +9,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.cli import main
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 from voxpop.release.report.page import story_of
 
 BUDGET = vp.Budget(4, 1e-7)
@@ -29,7 +29,7 @@ class Case:
         self.mechanism, self.folder = mechanism, folder
         posts = vp.read(TABLE, user="who", text="what")
         stem, add = ADDED.get(mechanism.name, ("release", None))
-        kind = load(mechanism.config)
+        kind = load_object(mechanism.config)
         if mechanism.name == "sequences":
             stem = "model"
             self.result = kind(alphabet=["a", "b", "c"]).release(vp.read(VISITS, user="who", sequence="to"), BUDGET)
@@ -39,7 +39,7 @@ class Case:
         elif add is None:
             self.result = kind().release(posts, BUDGET)
         else:
-            words = vp.SetUnion().release(posts, BUDGET)
+            words = vp.Items().release(posts, BUDGET)
             words.save(folder)
             self.result = add(words, posts)
         self.result.save(folder)
@@ -126,7 +126,7 @@ def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
     """
     numbers = case.result.plan.to_dict()
     assert case.record["plan"] == numbers == case.loaded.plan.to_dict() == json.loads(json.dumps(numbers))
-    described = str(load(case.mechanism.describe)(numbers))
+    described = str(load_object(case.mechanism.describe)(numbers))
     assert str(case.loaded.plan) == described
     # The text of a plan before the release also states its guarantee.
     assert {*described.splitlines()[3:]} <= {*str(case.result.plan).splitlines()}

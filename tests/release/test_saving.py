@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import voxpop
 from voxpop.errors import ReleaseError
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan, load
@@ -52,7 +52,7 @@ def test_round_trip_of_any_strings(tmp_path_factory, items):
 
 def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
     """The numbers of a real plan are loaded unchanged, and the stored plan has a text."""
-    plan = SetUnion(limit=10).plan(voxpop.Budget(3, 1e-6))
+    plan = Items(max_items_per_user=10).plan(voxpop.Budget(3, 1e-6))
     Release(words.grams, plan, plan.guarantee).save(tmp_path / "words")
     again = load(tmp_path / "words")
     assert again.plan.to_dict() == plan.to_dict()
@@ -245,9 +245,9 @@ def test_load_refuses_an_incomplete_record(saved, changes):
 
 def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
     """`load` never mixes files of two releases: if the folder is replaced between reads, it reads all files again."""
-    from voxpop.release.saving import Kind
+    from voxpop.release.saving import ResultKind
 
-    plain, reads = Kind._read, []
+    plain, reads = ResultKind._read, []
 
     def read_and_disturb(kind, source, name, folder):
         content = plain(kind, source, name, folder)
@@ -256,7 +256,7 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
             release_of("oat").save(saved, overwrite=True)
         return content
 
-    monkeypatch.setattr(Kind, "_read", read_and_disturb)
+    monkeypatch.setattr(ResultKind, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
     assert len(reads) == 9  # three files again, and once more for the guarantees of all results in the folder
 
@@ -265,9 +265,9 @@ def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
     """`load` raises an error, and does not loop forever, if the folder changes at every read."""
     from itertools import count
 
-    from voxpop.release.saving import Kind
+    from voxpop.release.saving import ResultKind
 
     numbers = count()
-    monkeypatch.setattr(Kind, "_read", lambda *_: str(next(numbers)).encode())
+    monkeypatch.setattr(ResultKind, "_read", lambda *_: str(next(numbers)).encode())
     with pytest.raises(ReleaseError, match="several times"):
         load(saved)

@@ -23,7 +23,7 @@ def made(tmp_path_factory):
     home = tmp_path_factory.mktemp("signed")
     said = pl.DataFrame({"who": range(3000), "what": ["Thank you, Ann Lee", "see @bob soon", "Ann's tea"] * 1000})
     posts = vp.read(said, user="who", text="what", tokenizer="whitespace")
-    vp.NGrams(max_length=2, limit=20).release(posts, BUDGET).save(home / "phrases")
+    vp.NGrams(max_length=2, max_phrases_per_user=20).release(posts, BUDGET).save(home / "phrases")
     return home / "phrases"
 
 
@@ -112,7 +112,7 @@ def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"who": range(400), "what": "tea"}).write_parquet("t.parquet")
     job = 'command="items"\nsource="t.parquet"\noutput="words"\ntable={user="who",items="what"}\n'
-    Path("job.toml").write_text(f"{job}mechanism={{limit=1}}\nbudget={{epsilon=1,delta=1e-8}}\n")
+    Path("job.toml").write_text(f"{job}mechanism={{max_items_per_user=1}}\nbudget={{epsilon=1,delta=1e-8}}\n")
     assert main(["sign", "job.toml", "--key", str(key)]) == 0
     call = ["run", "job.toml", "--signature", "job.toml.sig", "--signers", "signers"]
     assert main(call) == 2
@@ -121,7 +121,7 @@ def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
     assert main([*call, "--set", "budget.epsilon=2"]) == 2
     assert "does not cover --set" in capsys.readouterr().err
     assert main(call) == 0
-    Path("job.toml").write_text(f"{job}mechanism={{limit=1}}\nbudget={{epsilon=2,delta=1e-8}}\n")
+    Path("job.toml").write_text(f"{job}mechanism={{max_items_per_user=1}}\nbudget={{epsilon=2,delta=1e-8}}\n")
     assert main([*call, "--dry-run"]) == 2
     assert "is not a signature of ann" in capsys.readouterr().err
 
@@ -161,14 +161,14 @@ def test_phrases_without_names(made, tmp_path):
 def test_keys_without_names():
     """Values of columns are compared as texts, each column for itself."""
     table = pl.DataFrame({"who": range(3000), "name": ["ann", "tea|x", "milk"] * 1000, "size": 7})
-    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items=["name", "size"]), BUDGET)
+    keys = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["name", "size"]), BUDGET)
     assert keys.without(["Ann", "tea|x"]).to_list() == [("milk", 7)]
     assert keys.without(["7"]).to_list() == []
 
 
 def test_lists_of_names(tmp_path):
     """A list is strings or a file with one word per line."""
-    plan, guarantee = vp.SetUnion().plan(BUDGET), vp.Guarantee(4, 1e-7)
+    plan, guarantee = vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7)
     words = vp.Release.from_items(pa.array(["ann", "bob", "tea"]), plan, guarantee, "words")
     (tmp_path / "names.txt").write_text("\ufeffAnn\n\nBOB \n")
     assert words.without(tmp_path / "names.txt").to_list() == ["tea"]

@@ -20,14 +20,14 @@ from voxpop.release.verifying import verify
 
 BUDGET = vp.Budget(4, 1e-7)
 WORDS = {
-    "default": vp.SetUnion(),
-    "limit": vp.SetUnion(limit=20),
-    "few users": vp.SetUnion(min_users=20),
-    "classic": vp.SetUnion(limit=20, weighting=vp.weightings.PolicyGaussian(alpha=4)),
-    "laplace": vp.SetUnion(limit=3, weighting=vp.weightings.Weighted("laplace")),
-    "optimal": vp.SetUnion(limit=1, weighting=vp.weightings.Count()),
+    "default": vp.Items(),
+    "limit": vp.Items(max_items_per_user=20),
+    "few users": vp.Items(min_users=20),
+    "classic": vp.Items(max_items_per_user=20, weighting=vp.weightings.PolicyGaussian(alpha=4)),
+    "laplace": vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted("laplace")),
+    "optimal": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()),
     "phrases": vp.NGrams(),
-    "values": vp.NGrams(max_length=3, values=[1, 2, 3], limit=50, eta=0.001),
+    "values": vp.NGrams(max_length=3, length_weights=[1, 2, 3], max_phrases_per_user=50, max_spurious_share=0.001),
     "hitters": vp.HeavyHitters(),
     "unit": vp.HeavyHitters(unit=1),
 }
@@ -51,9 +51,9 @@ def folders(tmp_path_factory):
     words = vp.load(home / "default", vp.Release)
     words.count(posts, BUDGET).save(home / "default")
     words.top(posts, BUDGET, k=3).save(home / "default")
-    vp.SetUnion().release(posts, BUDGET, seed=1).save(home / "seeded")
+    vp.Items().release(posts, BUDGET, seed=1).save(home / "seeded")
     vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
-    for name, release in vp.SetUnion().release_each({"one": posts, "two": posts}, BUDGET).items():
+    for name, release in vp.Items().release_each({"one": posts, "two": posts}, BUDGET).items():
         release.save(home / name)
     return home
 
@@ -86,7 +86,7 @@ def test_the_command(folders, capsys):
     text = capsys.readouterr().out
     assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text
     assert text.count("planned again with the same settings, all numbers agree: (4, 1e-07)-DP") == 3
-    parts = [vp.load(folders / "default", kind).guarantee for kind in (vp.Release, vp.Tally, vp.Ranking)]
+    parts = [vp.load(folders / "default", kind).guarantee for kind in (vp.Release, vp.Counts, vp.Top)]
     total = total_of([(each, None) for each in parts])
     assert f"All results together, if from the same users: {total.adaptive},\n" in text
     assert f"  {total.if_fixed}.\n" in text
@@ -197,8 +197,8 @@ def test_a_forged_report_is_found(folders, tmp_path, name):
         ("counts.json", lambda record: record.update(total="(1, 1e-07)-DP")),
         ("release.json", lambda record: record["plan"].update(epsilon=1.0)),
         ("release.json", lambda record: record["plan"].update(threshold=1.0)),
-        ("release.json", lambda record: record["plan"].update(limit=200)),
-        ("release.json", lambda record: record["plan"].update(limit="many")),
+        ("release.json", lambda record: record["plan"].update(max_items_per_user=200)),
+        ("release.json", lambda record: record["plan"].update(max_items_per_user="many")),
         ("release.json", lambda record: record["plan"]["passes"][3].update(scale=0.5)),
         ("release.json", lambda record: record["plan"].update(mechanism="a mechanism")),
         ("counts.json", lambda record: record["plan"].update(sigma=0.1)),

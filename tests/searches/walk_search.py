@@ -25,9 +25,9 @@ from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget
-from voxpop.testing.sensitivity import corpus_of
+from voxpop.testing.sensitivity import corpus_of_tokens
 
-WALK = NGrams(max_length=4, limit=12, eta=0.1)
+WALK = NGrams(max_length=4, max_phrases_per_user=12, max_spurious_share=0.1)
 """The default mechanism on a small scale."""
 BUDGET = Budget(8.0, 1e-4)
 """A budget at which a thousand users are enough for every part of a walk."""
@@ -254,7 +254,7 @@ def said(rng: np.random.Generator) -> LocalCorpus:
         part = sentences[rng.integers(len(sentences))][rng.integers(2) : rng.integers(2, WALK.max_length + 2)]
         users.append(np.concatenate([part, [-1], rng.integers(0, WORDS, 12), [-1]]))
     sizes = np.array([each.size for each in users], np.int64)
-    return corpus_of(np.concatenate(users).astype(np.int32), sizes, WORDS + OWN, "tokens")
+    return corpus_of_tokens(np.concatenate(users).astype(np.int32), sizes, WORDS + OWN, "tokens")
 
 
 def without(corpus: LocalCorpus, user: int) -> LocalCorpus:

@@ -243,7 +243,7 @@ def test_draws_follow_the_model(name, novelty, repeats, request):
 @pytest.mark.jit
 def test_the_model_resembles_the_data(visits, model):
     """The number of users, the beginnings and the lengths agree."""
-    assert model.sequences == pytest.approx(6000, rel=0.1)
+    assert model.n_users == pytest.approx(6000, rel=0.1)
     assert dict(model.next().iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
     drawn = model._sampler.draw(np.arange(20_000, dtype=np.uint64))
     symbols, sizes = drawn.symbols, drawn.sizes

@@ -96,7 +96,7 @@ def test_counts_vary_less_than_those_of_independent_sequences(model, monkeypatch
 def test_more_steps_than_are_drawn_together(model, monkeypatch):
     """Drawing in pieces, one after the other, loses no sequence; a draw without seeds is empty."""
     seeds = np.arange(25, dtype=np.uint64)
-    monkeypatch.setattr(drawing, "MOST_TOGETHER", 10 * model.max_length)
+    monkeypatch.setattr(drawing, "_MOST_TOGETHER", 10 * model.max_length)
     pieces = [listed(model._sampler.draw(seeds[start : start + 10])) for start in (0, 10, 20)]
     assert listed(model._sampler.draw(seeds)) == list(chain(*pieces))
     assert model._sampler.draw(seeds[:0]).size == 0

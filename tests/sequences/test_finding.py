@@ -18,7 +18,7 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
     model = vp.Sequences(max_length=8, max_gram=3, alphabet="find").release(visits, vp.Budget(4, 1e-6))
     assert list(model.alphabet) == PAGES
     assert model.guarantee == vp.Guarantee(4, 1e-6)
-    assert model.sequences == pytest.approx(6000, rel=0.1)
+    assert model.n_users == pytest.approx(6000, rel=0.1)
     numbers = model.plan.to_dict()
     assert (numbers["epsilon"], numbers["delta"], numbers["alphabet_size"]) == (4, 1e-6, 4)
     assert (numbers["epsilon_to_find"], numbers["epsilon_to_count"]) == (1, 3)

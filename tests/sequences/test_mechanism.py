@@ -57,7 +57,7 @@ def test_the_order_of_the_alphabet_does_not_matter(visits):
 
 def test_an_alphabet_from_a_release_and_what_both_cost(visits):
     """A set-union release can be the alphabet, and the composed guarantee adds up both costs."""
-    words = vp.SetUnion(limit=4).release(visits, vp.Budget(1, 1e-6))
+    words = vp.Items(max_items_per_user=4).release(visits, vp.Budget(1, 1e-6))
     model = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2))
     assert list(model.alphabet) == PAGES
     both = compose([words.guarantee, model.guarantee])
@@ -161,7 +161,7 @@ def test_a_large_alphabet_keeps_what_occurs(visits):
     first = dict(model.next().iter_rows())
     assert sum(first.values()) == pytest.approx(1)
     assert sum(first[page] for page in PAGES) > 0.6
-    assert model.sequences == pytest.approx(6000, rel=0.1)
+    assert model.n_users == pytest.approx(6000, rel=0.1)
     assert model.sample(100, seed=1).shape == (100, 2)
     with pytest.raises(vp.errors.InputError, match="next"):
         model.transitions()

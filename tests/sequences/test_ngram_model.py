@@ -13,7 +13,7 @@ import voxpop as vp
 from naive import sequences as naive
 from support.exact import paths_gate
 from support.look import read_engine
-from voxpop.papers.gram_tree import Level, gram_symbols, grow, plant, synthetic_sequences
+from voxpop.papers.gram_tree import Level, gram_symbols, grow_tree, plant, synthetic_sequences
 from voxpop.papers.ngram_model import explore, predicted_heights
 from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.privacy.sampling import laplace_noise
@@ -130,9 +130,9 @@ def test_the_last_level_of_figure_1_differs_as_the_errata_say():
 def test_the_consistent_counts_of_figure_1():
     """I2-I3 has probabilities 4/7, 0, 1/7, 2/7 as in the paper; v13 (I3-I1-I2) has half the count of its parent."""
     tree = plant(_level([-1], [""]))
-    tree, _ = grow(tree, _level([0, 1, 2], ["1", "2", "3"]))
+    tree, _ = grow_tree(tree, _level([0, 1, 2], ["1", "2", "3"]))
     deeper = [tree.child[0, 1] * 4 + 2, tree.child[0, 2] * 4]
-    tree, nodes = grow(tree, _level(deeper, ["23", "31"]))
+    tree, nodes = grow_tree(tree, _level(deeper, ["23", "31"]))
     assert tree.chances[nodes[0]] == pytest.approx([4 / 7, 0, 1 / 7, 2 / 7])
     assert tree.chances[nodes[1]] == pytest.approx([1 / 4, 1 / 2, 0, 1 / 4])
     totals = tree.entry_totals()

@@ -17,7 +17,7 @@ from support.look import read_engine
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.kernels.sequences import count_variety, fit_ends
 from voxpop.mechanisms.sequences.constants import NEVER
-from voxpop.mechanisms.sequences.profile import Profile, length_classes
+from voxpop.mechanisms.sequences.profile import StepProfile, length_classes
 from voxpop.mechanisms.sequences.queries import ContextSampler, lengths
 from voxpop.mechanisms.sequences.releasing import _ease
 from voxpop.privacy.path_budget import Limits
@@ -136,7 +136,7 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
     drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
     truth = np.bincount([len(each) for each in pages], minlength=13)[1:] / 3000
     assert np.abs(lengths(sampler, drawn) - truth).sum() / 2 < 0.06
-    assert model.sequences == pytest.approx(3000, rel=0.02)
+    assert model.n_users == pytest.approx(3000, rel=0.02)
     assert variety(sampler)[0] == pytest.approx(real, rel=0.05)
     assert variety(replace(sampler, fit=replace(sampler.fit, novelty=NEVER, repeats=0.0)))[0] > 1.3 * real
 
@@ -166,7 +166,7 @@ def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
 @pytest.mark.jit
 def test_noise_that_hides_the_profile_leaves_the_chain(model):
     """If noise far exceeds lengths and distinct symbols, sequences follow the contexts, with the usual variety."""
-    profile = Profile(
+    profile = StepProfile(
         np.full_like(model.profile.lengths, -(10**7)), np.full_like(model.profile.variety, -(10**9)), (1e9, 1e9)
     )
     sampler = ContextSampler.of(model.tree, profile)

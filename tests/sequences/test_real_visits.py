@@ -27,7 +27,7 @@ def test_a_model_of_msnbc(data_dir):
     )
     for gram, count in singles.select("gram", "count").iter_rows():
         assert abs(count - counts[gram[0]]) < 34 * model.plan.scale
-    assert model.sequences == pytest.approx(989_818, rel=0.02)
+    assert model.n_users == pytest.approx(989_818, rel=0.02)
     drawn = model._sampler.draw(np.arange(100_000, dtype=np.uint64))
     symbols, sizes = drawn.symbols, drawn.sizes
     drawn = as_sequences(symbols, sizes, 17)

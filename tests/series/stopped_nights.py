@@ -34,13 +34,13 @@ ROWS = {number: rows(number) for number in (1, 2, 3)}
 def start(folder: Path) -> None:
     """Start a series that always has the same secret."""
     account = vp.Ledger(folder / "team.ledger").open("posts", vp.Budget(8, 1e-5), create=True)
-    vp.SetUnion().series(folder / "state", vp.Budget(3, 1e-6), nights=NIGHTS, ledger=account)
+    vp.Items().series(folder / "state", vp.Budget(3, 1e-6), nights=NIGHTS, ledger=account)
     night(folder, 1)
 
 
 def night(folder: Path, number: int, step: int = 0) -> None:
     """Run a night, and kill this process before its step-th access to a file below the folder."""
-    steps, series = 0, vp.SetUnion().series(folder / "state")
+    steps, series = 0, vp.Items().series(folder / "state")
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         nonlocal steps
@@ -58,7 +58,7 @@ def night(folder: Path, number: int, step: int = 0) -> None:
 
 def outcome(folder: Path) -> dict[str, object]:
     """Return the releases of a series by night, the number of its charges, and the number of leftover files."""
-    released = vp.SetUnion().series(folder / "state").released
+    released = vp.Items().series(folder / "state").released
     nights = dict(zip([gram[0] for gram in released["gram"].to_pylist()], released["night"].to_pylist(), strict=True))
     entries = vp.Ledger(folder / "team.ledger").account("posts").entries
     return {"nights": nights, "charged": len(entries), "left": len(list((folder / "state").glob("*-new-*")))}

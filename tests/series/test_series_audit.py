@@ -34,7 +34,7 @@ def released(folder, seed, users, late):
     copy, user = np.divmod(np.arange(COPIES * users), users)
     table = pl.DataFrame({"who": copy * 100 + user, "what": copy})
     arrives = pl.Series(np.where(user == late, 3, 1))
-    series = Series.start(folder, vp.SetUnion(limit=1).plan_series(BUDGET, NIGHTS), seed=seed)
+    series = Series.start(folder, vp.Items(max_items_per_user=1).plan_series(BUDGET, NIGHTS), seed=seed)
     for night in range(1, NIGHTS + 1):
         rows = table.filter(arrives == night)
         series.run(vp.read(rows, user="who", items="what"), night=night)

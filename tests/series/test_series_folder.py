@@ -37,14 +37,14 @@ def test_the_first_night_has_the_same_public_files_with_or_without_an_item(tmp_p
             path, options = tmp_path / f"{name}.parquet", {}
             what = pa.array(values, pa.int32()).cast(type_named(kind))
             pq.write_table(pa.table({"who": pa.array(users, pa.int64()), "what": what}), path)
-        series = vp.SetUnion().series(tmp_path / f"{kind}-{name}", BUDGET, nights=5)
+        series = vp.Items().series(tmp_path / f"{kind}-{name}", BUDGET, nights=5)
         for night in (1, 2):
             series.run(vp.read(path, user="who", items="what", **options), night=night)
         series.release.save(tmp_path / f"{kind}-{name}-saved")
         record = json.loads((tmp_path / f"{kind}-{name}-saved" / "release.json").read_text())
         stored = series._read()[0]
         assert stored.keys == [{"name": "what", "type": kind if kind != "declared" else "int64"}]
-        found.add(json.dumps([record["keys"], record["reading"], stored.keys, stored.reading]))
+        found.add(json.dumps([record["keys"], record["token_source"], stored.keys, stored.token_source]))
     assert len(found) == 1
 
 
@@ -80,7 +80,7 @@ def test_a_table_without_rows_has_the_types_of_its_schema(tmp_path, form):
 
 def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
     """A night of this machine without users decides the engine as a night with users does."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     series.run(vp.read(table.clear(), user="who", items="what"))
     record, pools = series._read()
@@ -92,7 +92,7 @@ def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
 
 def test_the_secret_is_not_shown(tmp_path):
     """The key of all draws is in no text that a log or a traceback shows."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     record, _ = series._read()
     assert record.secret not in repr(record)
     assert record.secret not in str([record])
@@ -115,7 +115,7 @@ def test_opening_a_wrong_folder_changes_nothing(tmp_path):
     for call in (
         lambda: Series(shared),
         lambda: Series(tmp_path / "mistyped" / "name"),
-        lambda: vp.SetUnion().series(shared, BUDGET, nights=3),
+        lambda: vp.Items().series(shared, BUDGET, nights=3),
         lambda: vp.load(shared),
         lambda: vp.load_corpus(shared),
         lambda: vp.load_corpus(tmp_path / "mistyped"),
@@ -134,7 +134,7 @@ def test_opening_a_wrong_folder_changes_nothing(tmp_path):
 
 def test_a_series_whose_folder_is_gone_makes_no_new_one(tmp_path):
     """A call on a lost series raises an error and leaves no folder that looks like one."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     shutil.rmtree(tmp_path / "s")
     for call in (
         lambda: series.night,
@@ -149,7 +149,7 @@ def test_a_series_whose_folder_is_gone_makes_no_new_one(tmp_path):
 def test_only_the_folder_of_the_series_becomes_private(tmp_path):
     """Folders above it, new or not, keep the usual modes."""
     tmp_path.chmod(0o755)
-    vp.SetUnion().series(tmp_path / "a" / "b" / "s", BUDGET, nights=5)
+    vp.Items().series(tmp_path / "a" / "b" / "s", BUDGET, nights=5)
     assert stat.S_IMODE((tmp_path / "a" / "b" / "s").stat().st_mode) == 0o700
     (tmp_path / "usual").mkdir()
     usual = (tmp_path / "usual").stat().st_mode
@@ -186,7 +186,7 @@ def test_a_user_of_any_type_can_be_removed(tmp_path, name):
     ids, user = IDS[name]
     several = isinstance(ids, list)
     columns = {"a": ids[0], "b": ids[1]} if several else {"a": ids}
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     for what in (["tea", "milk"], ["oat"]):
         table = pa.table({**columns, "what": pa.array([what])})
         series.run(vp.read(table, user=list(columns) if several else "a", items="what"))
@@ -200,7 +200,7 @@ def test_a_user_of_any_type_can_be_removed(tmp_path, name):
 @pytest.mark.parametrize("user", [None, 7.0, {}, (), (None,), [1.5], 2**64, -(2**63) - 1, "\ud800"])
 def test_values_that_are_no_ids(tmp_path, user):
     """A value that no column of users can have is refused, and the message does not quote it."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     with pytest.raises(InputError, match="must be an id as in the rows"):
         series.remove(user)
 

@@ -54,7 +54,7 @@ def test_nights_equal_the_reference(seed, nights, pool, tried):
 def test_a_pool_takes_items_in_order_of_arrival():
     """A full pool takes no further items, and released items do not join a pool."""
     plan, secret, pools = (
-        vp.SetUnion(limit=3).plan_series(vp.Budget(3, 1e-6), 9),
+        vp.Items(max_items_per_user=3).plan_series(vp.Budget(3, 1e-6), 9),
         Secret.from_seed(1),
         NightlyPools.empty(),
     )
@@ -73,7 +73,7 @@ def test_released_items_keep_their_place_in_the_pool():
 
     If released items made room again, one user could hold more unique items than delta is computed for.
     """
-    plan, secret = vp.SetUnion(limit=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
+    plan, secret = vp.Items(max_items_per_user=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
     pools = NightlyPools.empty()
     begin_night(plan, pools, secret, rows_of({7: ["a", "b", "c"]}), 1)
     pools.released[0] = 1
@@ -87,7 +87,7 @@ def test_a_memory_limit_changes_nothing(tmp_path):
     """The series is the same with and without a memory limit."""
     seen = []
     for name, memory in (("plain", None), ("limited", "1GiB")):
-        series = vp.SetUnion().series(tmp_path / name, vp.Budget(3, 1e-6), nights=3, seed=1)
+        series = vp.Items().series(tmp_path / name, vp.Budget(3, 1e-6), nights=3, seed=1)
         for night in (1, 2):
             table = pl.DataFrame({"who": np.arange(9000) % 3000, "what": [f"w{i % (3 * night)}" for i in range(9000)]})
             table.write_parquet(tmp_path / "rows.parquet")

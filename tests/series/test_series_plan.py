@@ -18,11 +18,11 @@ from voxpop.privacy.upcrossing import ever_reached
 BUDGET = vp.Budget(3, 1e-6)
 
 
-@pytest.mark.parametrize("prices", ["growing", "equal"])
+@pytest.mark.parametrize("spending", ["growing", "equal"])
 @pytest.mark.parametrize("nights", [1, 2, 30, 365, 1000])
-def test_the_guarantee_follows_from_the_numbers(nights, prices):
+def test_the_guarantee_follows_from_the_numbers(nights, spending):
     """Nearly all of delta is spent, charges are within the budget, and the saved plan is equal."""
-    plan = vp.SetUnion().plan_series(BUDGET, nights, prices=prices)
+    plan = vp.Items().plan_series(BUDGET, nights, spending=spending)
     assert 0.999e-6 < plan.delta <= 1e-6
     assert sum(plan.costs) <= WHOLE
     exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
@@ -42,7 +42,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, prices):
 
 def test_numbers_that_cost_more_are_refused():
     """A plan with lower thresholds, less noise, a larger pool or a larger square has no guarantee."""
-    plan = vp.SetUnion().plan_series(BUDGET, 30)
+    plan = vp.Items().plan_series(BUDGET, 30)
     lower = tuple(int(each * 0.99) for each in plan.thresholds)
     for broken in (
         replace(plan, thresholds=lower),
@@ -59,7 +59,7 @@ def test_numbers_that_cost_more_are_refused():
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
     """Delta covers 2^31 readings a night, each within 2^-128 in each of 2^23 cells; epsilon 25 makes this visible."""
-    plan = vp.SetUnion().plan_series(vp.Budget(25, 1e-6), nights)
+    plan = vp.Items().plan_series(vp.Budget(25, 1e-6), nights)
     exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
     hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
     arithmetic = plan.delta - (hit + gaussian_delta(25, plan.square**0.5))
@@ -72,7 +72,7 @@ def test_every_night_is_charged_for_its_readings(nights):
 
 def test_states_follow_from_scores_alone():
     """No item rests on the first night; released items stay released."""
-    plan = vp.SetUnion().plan_series(BUDGET, 30)
+    plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
     released = np.array([0, 0, 0, 0, 3])
     assert states_of(plan, scores, released, 22).tolist() == [1, 2, 1, 2, 0]
@@ -82,11 +82,11 @@ def test_states_follow_from_scores_alone():
 @pytest.mark.parametrize(
     ("union", "budget", "nights", "error"),
     [
-        (vp.SetUnion(), vp.Budget(3), 30, BudgetError),
-        (vp.SetUnion(), vp.Budget(60, 1e-6), 30, BudgetError),
-        (vp.SetUnion(), BUDGET, 0, InputError),
-        (vp.SetUnion(), BUDGET, 1001, InputError),
-        (vp.SetUnion(weighting=vp.weightings.PolicyGaussian()), BUDGET, 3, InputError),
+        (vp.Items(), vp.Budget(3), 30, BudgetError),
+        (vp.Items(), vp.Budget(60, 1e-6), 30, BudgetError),
+        (vp.Items(), BUDGET, 0, InputError),
+        (vp.Items(), BUDGET, 1001, InputError),
+        (vp.Items(weighting=vp.weightings.PolicyGaussian()), BUDGET, 3, InputError),
     ],
 )
 def test_wrong_plans(union, budget, nights, error):

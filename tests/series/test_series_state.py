@@ -60,7 +60,7 @@ def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
 
 def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
     """The checksum in the ledger detects the old state; without it the same budget would be spent twice."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     series.run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
     series.run(rows("tea", "milk"))
@@ -74,22 +74,22 @@ def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
 
 def test_a_copy_runs_no_further_than_one_of_both(tmp_path, account):
     """After a night of one of two copies of a folder, the other copy is refused."""
-    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
+    vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
-    vp.SetUnion().series(tmp_path / "copy").run(rows("milk"))
+    vp.Items().series(tmp_path / "copy").run(rows("milk"))
     with pytest.raises(LedgerError, match="restored or copied"):
-        vp.SetUnion().series(tmp_path / "s").run(rows("milk"))
+        vp.Items().series(tmp_path / "s").run(rows("milk"))
 
 
 def test_a_lost_state_ends_the_series(tmp_path, account):
     """The series can be neither opened nor started again; another series is charged."""
-    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
+    vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.rmtree(tmp_path / "s")
     with pytest.raises(ReleaseError, match="holds no state of a series"):
-        vp.SetUnion().series(tmp_path / "s")
+        vp.Items().series(tmp_path / "s")
     with pytest.raises(LedgerError, match="A lost state ends a series"):
-        vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
-    vp.SetUnion().series(tmp_path / "t", BUDGET, nights=5, ledger=account)
+        vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
+    vp.Items().series(tmp_path / "t", BUDGET, nights=5, ledger=account)
     assert [entry.label for entry in account.entries] == ["series s", "series t"]
 
 
@@ -100,15 +100,15 @@ def test_a_start_that_stopped_is_charged_once(tmp_path, account, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Store, "write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
-    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
+            vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
+    vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     assert len(account.entries) == 1
 
 
 @pytest.mark.parametrize("key", [None, b"k" * 32])
 def test_a_changed_state_is_refused(tmp_path, key):
     """A state that was cut or edited is refused."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=5, key=key)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, key=key)
     series.run(rows("tea"))
     file = tmp_path / "s" / "state.voxpop"
     whole = file.read_bytes()
@@ -125,25 +125,25 @@ def test_a_changed_state_is_refused(tmp_path, key):
 def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
     """Only the owner may read it; with a key the file contains no plain word, and only this key opens it."""
     key = bytes(range(32))
-    plain = vp.SetUnion().series(tmp_path / "plain", BUDGET, nights=5)
-    sealed = vp.SetUnion().series(tmp_path / "sealed", BUDGET, nights=5, key=key)
+    plain = vp.Items().series(tmp_path / "plain", BUDGET, nights=5)
+    sealed = vp.Items().series(tmp_path / "sealed", BUDGET, nights=5, key=key)
     for series in (plain, sealed):
         series.run(rows("marmalade"))
         assert stat.S_IMODE(series.folder.stat().st_mode) == 0o700
         assert stat.S_IMODE((series.folder / "state.voxpop").stat().st_mode) == 0o600
     assert b"marmalade" in (plain.folder / "state.voxpop").read_bytes()
     assert b"marmalade" not in (sealed.folder / "state.voxpop").read_bytes()
-    assert vp.SetUnion().series(tmp_path / "sealed", key=key).night == 1
+    assert vp.Items().series(tmp_path / "sealed", key=key).night == 1
     for wrong, message in ((None, "is encrypted"), (bytes(32), "another key"), (b"short", "32 bytes")):
         with pytest.raises(InputError, match=message):
-            vp.SetUnion().series(tmp_path / "sealed", key=wrong).run(rows("tea"))
+            vp.Items().series(tmp_path / "sealed", key=wrong).run(rows("tea"))
     with pytest.raises(ReleaseError, match="is not encrypted"):
-        vp.SetUnion().series(tmp_path / "plain", key=key).run(rows("tea"))
+        vp.Items().series(tmp_path / "plain", key=key).run(rows("tea"))
 
 
 def test_nights_are_numbered(tmp_path):
     """The last night returns its release again for any rows; omitted nights count; earlier nights are refused."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     first = series.run(rows("tea"), night=1)
     assert series.run(rows("other"), night=1) == series.run(rows("tea"), night=1) == first
     assert series.night == 1
@@ -167,7 +167,7 @@ def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
 
     The same noise on other rows would publish their difference.
     """
-    whole, stopped = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3, seed=1) for name in "ws")
+    whole, stopped = (vp.Items().series(tmp_path / name, BUDGET, nights=3, seed=1) for name in "ws")
     for series in (whole, stopped):
         series.run(rows("tea"))
     with monkeypatch.context() as patched:
@@ -182,7 +182,7 @@ def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
 
 def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
     """Nights 2 and 3 add noise to every score, also for a word of night 4, and no user pays for them."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6, seed=1)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=6, seed=1)
     series.run(rows("tea", users=3), night=1)
     record, expected = series._read()
     plan, secret, first = series.plan, Secret(bytes.fromhex(record.secret), private=False), expected.left.copy()
@@ -202,7 +202,7 @@ def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
 
 def test_one_process_at_a_time(tmp_path, monkeypatch):
     """A night waits for the lock, and does not run without it."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=3)
     monkeypatch.setattr(state, "PATIENCE", 0.05)
     with FileLock(tmp_path / "s" / ".lock"), pytest.raises(ReleaseError, match="another process"):
         series.run(rows("tea"))
@@ -211,8 +211,8 @@ def test_one_process_at_a_time(tmp_path, monkeypatch):
 
 def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
     """Readers of the ledger cannot test guesses of the rows: the checksum of the same content depends on a secret."""
-    vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
-    content, record = (tmp_path / "s" / state.FILE).read_bytes(), vp.SetUnion().series(tmp_path / "s")._read()[0]
+    vp.Items().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
+    content, record = (tmp_path / "s" / state.STATE_FILE).read_bytes(), vp.Items().series(tmp_path / "s")._read()[0]
     assert account.entries[0].release == record.previous == state._checksum(content, record)
     record.secret = "00" * 32
     assert state._checksum(content, record) != record.previous
@@ -220,19 +220,19 @@ def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
 
 def test_a_ledger_charges_a_series_by_its_spend(tmp_path, account):
     """The ledger charges all nights as one Gaussian release at the start; the label is refused for other releases."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=3, ledger=account)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=3, ledger=account)
     [entry] = account.entries
     spend = entry.guarantee.spend
     assert (entry.guarantee, spend) == (vp.Guarantee(3, 1e-6), series.plan.guarantee.spend)
     assert spend.two_sided
     assert spend.novel + gaussian_delta(3, spend.mu) == pytest.approx(series.plan.delta)
     with pytest.raises(InputError, match="was charged for series"):
-        account.charge(entry.guarantee, "set union", entry.label)
+        account.charge(entry.guarantee, "items", entry.label)
 
 
 def test_every_series_has_one_secret_of_its_own(tmp_path):
     """All nights of a series have the same secret; another series has another secret."""
-    one, two = (vp.SetUnion().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
+    one, two = (vp.Items().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
     before = one._read()[0].secret
     one.run(rows("tea"))
     assert one._read()[0].secret == before != two._read()[0].secret
@@ -240,7 +240,7 @@ def test_every_series_has_one_secret_of_its_own(tmp_path):
 
 def test_no_result_follows_from_the_private_state(tmp_path):
     """Changed budgets, payments, pools, undecided words and scores change no public value."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=4, seed=1)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=4, seed=1)
     for night in (1, 2, 3):
         series.run(rows("tea", "milk", "oat"), night=night)
 
@@ -268,7 +268,7 @@ def test_no_result_follows_from_the_private_state(tmp_path):
 
 def test_a_removed_user_has_no_further_budget(tmp_path):
     """The pool is removed, the key stays without budget, and later rows of the user are ignored."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea", users=3))
     assert series.remove(1)
     assert not series.remove(77)
@@ -285,12 +285,12 @@ def test_a_removed_user_has_no_further_budget(tmp_path):
 
 def test_rows_must_be_of_one_kind(tmp_path):
     """Rows with columns of another type are refused on a later night; an empty night is accepted."""
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=6)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea"))
     table = pl.DataFrame({"who": range(10), "what": range(10)})
     with pytest.raises(InputError, match="must be read alike"):
         series.run(vp.read(table, user="who", items="what"))
-    whole = vp.SetUnion().series(tmp_path / "t", BUDGET, nights=6)
+    whole = vp.Items().series(tmp_path / "t", BUDGET, nights=6)
     for each in (table.clear(), table, table.clear(), table):
         whole.run(vp.read(each, user="who", items="what"))
     assert (series.night, whole.night) == (1, 4)
@@ -298,7 +298,7 @@ def test_rows_must_be_of_one_kind(tmp_path):
 
 def test_wrong_calls(tmp_path, account):
     """Each error names the next step, and nothing is charged."""
-    union = vp.SetUnion()
+    union = vp.Items()
     with pytest.raises(InputError, match="`nights` must be given"):
         union.series(tmp_path / "s", BUDGET)
     with pytest.raises(InputError, match="started with a budget"):
@@ -306,7 +306,7 @@ def test_wrong_calls(tmp_path, account):
     with pytest.raises(InputError, match="cannot be charged"):
         union.series(tmp_path / "s", BUDGET, nights=4, ledger=account, seed=1)
     with pytest.raises(InputError, match="weighting of its own"):
-        vp.SetUnion(min_users=20).series(tmp_path / "s", BUDGET, nights=4)
+        vp.Items(min_users=20).series(tmp_path / "s", BUDGET, nights=4)
     assert not account.entries
     seeded = union.series(tmp_path / "s", BUDGET, nights=4, seed=1)
     assert not seeded.run(rows("tea")).guarantee.private
@@ -325,7 +325,7 @@ def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
             corpus.save(tmp_path / "saved")
         return vp.load_corpus(tmp_path / "saved") if saved else corpus
 
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=9)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
     series.run(night([1, 2], pa.int64()), night=1)
     for other in (night(["1"], pa.string()), night([], pa.string()), night([True], pa.bool_())):
         with pytest.raises(InputError, match=r"ids of users are .* two budgets"):
@@ -342,9 +342,9 @@ def test_the_release_of_an_empty_first_night_is_that_of_one_user(tmp_path, kind)
     found = []
     for number, item in enumerate([[], [None], ["7"]]):
         table = pa.table({"who": pa.array(range(len(item)), pa.int64()), "what": pa.array(item).cast(kind)})
-        series = vp.SetUnion().series(tmp_path / str(number), vp.Budget(1, 1e-8), nights=2)
+        series = vp.Items().series(tmp_path / str(number), vp.Budget(1, 1e-8), nights=2)
         series.run(vp.read(table, user="who", items="what"), night=1).save(tmp_path / f"r{number}")
         saved = json.loads((tmp_path / f"r{number}" / "release.json").read_text())
-        found.append((saved["keys"], saved["reading"]))
+        found.append((saved["keys"], saved["token_source"]))
     assert found[0][0][0]["name"] == "what"
     assert found == [found[0]] * 3

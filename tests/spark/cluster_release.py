@@ -120,7 +120,7 @@ def released(harm):
 
     levels.SparkHistogram.noisy_levels = grade
     corpus = vp.read(spark.read.parquet(path), user="who", text="what", options=vp.ReadOptions(partitions=6))
-    ngrams = vp.papers.DPNE(max_length=4, limit=4, eta=0.4)
+    ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=4, max_spurious_share=0.4)
     release = ngrams.release(corpus, vp.Budget(4, 1e-8), seed=3)
     return {"running": ran[0], "grams": [list(gram) for gram in release.each_gram()]}
 

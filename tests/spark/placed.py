@@ -96,7 +96,7 @@ class PlacedPools:
     """A variant of `SparkPools` that uses tables of messages instead of DataFrames; a shuffle groups them by place."""
 
     def __init__(self, states, secret, reducers=pools.MOST_REDUCERS):
-        self.states, self.secret, self.news = states, secret, messages.SCHEMA.empty_table()
+        self.states, self.secret, self.news = states, secret, messages.STATE_SCHEMA.empty_table()
         self.reducers = min(len(states), reducers)
 
     def draw(self, released, size, pass_name, listed=None):
@@ -111,7 +111,7 @@ class PlacedPools:
                 batch.set_column(1, "sender", pa.array([number] * batch.num_rows, pa.int32())) for batch in state
             ]
             drawn += pool_tasks.draw_pools(beside(numbered, public), **settings)
-        self.drawn, told = drawn, pa.Table.from_batches(drawn, messages.SCHEMA)
+        self.drawn, told = drawn, pa.Table.from_batches(drawn, messages.STATE_SCHEMA)
         of_users = pc.is_in(told["name"], pa.array(pools.OF_USERS))
         self.users = grouped(told.filter(of_users))
         self.items = {
@@ -128,11 +128,11 @@ class PlacedPools:
     def released(self):
         """Return the words that rounds released, in order, and the levels of listed ones."""
         mine = self.news.filter(pc.is_in(self.news["name"], pa.array(pools.OF_ITEMS)))
-        homes = messages.spread(self.reducers)[np.asarray(mine["sender"])]
+        homes = messages.spread_rows(self.reducers)[np.asarray(mine["sender"])]
         states = mine.set_column(0, "place", pa.array(homes, pa.int32()))
         if not self.items:
             return [], {}
-        found = met(self.items, states, pool_tasks.released_items).to_pylist()
+        found = met(self.items, states, pool_tasks.released_of_reducer).to_pylist()
         levels = {each["name"].decode(): each["level"] for each in found if each["level"]}
         return sorted(each["name"].decode() for each in found if not each["level"]), levels
 
@@ -146,4 +146,4 @@ def met(there, news, work):
     """Run a task on the rows of each place and the messages to it; Spark gives empty groups no columns."""
     sent, nothing = grouped(news), pa.table({})
     found = [work(there.get(place, nothing), sent.get(place, nothing)) for place in sorted({*there, *sent})]
-    return pa.concat_tables(found) if found else messages.SCHEMA.empty_table()
+    return pa.concat_tables(found) if found else messages.STATE_SCHEMA.empty_table()

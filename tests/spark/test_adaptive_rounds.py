@@ -19,7 +19,7 @@ from voxpop.engine.local.pools import Pools
 from voxpop.engine.local.weigh import item_names
 from voxpop.engine.spark import frames
 from voxpop.engine.spark import pools as pool_tasks
-from voxpop.engine.spark.frames import spread
+from voxpop.engine.spark.frames import spread_rows
 from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, UNDECIDED
@@ -184,7 +184,7 @@ def test_sums_of_large_weights_do_not_overflow():
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 200])
 def test_places_are_partitions_of_spark(spark, count):
     """Spark's own hash assigns exactly one place to each partition."""
-    numbers = spark.createDataFrame(pa.table({"place": pa.array(spread(count), pa.int32())}))
+    numbers = spark.createDataFrame(pa.table({"place": pa.array(spread_rows(count), pa.int32())}))
     found = numbers.selectExpr(f"pmod(hash(place), {count}) AS at").toArrow()["at"].to_pylist()
     assert found == list(range(count))
 
@@ -202,7 +202,7 @@ def crowd():
 def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, kind):
     """Releases are equal for items in any round and for words of texts."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})
-    union = vp.SetUnion(**cell)
+    union = vp.Items(**cell)
     one, other = (union.release(corpus, BUDGET, seed=5) for corpus in (local, spread_out))
     assert one.grams.equals(other.grams)
     assert len(one) > 20
@@ -211,7 +211,7 @@ def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, k
 def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(read_both, crowd, collected):
     """The driver also receives whether all pools fit into one task."""
     local, spread_out = read_both(crowd, 4, items="what")
-    union = vp.SetUnion(limit=3)
+    union = vp.Items(max_items_per_user=3)
     other = union.release(spread_out, BUDGET, seed=5)
     [fits] = [table for table in collected if table.column_names == ["fits"]]
     assert fits.to_pylist() == [{"fits": True}]
@@ -235,7 +235,7 @@ def test_one_task_releases_the_same_as_a_task_for_each_place(read_both, crowd, m
         with monkeypatch.context() as patch:
             for name, most in limits.items():
                 patch.setattr(pool_tasks, name, most)
-            releases.append(vp.SetUnion(limit=3).release(spread_out, BUDGET, seed=5).grams)
+            releases.append(vp.Items(max_items_per_user=3).release(spread_out, BUDGET, seed=5).grams)
     assert releases[0].equals(releases[1])
     assert releases[0].equals(releases[2])
     assert releases[0].num_rows > 15

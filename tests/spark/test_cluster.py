@@ -89,7 +89,7 @@ def test_what_goes_wrong_during_a_length_changes_nothing(cluster, talk, tmp_path
     assert '"Speculative":true' in log
     assert log.count('"Event":"SparkListenerExecutorRemoved"') >= 2
     assert workers[0].process.wait(SECONDS) == -signal.SIGKILL
-    ngrams = vp.papers.DPNE(max_length=4, limit=4, eta=0.4)
+    ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=4, max_spurious_share=0.4)
     local = ngrams.release(vp.read(talk, user="who", text="what"), vp.Budget(4, 1e-8), seed=3)
     assert len(local) > 20
     for what in ("hung", "executor killed", "worker killed"):

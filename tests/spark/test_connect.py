@@ -30,10 +30,10 @@ frame = spark.read.parquet(sys.argv[1])
 assert type(frame).__module__.startswith("pyspark.sql.connect"), type(frame)
 corpus = vp.read(frame, user="who", text="what")
 assert check_engine(corpus)._places == 2
-phrases = vp.papers.DPNE(max_length=3, limit=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
+phrases = vp.papers.DPNE(max_length=3, max_phrases_per_user=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
 model = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"]).release(corpus, vp.Budget(4), seed=3)
 whole = vp.read(frame, user="who", text="what", options=vp.ReadOptions(partitions=1))
-words = vp.SetUnion(limit=3).release(whole, vp.Budget(4, 1e-8), seed=3)
+words = vp.Items(max_items_per_user=3).release(whole, vp.Budget(4, 1e-8), seed=3)
 told = {"counts": model.tree.counts.tolist(), "words": [word for (word,) in words.each_gram()]}
 print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
 """
@@ -47,11 +47,11 @@ def test_a_connect_client_releases_the_same(java, talk, tmp_path):
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout.splitlines()[-1])
     corpus = read_engine(talk.sort("who", "what"), user="who", text="what")  # documents are ordered by content on Spark
-    phrases = vp.papers.DPNE(max_length=3, limit=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
+    phrases = vp.papers.DPNE(max_length=3, max_phrases_per_user=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"])
     assert told["grams"] == [list(gram) for gram in phrases]
     assert told["counts"] == sequences.release(corpus, vp.Budget(4), seed=3).tree.counts.tolist()
-    words = vp.SetUnion(limit=3).release(corpus, vp.Budget(4, 1e-8), seed=3)
+    words = vp.Items(max_items_per_user=3).release(corpus, vp.Budget(4, 1e-8), seed=3)
     assert told["words"] == [word for (word,) in words.each_gram()]
     assert len(phrases) > 10
     assert len(words) > 5

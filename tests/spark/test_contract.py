@@ -60,7 +60,7 @@ def test_sequences_are_the_same(read_both, name, spread):
 def test_counts_are_the_same(read_both, limit, spread):
     """Counts also run on a cluster: noise is added before any counts leave the executors."""
     local, other = read_both(crowd(), places(spread))
-    one, two = (LISTED.count(each, BUDGET, limit=limit, seed=3) for each in (other, naive_of(local)))
+    one, two = (LISTED.count(each, BUDGET, counted_in_full=limit, seed=3) for each in (other, naive_of(local)))
     assert one.users.tolist() == two.users.tolist()
 
 

@@ -32,13 +32,13 @@ def test_users_with_a_collation_are_refused(spark, user, partitions):
         read_engine(frame, user=user, text="what", options=vp.ReadOptions(partitions=partitions))
     exact = frame.selectExpr("collate(who, 'UTF8_BINARY') AS who", "what", "n")
     assert (
-        vp.SetUnion()
+        vp.Items()
         .release(read_engine(exact, user="who", text="what", options=vp.ReadOptions(partitions=partitions)), BUDGET)
         .to_list()
     )
     folded = frame.selectExpr("lower(collate(who, 'UTF8_BINARY')) AS who", "what", "n")
     read = read_engine(folded, user="who", text="what", options=vp.ReadOptions(partitions=partitions))
-    assert vp.SetUnion().release(read, BUDGET).to_list() == []
+    assert vp.Items().release(read, BUDGET).to_list() == []
 
 
 @ROADS
@@ -49,7 +49,7 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
     plain = frame.selectExpr("who", "what", "array(what) AS list")
     other = frame.selectExpr("who", "collate(what, 'UTF8_LCASE') AS what", "array(collate(what, 'UTF8_LCASE')) AS list")
     assert other.select("what").distinct().count() == 1
-    union = vp.SetUnion(limit=1, weighting=vp.weightings.Weighted())
+    union = vp.Items(max_items_per_user=1, weighting=vp.weightings.Weighted())
     for how in ({"items": "what"}, {"tokens": "list"}):
         one, two = (
             union.release(
@@ -70,7 +70,7 @@ def test_rows_are_those_of_the_query_and_not_those_of_its_files(spark, tmp_path,
     parquet.write_table(opted, folder / "_metadata_optout.parquet")
     frame = spark.read.parquet(str(folder))
     read = read_engine(frame, user="who", text="text", options=vp.ReadOptions(partitions=partitions))
-    assert vp.SetUnion().release(read, BUDGET, seed=1).to_list() == ["see", "soon", "you"]
+    assert vp.Items().release(read, BUDGET, seed=1).to_list() == ["see", "soon", "you"]
 
     from pyspark.sql import types
 
@@ -89,7 +89,7 @@ def test_rows_are_those_of_the_query_and_not_those_of_its_files(spark, tmp_path,
         frame = spark.read.schema(given).parquet(str(tmp_path / "numbered.parquet"))
         assert frame.select("who").distinct().count() == 1
         read = read_engine(frame, user="who", text="text", options=vp.ReadOptions(partitions=partitions))
-        assert vp.SetUnion().release(read, BUDGET, seed=1).to_list() == []
+        assert vp.Items().release(read, BUDGET, seed=1).to_list() == []
     finally:
         spark.conf.set(setting, before)
 

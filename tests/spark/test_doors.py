@@ -35,7 +35,7 @@ KEYED = pl.DataFrame(
 def test_events_become_the_same_sequences(spark, partitions):
     """Events are ordered by time and divided into sessions: the same seed gives the same phrases."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
-    ngrams = vp.papers.DPNE(max_length=3, limit=10)
+    ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=10)
     how = {"user": "who", "sequence": "page", "order": "at", "session": "20min"}
     corpora = read_engine(EVENTS, **how), read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
@@ -52,7 +52,7 @@ def test_keys_keep_their_types(spark, items, partitions):
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
-    union = vp.SetUnion(limit=3, weighting=vp.weightings.Weighted())
+    union = vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted())
     how = {"user": ["tenant", "id"], "items": items}
     corpora = read_engine(KEYED, **how), read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how)
     one, other = (union.release(corpus, BUDGET, seed=3) for corpus in corpora)
@@ -68,7 +68,7 @@ def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
     corpus = read_engine(KEYED, user=["tenant", "id"], items=items)
-    keys = vp.SetUnion(limit=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=3)
+    keys = vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=3)
     released = spark.createDataFrame(keys.to_pandas()[keys.keys.names])
     assert frame.join(released, keys.keys.names, "left_semi").count() == vp.exports.filter(keys, KEYED).height > 0
 

@@ -39,7 +39,7 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
     users = [*([7] * 5), *range(100, 600)]
     texts = [*(long[part * len(long) // 5 :][: len(long) // 5] for part in range(5))]
     texts += ["everywhere at once"] * 500
-    ngrams, table = vp.papers.DPNE(max_length=2, limit=50), pl.DataFrame({"who": users, "what": texts})
+    ngrams, table = vp.papers.DPNE(max_length=2, max_phrases_per_user=50), pl.DataFrame({"who": users, "what": texts})
     release = same(read_both, ngrams, table, partitions)
     assert ("everywhere", "at") in release
     assert len(release) == 5
@@ -48,7 +48,7 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
 def test_more_partitions_than_users_and_rows_without_anything(read_both):
     """The table has empty partitions, null and empty texts, and users who hold nothing."""
     table = pl.DataFrame({"who": [*range(200), *range(200)], "what": (["good day", None, ""] * 134)[:400]})
-    assert len(same(read_both, vp.papers.DPNE(max_length=2, limit=3), table, 37)) == 3
+    assert len(same(read_both, vp.papers.DPNE(max_length=2, max_phrases_per_user=3), table, 37)) == 3
 
 
 @ROADS
@@ -56,7 +56,7 @@ def test_a_table_in_which_nobody_holds_anything(read_both, partitions):
     """Nothing is released at any length."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
-    assert len(same(read_both, vp.SetUnion(weighting=vp.weightings.Weighted()), table, partitions)) == 0
+    assert len(same(read_both, vp.Items(weighting=vp.weightings.Weighted()), table, partitions)) == 0
 
 
 @ROADS
@@ -64,7 +64,7 @@ def test_a_table_without_rows_releases_nothing(read_both, partitions):
     """As on one machine, an error would distinguish the table from a table of one user."""
     table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=2), table, partitions)) == 0
-    assert len(same(read_both, vp.SetUnion(), table, partitions)) == 0
+    assert len(same(read_both, vp.Items(), table, partitions)) == 0
 
 
 @ROADS
@@ -74,10 +74,10 @@ def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
     lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
     table = pl.DataFrame({"who": np.arange(300), "what": lists})
     release = same(
-        read_both, vp.SetUnion(limit=20, weighting=vp.weightings.Weighted()), table, partitions, items="what"
+        read_both, vp.Items(max_items_per_user=20, weighting=vp.weightings.Weighted()), table, partitions, items="what"
     )
     assert set(release) == {*ODD, huge, "short"}
-    phrases = same(read_both, vp.papers.DPNE(max_length=2, limit=20), table, partitions, tokens="what")
+    phrases = same(read_both, vp.papers.DPNE(max_length=2, max_phrases_per_user=20), table, partitions, tokens="what")
     assert ("\0", "a\0") in phrases
 
 
@@ -86,7 +86,7 @@ def test_columns_with_dots_and_quotes_in_their_names(read_both, partitions):
     """Column names are used literally."""
     table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
     local, spread = read_both(table, partitions, user="the.user`s", sequence="a.b")
-    ngrams = vp.papers.DPNE(max_length=2, limit=2)
+    ngrams = vp.papers.DPNE(max_length=2, max_phrases_per_user=2)
     one, other = (ngrams.release(corpus, BUDGET, seed=1) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert ("x", "y") in other
@@ -97,7 +97,7 @@ def test_a_row_without_a_user_is_refused(spark, partitions):
     """As for local tables, the error names the column and omits its content."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:
-        vp.SetUnion(weighting=vp.weightings.Weighted()).release(
+        vp.Items(weighting=vp.weightings.Weighted()).release(
             read_engine(frame, user="who", text="what", options=vp.ReadOptions(partitions=partitions)), BUDGET
         )
     assert "milk" not in str(caught.value)
@@ -152,7 +152,7 @@ def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     corpus = read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="half a megabyte"):
-        vp.SetUnion(weighting=Heavy()).release(corpus, BUDGET)
+        vp.Items(weighting=Heavy()).release(corpus, BUDGET)
 
 
 def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has_cores(spark):
@@ -198,7 +198,7 @@ def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
     """No state remains persisted after the corpus and the release are deleted."""
     _, spread = read_both(talk)
     state = spread._state
-    vp.papers.DPNE(max_length=2, limit=3).release(spread, BUDGET, seed=1)
+    vp.papers.DPNE(max_length=2, max_phrases_per_user=3).release(spread, BUDGET, seed=1)
     assert state.storageLevel.useMemory
     del spread
     gc.collect()

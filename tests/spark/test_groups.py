@@ -11,8 +11,8 @@ import voxpop as vp
 from support.corpora import corpus_of
 from support.strategies import written_users
 from voxpop.engine.spark.frames import laid_together
-from voxpop.engine.spark.tasks import GROUPS, gather, joined
-from voxpop.engine.spark.tasks import corpus_of as corpus_at
+from voxpop.engine.spark.tasks import GROUPS, gather, joined_arrays
+from voxpop.engine.spark.tasks import corpus_of_arrays as corpus_at
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 
@@ -57,11 +57,11 @@ def test_no_partitions_are_no_group():
 def test_the_number_of_partitions_changes_nothing_from_as_many_as_there_are_groups(read_both, talk):
     """The number of a partition determines its group, so 2 and 6 partitions give the same groups of users."""
     corpora = [read_both(talk, count)[1] for count in (GROUPS, 3 * GROUPS)]
-    ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4)
+    ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4, max_spurious_share=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert len(one) > 20
     assert one.grams.equals(other.grams)
-    words = vp.SetUnion(limit=4, weighting=vp.weightings.PolicyGaussian())
+    words = vp.Items(max_items_per_user=4, weighting=vp.weightings.PolicyGaussian())
     once, again = (words.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert once.grams.equals(again.grams)
 
@@ -70,7 +70,7 @@ def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
     """With one group of seven partitions, order-dependent weightings give the same release as the local engine."""
     monkeypatch.setattr("voxpop.engine.spark.tasks.GROUPS", 1)
     local, spread_out = read_both(talk, 7)
-    ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4)
+    ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4, max_spurious_share=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in (local, spread_out))
     assert len(one) > 20
     assert one.grams.equals(other.grams)
@@ -135,6 +135,6 @@ def test_vocabularies_are_joined_by_bytes():
     parts = [corpus_of([[["b", "a"], ["a"]]], [1]), corpus_of([[["a", "c"]]], [2])]
     from voxpop.engine.spark.tasks import _arrays_of
 
-    group = corpus_at(joined([_arrays_of(part) for part in parts]))
+    group = corpus_at(joined_arrays([_arrays_of(part) for part in parts]))
     assert told(group) == {1: ["b", "a", None, "a", None], 2: ["a", "c", None]}
     assert np.array_equal(group.user_start, [0, 5, 8])

@@ -17,7 +17,7 @@ from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.reading import EXACTLY
 from voxpop.engine.spark.session import is_here
 from voxpop.errors import ColumnError, InputError, SourceError
-from voxpop.reading.limited.memory import LEAST
+from voxpop.reading.limited.memory import LEAST_MEMORY
 
 BUDGET = vp.Budget(4, 1e-8)
 CANARY = "glockenspielcanary"
@@ -52,7 +52,7 @@ def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, 
     for factor, memory in ((handover.OF_ITS_BYTES, None), (1 << 60, None), (handover.OF_ITS_BYTES, "1GiB")):
         monkeypatch.setattr(handover, "OF_ITS_BYTES", factor)
         corpus = read_engine(frame, user="who", text="what", options=vp.ReadOptions(memory=memory))
-        found.append((corpus.limit is None, vp.SetUnion().release(corpus, BUDGET, seed=4)))
+        found.append((corpus.limit is None, vp.Items().release(corpus, BUDGET, seed=4)))
     assert [free for free, _ in found] == [True, False, False]
     assert all(list(release) == list(found[0][1]) for _, release in found)
 
@@ -60,7 +60,7 @@ def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, 
 def test_one_query_runs_when_the_table_is_read_and_none_for_releases(spark, talk, tmp_path):
     """No file remains."""
     frame = framed(spark, talk)
-    ngrams = vp.NGrams(max_length=3, limit=4)
+    ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
     jobs, _, corpus = counted(
         spark, lambda: read_engine(frame, user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path))
     )
@@ -101,9 +101,9 @@ def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, ta
     corpora = [
         read_engine(framed(spark, rows), user="who", text="what", options=vp.ReadOptions(partitions=1)),
         read_engine(framed(spark, rows), user="who", text="what"),
-        read_engine(mixed, user="who", text="what", options=vp.ReadOptions(memory=LEAST)),
+        read_engine(mixed, user="who", text="what", options=vp.ReadOptions(memory=LEAST_MEMORY)),
     ]
-    union = vp.SetUnion(limit=3, weighting=vp.weightings.PolicyGaussian())
+    union = vp.Items(max_items_per_user=3, weighting=vp.weightings.PolicyGaussian())
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "much"])
     words = [union.release(corpus, BUDGET, seed=seed).to_list() for corpus in corpora]
     trees = [sequences.release(corpus, vp.Budget(4), seed=seed).tree.counts.tolist() for corpus in corpora]
@@ -131,7 +131,7 @@ def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
     (tmp_path / "my work").mkdir()
     monkeypatch.chdir(tmp_path)
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder="my work"))
-    assert len(vp.SetUnion(limit=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=1)) > 5
+    assert len(vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=1)) > 5
     assert list((tmp_path / "my work").iterdir()) == []
 
 
@@ -148,7 +148,7 @@ def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
         "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",
     )  # fmt: skip
-    union = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted())
+    union = vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted())
     found = {}
     for items in ("late", "early", "day", "nothing"):
         one, other = (

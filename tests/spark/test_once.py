@@ -121,7 +121,7 @@ spark = (
 )
 table = spark.range(600).selectExpr("id AS who", "concat('green tea number ', id % 7) AS what")
 people = vp.read(table, user="who", text="what", options=vp.ReadOptions(partitions=3))
-ngrams, budget = vp.papers.DPNE(max_length=2, limit=4), vp.Budget(4, 1e-8)
+ngrams, budget = vp.papers.DPNE(max_length=2, max_phrases_per_user=4), vp.Budget(4, 1e-8)
 before = ngrams.release(people, budget, seed=5)
 for kept in spark.sparkContext._jsc.getPersistentRDDs().values():
     kept.unpersist(True)
@@ -147,7 +147,7 @@ def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
 def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeypatch):
     """No state is kept between lengths, so each action recomputes from the source."""
     local, spread = read_both(talk)
-    ngrams = vp.papers.DPNE(max_length=3, limit=4)
+    ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)
     kept = ngrams.release(spread, BUDGET, seed=5)
     monkeypatch.setattr(holder.Holder, "hold", lambda self, state, theirs=False: state)
     forgotten = ngrams.release(read_both(talk)[1], BUDGET, seed=5)
@@ -194,11 +194,11 @@ def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, tal
     corpus = vp.read(
         framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer, options=vp.ReadOptions(partitions=2)
     )
-    died = vp.SetUnion(limit=4, weighting=DiesAtFirst()).release(corpus, BUDGET, seed=1)
+    died = vp.Items(max_items_per_user=4, weighting=DiesAtFirst()).release(corpus, BUDGET, seed=1)
     calm = vp.read(
         framed(spark, small), user="who", text="what", tokenizer="whitespace", options=vp.ReadOptions(partitions=2)
     )
-    lived = vp.SetUnion(limit=4, weighting=Even()).release(calm, BUDGET, seed=1)
+    lived = vp.Items(max_items_per_user=4, weighting=Even()).release(calm, BUDGET, seed=1)
     assert died.grams.equals(lived.grams)
     assert len(died) > 5
 
@@ -206,7 +206,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, tal
 @pytest.mark.parametrize("setting", ["spark.sql.adaptive.enabled"])
 def test_how_spark_plans_changes_nothing(spark, read_both, talk, setting):
     """The test covers plans with and without adaptive execution."""
-    ngrams = vp.papers.DPNE(max_length=2, limit=4)
+    ngrams = vp.papers.DPNE(max_length=2, max_phrases_per_user=4)
     before = spark.conf.get(setting)
     releases = []
     for value in ("true", "false"):

@@ -137,7 +137,7 @@ def same_on_three_paths(in_files, tmp_path, rows):
     here = read_engine(rows, user="who", items="what")
     expected = local(here.weigh(shares, 4, secret, PASS))
     room = 1 << 24
-    bounded = here.within(MemoryLimit(memory.FIXED + room, room, tmp_path))
+    bounded = here.within(MemoryLimit(memory.FIXED_MEMORY + room, room, tmp_path))
     assert local(bounded.weigh(shares, 4, secret, PASS)) == expected
     spread = in_files(written(tmp_path / "rows", [rows[::2], rows[1::2]]), 1, items="what")
     assert collected(spread.weigh(shares, 4, secret, PASS)) == expected

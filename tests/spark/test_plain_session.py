@@ -78,7 +78,7 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
     """The test includes one place, where Spark would repartition rows that are not placed by a column."""
     table = pl.DataFrame({"who": [n % 300 for n in range(900)], "what": [f"w{n % 7}" for n in range(900)]})
     corpus = read_engine(framed(spark, table), user="who", items="what", options=vp.ReadOptions(partitions=partitions))
-    _, ran, release = counted(spark, lambda: vp.SetUnion(limit=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
+    _, ran, release = counted(spark, lambda: vp.Items(max_items_per_user=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
     assert len(release) == 7
     assert max(ran) <= max(partitions, 2)
 
@@ -86,7 +86,7 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
 def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spark, talk):
     """Jobs are votes, and measurements together with kept grams; one more job reads, or weighs deferred candidates."""
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
-    ngrams = vp.papers.DPNE(max_length=3, limit=4)
+    ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)
     jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
     assert max(len(gram) for gram in release.each_gram()) == 3
     assert jobs <= 2 * 3 + 1

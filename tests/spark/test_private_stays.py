@@ -21,7 +21,7 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
     The driver also gets whether the pools of adaptive rounds fit into one task.
     """
     _, spread = read_both(talk)
-    release = vp.NGrams(max_length=3, limit=4).release(spread, BUDGET, seed=2)
+    release = vp.NGrams(max_length=3, max_phrases_per_user=4).release(spread, BUDGET, seed=2)
     released = {token for gram in release.each_gram() for token in gram}
     words = {name.decode() for each in collected if each.column_names == ["name"] for name in each["name"].to_pylist()}
     assert words == released
@@ -57,7 +57,11 @@ def test_the_driver_gets_released_counts_of_sequences_only(collected, read_both,
     assert {tuple(table.column_names) for table in collected} == {("row", "symbol", "count")}
 
 
-@pytest.mark.parametrize("mechanism", [vp.NGrams(max_length=3, limit=4), vp.SetUnion(limit=3)], ids=["grams", "items"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [vp.NGrams(max_length=3, max_phrases_per_user=4), vp.Items(max_items_per_user=3)],
+    ids=["grams", "items"],
+)
 def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, monkeypatch, capfd, mechanism):
     """No file, event or output of the session contains a key in any spelling.
 
@@ -116,7 +120,7 @@ def test_errors_of_executors_quote_nothing(spark, capfd, arguments, values, erro
         **arguments,
     )
     with pytest.raises(error, match=message) as caught:
-        vp.SetUnion(weighting=vp.weightings.Weighted()).release(spread, BUDGET)
+        vp.Items(weighting=vp.weightings.Weighted()).release(spread, BUDGET)
     assert isinstance(caught.value, VoxpopError)
     chain = [caught.value, caught.value.__cause__]
     assert CANARY not in "".join(str(each) for each in chain) + "".join(capfd.readouterr())

@@ -21,8 +21,8 @@ def test_a_profile_is_the_same(spark, partitions):
     local = pl.DataFrame(ROWS)
     frame = spark.createDataFrame(local.rows(), schema=local.columns)
     chosen = {"user": "who", "text": ["note"], "joint": [("city", "year")]}
-    profiling = vp.Profiling.of(frame, **chosen)
-    assert profiling.columns == vp.Profiling.of(local, **chosen).columns
+    profiling = vp.ProfileMechanism.of(frame, **chosen)
+    assert profiling.columns == vp.ProfileMechanism.of(local, **chosen).columns
     assert list(profiling.left_out) == ["price"]
     ways = (frame, {"partitions": partitions}), (local, {}), (local, {"memory": "3GiB"})
     found = [

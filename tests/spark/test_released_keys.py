@@ -23,7 +23,7 @@ def sales():
 
 def test_a_table_is_joined_with_released_keys(spark, sales):
     """The same rows remain as in a polars table; null is never released."""
-    keys = vp.SetUnion(limit=1).release(vp.read(sales, user="customer", items=["shop", "day"]), BUDGET)
+    keys = vp.Items(max_items_per_user=1).release(vp.read(sales, user="customer", items=["shop", "day"]), BUDGET)
     frame = spark.createDataFrame(sales.to_arrow())
     kept = vp.exports.filter(keys, frame)
     assert kept.columns == ["shop", "day", "customer"]
@@ -38,7 +38,7 @@ def test_a_table_is_joined_with_released_keys(spark, sales):
 
 def test_words_and_grams(spark, sales):
     """Words have one column of strings, grams one of lists."""
-    words = vp.SetUnion(limit=9).release(vp.read(sales.drop_nulls(), user="customer", text="shop"), BUDGET)
+    words = vp.Items(max_items_per_user=9).release(vp.read(sales.drop_nulls(), user="customer", text="shop"), BUDGET)
     frame = vp.exports.to_spark(words, spark)
     assert (frame.columns, frame.filter("word = 'shop'").count()) == (["word"], 1)
     grams = vp.Release(table_of_lists([["a"], ["a", "b"]]), words.plan, words.guarantee, "words")

@@ -51,7 +51,7 @@ def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
 
 def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, talk):
     """DPNE runs on 1 and 9 partitions; users exceed the limit, and released phrases include some that no user wrote."""
-    ngrams = vp.papers.DPNE(max_length=4, limit=4, eta=0.4)
+    ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=4, max_spurious_share=0.4)
     releases = [ngrams.release(read_both(talk, count)[1], BUDGET, seed=3) for count in (1, 9)]
     local = ngrams.release(read_both(talk)[0], BUDGET, seed=3)
     assert len(local) > 20
@@ -64,7 +64,7 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
 def test_published_and_single_side_phrases_are_the_same(read_both, talk, cell):
     """Candidates, budgets and unsupported phrases are equal."""
     local, spread = read_both(talk)
-    ngrams = vp.papers.DPNE(max_length=4, limit=3, eta=0.3, **cell)
+    ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=3, max_spurious_share=0.3, **cell)
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)
 
 
@@ -72,7 +72,7 @@ def test_published_and_single_side_phrases_are_the_same(read_both, talk, cell):
 def test_set_union_is_the_same(read_both, talk, weighting):
     """The weightings ignore other users, so the partitions have no effect."""
     local, spread = read_both(talk)
-    union = vp.SetUnion(limit=3, weighting=weighting)
+    union = vp.Items(max_items_per_user=3, weighting=weighting)
     one, other = (union.release(corpus, BUDGET, seed=2) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 5
@@ -83,7 +83,7 @@ def test_one_item_each_is_selected_alike(read_both):
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
-    plan = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(vp.Budget(1, 1e-6))
+    plan = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(vp.Budget(1, 1e-6))
     one, other = (plan.release(corpus, seed=2) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 10
@@ -92,16 +92,16 @@ def test_one_item_each_is_selected_alike(read_both):
 def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
     """Users are weighed in the same order; the order of their documents does not affect the release."""
     local, spread = read_both(talk, 1)
-    ngrams = vp.NGrams(max_length=3, limit=4)
+    ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
     assert ngrams.release(local, BUDGET, seed=6).grams.equals(ngrams.release(spread, BUDGET, seed=6).grams)
-    union = vp.SetUnion(limit=4, weighting=vp.weightings.PolicyGaussian())
+    union = vp.Items(max_items_per_user=4, weighting=vp.weightings.PolicyGaussian())
     assert union.release(local, BUDGET, seed=6).grams.equals(union.release(spread, BUDGET, seed=6).grams)
 
 
 def test_descent_in_several_partitions_loses_little(read_both, talk):
     """Each partition wastes some weight on items that have enough weight elsewhere: releases differ by a few items."""
     local, spread = read_both(talk, 6)
-    union = vp.SetUnion(limit=4, weighting=vp.weightings.PolicyGaussian())
+    union = vp.Items(max_items_per_user=4, weighting=vp.weightings.PolicyGaussian())
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
     assert len(one & other) >= 0.8 * len(one) > 5
 
@@ -149,17 +149,17 @@ def test_users_named_by_strings_draw_alike(read_both, talk):
     """User keys are hashes of the same bytes on both engines, also for names that differ by a trailing zero."""
     named = talk.with_columns(who=pl.format("Ünï {}", pl.col("who")))
     local, spread = read_both(named)
-    union = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted())
+    union = vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted())
     one, other = (union.release(corpus, BUDGET, seed=4) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
-    assert one.reading == other.reading == "words"
+    assert one.token_source == other.token_source == "words"
 
 
 @pytest.mark.data
 @pytest.mark.slow
 def test_real_visits_are_the_same(spark, data_dir):
     """MSNBC to length 6, weighted, gives the same set as the local engine."""
-    ngrams = vp.papers.DPNE(max_length=6, limit=10)
+    ngrams = vp.papers.DPNE(max_length=6, max_phrases_per_user=10)
     path = str(data_dir / "msnbc.parquet")
     local = read_engine(path, user="user", sequence="sequence")
     spread = read_engine(

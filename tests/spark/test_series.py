@@ -38,7 +38,7 @@ def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
     """New items, scores, pools and budgets are equal in memory, within a limit and on Spark; night 2 has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
-        series = vp.SetUnion(limit=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
+        series = vp.Items(max_items_per_user=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
         nights = [series.run(read(spark, where, night, tmp_path), night=night).to_list() for night in (1, 3)]
         found[where] = nights, series.counts, series.released.to_pydict()
     assert found["memory"] == found["limited"] == found["spark"]
@@ -60,7 +60,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
     An older state is refused.
     """
     account = vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(8, 1e-5), create=True)
-    series = vp.SetUnion().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
     with monkeypatch.context() as patched:
         patched.setattr(Series, "_complete", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -84,11 +84,11 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
 
 def test_series_that_cannot_go_to_spark(spark, tmp_path):
     """A series that began on the local engine and a series with a key are refused before the night begins."""
-    here = vp.SetUnion().series(tmp_path / "here", BUDGET, nights=NIGHTS)
+    here = vp.Items().series(tmp_path / "here", BUDGET, nights=NIGHTS)
     here.run(read(spark, "memory", 1, tmp_path))
     with pytest.raises(InputError, match="is on this machine"):
         here.run(read(spark, "spark", 2, tmp_path))
-    sealed = vp.SetUnion().series(tmp_path / "sealed", BUDGET, nights=NIGHTS, key=bytes(32))
+    sealed = vp.Items().series(tmp_path / "sealed", BUDGET, nights=NIGHTS, key=bytes(32))
     with pytest.raises(ReleaseError, match="cannot be encrypted"):
         sealed.run(read(spark, "spark", 1, tmp_path))
     assert (here.night, sealed.night) == (1, 0)

@@ -138,7 +138,7 @@ def test_the_search_finds_users_split_over_partitions(weighting_rule):
 def test_sums_of_many_partitions_do_not_overflow(weights):
     """Each partition may give an item a weight up to 2^61; sums are exact below 2^61 and limited to it."""
     parts = [frames.weight_rows(np.array([5]), np.array([weight])) for weight in weights]
-    assert summed(parts, words=False) == {5: min(sum(weights), tasks.MOST_WEIGHT)}
+    assert summed(parts, words=False) == {5: min(sum(weights), tasks.MOST_SUM)}
 
 
 def test_coins_fall_alike_in_every_batch_and_order():

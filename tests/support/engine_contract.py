@@ -16,22 +16,22 @@ PURE = vp.Budget(4)
 WORDS = ["thank", "you", "very", "much", "see", "soon", "good", "night", "naïve", "wordofmorethanfifteenbytes"]
 
 UNIONS = {
-    **{name: vp.SetUnion(limit=3, weighting=each) for name, each in WEIGHTINGS.items()},
-    "policy-laplace": vp.SetUnion(limit=3, weighting=vp.weightings.PolicyLaplace()),
-    "adaptive": vp.SetUnion(limit=3),
-    "adaptive, one of a pool": vp.SetUnion(limit=1),
-    "adaptive, limit chosen": vp.SetUnion(),
-    "adaptive, beside a list": vp.SetUnion(limit=3, known=[*WORDS[:6], "own7", "nobody"]),
-    "adaptive, beside a list, one of a pool": vp.SetUnion(limit=1, known=[*WORDS[2:], "own7", "nobody"]),
-    "adaptive, limit chosen, beside a list": vp.SetUnion(known=[*WORDS, "nobody"]),
-    "one item each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()),
+    **{name: vp.Items(max_items_per_user=3, weighting=each) for name, each in WEIGHTINGS.items()},
+    "policy-laplace": vp.Items(max_items_per_user=3, weighting=vp.weightings.PolicyLaplace()),
+    "adaptive": vp.Items(max_items_per_user=3),
+    "adaptive, one of a pool": vp.Items(max_items_per_user=1),
+    "adaptive, limit chosen": vp.Items(),
+    "adaptive, beside a list": vp.Items(max_items_per_user=3, known=[*WORDS[:6], "own7", "nobody"]),
+    "adaptive, beside a list, one of a pool": vp.Items(max_items_per_user=1, known=[*WORDS[2:], "own7", "nobody"]),
+    "adaptive, limit chosen, beside a list": vp.Items(known=[*WORDS, "nobody"]),
+    "one item each": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()),
 }
 PHRASES = {
-    "default": vp.NGrams(max_length=4, limit=4),
+    "default": vp.NGrams(max_length=4, max_phrases_per_user=4),
     "limit chosen": vp.NGrams(max_length=4),
-    "DPNE": vp.papers.DPNE(max_length=4, limit=4, eta=0.3),
-    "DPNE, policy-gaussian": vp.papers.DPNE(max_length=3, limit=4, weighting="policy-gaussian"),
-    "DPNE, single-side": vp.papers.DPNE(max_length=4, limit=3, pruning="single"),
+    "DPNE": vp.papers.DPNE(max_length=4, max_phrases_per_user=4, max_spurious_share=0.3),
+    "DPNE, policy-gaussian": vp.papers.DPNE(max_length=3, max_phrases_per_user=4, weighting="policy-gaussian"),
+    "DPNE, single-side": vp.papers.DPNE(max_length=4, max_phrases_per_user=3, pruning="single"),
 }
 SEQUENCES = {
     "short contexts": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5]),
@@ -72,7 +72,7 @@ def naive_of(corpus: LocalCorpus) -> NaiveEngine:
             else:
                 documents[-1].append(words[token])
         users[key] = documents if corpus.kind == "items" else documents[:-1]
-    return NaiveEngine(users, corpus.kind, corpus.reading, corpus.keys)
+    return NaiveEngine(users, corpus.kind, corpus.token_source, corpus.keys)
 
 
 def shown(released) -> object:

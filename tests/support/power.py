@@ -2,7 +2,7 @@
 
 from math import exp
 
-from voxpop.testing.auditing import ERROR, Counts, delta_shown, strays
+from voxpop.testing.auditing import ERROR, TrialCounts, delta_shown, strays
 
 
 def surely_refuted(
@@ -21,7 +21,7 @@ def surely_refuted(
     """
     likely = [_likely(probability, trials, miss / 4) for probability in (joined, without)]
     return all(
-        delta_shown(Counts(one, other, trials), epsilon, error) > delta for one in likely[0] for other in likely[1]
+        delta_shown(TrialCounts(one, other, trials), epsilon, error) > delta for one in likely[0] for other in likely[1]
     ) and _same_side(likely, trials, epsilon, delta, error)
 
 
@@ -30,7 +30,7 @@ def _same_side(likely: list[tuple[int, int]], trials: int, epsilon: float, delta
 
     Each direction is monotone, so it then refutes the claim between the corners too.
     """
-    corners = [Counts(one, other, trials).directions(error) for one in likely[0] for other in likely[1]]
+    corners = [TrialCounts(one, other, trials).directions(error) for one in likely[0] for other in likely[1]]
     return any(all(each[way][0] - exp(epsilon) * each[way][1] > delta for each in corners) for way in range(4))
 
 

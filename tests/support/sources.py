@@ -351,7 +351,7 @@ def seen_by_others(engine: Any, owners: set[int]) -> dict[str, Any]:
     if engine.kind == "items":
         held = {key: sorted(map(str, each)) for key, each in held.items()}
     held = {key: each for key, each in held.items() if key not in owners and each}
-    return {"keys": engine.keys, "reading": engine.reading, "held": held}
+    return {"keys": engine.keys, "reading": engine.token_source, "held": held}
 
 
 def outcome(read: Callable[..., Any], source: Any, columns: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ WORDS = [f"w{number}" for number in range(9)]
 
 def some_plan(rng, nights, pool, tried):
     """Return a plan with low thresholds and near cutoffs, so that every case occurs within a few nights."""
-    plan = vp.SetUnion(limit=pool).plan_series(vp.Budget(3, 1e-3), nights)
+    plan = vp.Items(max_items_per_user=pool).plan_series(vp.Budget(3, 1e-3), nights)
     total = np.sqrt(np.cumsum(np.square(plan.spreads)))
     return replace(
         plan,

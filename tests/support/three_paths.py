@@ -33,7 +33,7 @@ class FewBits:
 
 def tiny(room):
     """Return a limit lower than any that a caller can request."""
-    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+    return MemoryLimit(room + memory.FIXED_MEMORY, room, Path("/tmp"))
 
 
 def users_of(keys, sizes):

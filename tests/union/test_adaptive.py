@@ -26,7 +26,7 @@ FALSE_ALARM = 1e-9
 
 @pytest.fixture(scope="module")
 def plan(budget):
-    return vp.SetUnion(limit=20).plan(budget)
+    return vp.Items(max_items_per_user=20).plan(budget)
 
 
 def test_the_plan_spends_its_budget_and_no_more(plan, budget):
@@ -50,7 +50,7 @@ def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
 @pytest.mark.parametrize("limit", [1, 20, 300])
 def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
     """A plan pays for the largest number of items of each level; ten percent more at any level is detected."""
-    plan = vp.SetUnion(limit=limit).plan(budget)
+    plan = vp.Items(max_items_per_user=limit).plan(budget)
     caps = plan.passes[0].caps
     for level in range(0, len(caps.items) - 1, 5):
         most = caps.items[level] * 11 // 10 + 1
@@ -76,9 +76,9 @@ def test_caps_off_the_lattice_are_refused(plan, budget):
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
     """This holds if the caller gives a limit; for the other case see test_limit.py."""
-    plan = vp.SetUnion(limit=limit).plan(budget)
+    plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
-    assert (plan.to_dict()["limit"], plan.to_dict()["pool"]) == used
+    assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used
 
 
 @pytest.mark.jit
@@ -87,16 +87,16 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
 )
 def test_every_budget_is_kept(epsilon, delta, limit):
     """Plans for small and large budgets and limits stay within them, and no common item is lost."""
-    plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
+    plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
-    assert plan.missing() < 1e-6
+    assert plan.miss_probability() < 1e-6
 
 
 def test_a_delta_too_small_is_refused():
     """No plan has a delta below the cost of finite arithmetic."""
     with pytest.raises(BudgetError, match="at least"):
-        vp.SetUnion().plan(vp.Budget(1.0, 1e-24))
+        vp.Items().plan(vp.Budget(1.0, 1e-24))
 
 
 @pytest.mark.jit
@@ -104,8 +104,8 @@ def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
     """On the same crowd and budget it releases more items, and only items that users hold."""
     adaptive = plan.release(crowd, seed=1)
     classic = [
-        vp.SetUnion(20, weighting=vp.weightings.PolicyGaussian()),
-        vp.SetUnion(20, weighting=vp.weightings.Weighted()),
+        vp.Items(20, weighting=vp.weightings.PolicyGaussian()),
+        vp.Items(20, weighting=vp.weightings.Weighted()),
     ]
     assert all(len(adaptive) > 1.05 * len(each.release(crowd, budget, seed=1)) for each in classic)
     held = set(crowd.vocabulary.to_pylist())
@@ -119,12 +119,15 @@ def test_no_common_key_is_lost():
     False alarm: 30,000 times the probability that the plans state, below 1e-2 of one in a million for both together.
     """
     budget, keys = vp.Budget(2.0, 1e-6), 3000
-    for union in (vp.SetUnion(limit=2), vp.SetUnion(limit=2, weighting=vp.weightings.PolicyGaussian())):
+    for union in (
+        vp.Items(max_items_per_user=2),
+        vp.Items(max_items_per_user=2, weighting=vp.weightings.PolicyGaussian()),
+    ):
         plan = union.plan(budget)
         users = 10 * plan.users_needed(0.5)
         rows = np.arange(keys * users) % keys
         corpus = read_engine(pl.DataFrame({"who": np.arange(rows.size), "what": rows}), user="who", items="what")
-        assert plan.missing() < 1e-6
+        assert plan.miss_probability() < 1e-6
         assert all(len(plan.release(corpus)) == keys for _ in range(10))
 
 
@@ -165,7 +168,7 @@ def charged_for_novel_items(plan):
 @pytest.mark.parametrize(("novel", "limit"), [(1, 15), (15, 15), (40, 1), (40, 3)])
 def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
     """The real release contains items of a single user no more often than was charged (false alarm 1e-9)."""
-    plan = vp.SetUnion(limit=limit).plan(WIDE)
+    plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     most = binom.isf(FALSE_ALARM, LOST_RUNS, charged_for_novel_items(plan))
     assert novel_runs(plan, novel, LOST_RUNS) <= most
 
@@ -174,7 +177,7 @@ def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
 @pytest.mark.parametrize(("novel", "limit"), [(15, 15), (40, 3)])
 def test_lower_thresholds_are_caught(novel, limit):
     """With thresholds two standard deviations lower, the stranger is released too often (false alarm 1e-9)."""
-    plan = vp.SetUnion(limit=limit).plan(WIDE)
+    plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.last.score.thresholds)
     broken = with_rounds(plan, score=replace(plan.last.score, thresholds=lower))
     assert novel_runs(broken, novel, LOST_RUNS) > binom.isf(FALSE_ALARM, LOST_RUNS, WIDE.delta)
@@ -184,14 +187,14 @@ def test_lower_thresholds_are_caught(novel, limit):
 def test_a_bound_that_is_flat_at_1_ends_no_plan():
     """At a large delta and limit the search begins where the bound is 1 and has slope 0."""
     budget = vp.Budget(1.0, 0.03)
-    assert vp.SetUnion(limit=102_400).plan(budget).delta <= budget.delta
+    assert vp.Items(max_items_per_user=102_400).plan(budget).delta <= budget.delta
 
 
 @pytest.mark.jit
 def test_a_bound_below_all_doubles_ends_no_plan():
     """The search for thresholds may reach 42 deviations, where the bound underflows to 0."""
     budget = vp.Budget(0.001, 0.09999999999999998)
-    assert vp.SetUnion(limit=10**7).plan(budget).delta <= budget.delta
+    assert vp.Items(max_items_per_user=10**7).plan(budget).delta <= budget.delta
 
 
 def mus(plan):

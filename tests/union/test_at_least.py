@@ -15,17 +15,17 @@ from voxpop.cli import main
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise
 from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic
-from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release, whole
+from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release, whole_caps
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 FALSE_ALARM = 1e-9
 FEW, BETA, ITEMS = 6, 0.02, 3_000
 GENEROUS = vp.Budget(4.0, 0.01)
 UNIONS = {
-    "adaptive": vp.SetUnion(limit=3),
-    "adaptive, one of a pool": vp.SetUnion(limit=1),
-    "optimal": vp.SetUnion(limit=1, weighting=vp.weightings.Count()),
-    **{name: vp.SetUnion(limit=3, weighting=each) for name, each in WEIGHTINGS.items()},
+    "adaptive": vp.Items(max_items_per_user=3),
+    "adaptive, one of a pool": vp.Items(max_items_per_user=1),
+    "optimal": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()),
+    **{name: vp.Items(max_items_per_user=3, weighting=each) for name, each in WEIGHTINGS.items()},
 }
 
 
@@ -84,7 +84,7 @@ def test_items_of_enough_users_still_come_out(name):
     users = np.arange(300 * plan.users_needed(0.99))
     corpus = read_engine(pl.DataFrame({"who": users, "what": users % 300}), user="who", items="what")
     assert len(plan.release(corpus, seed=4)) > binom.isf(1 - FALSE_ALARM, 300, 0.95)
-    assert plan.missing() < 1e-6
+    assert plan.miss_probability() < 1e-6
 
 
 @pytest.mark.slow
@@ -113,14 +113,14 @@ def test_the_numbers_that_run_keep_every_promise(epsilon, delta, min_users, beta
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
 def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
     """Budget and promise are kept, drop thresholds are below thresholds, and a promise of 1 changes little."""
-    plan = vp.SetUnion(min_users=min_users).plan(vp.Budget(epsilon, delta))
-    without = vp.SetUnion().plan(vp.Budget(epsilon, delta))
+    plan = vp.Items(min_users=min_users).plan(vp.Budget(epsilon, delta))
+    without = vp.Items().plan(vp.Budget(epsilon, delta))
     assert plan.delta <= delta
     assert plan.released_with_few() <= 1e-6
     rules = plan.last.score
     assert all(floor < threshold for floor, threshold in zip(rules.drop_thresholds, rules.thresholds, strict=False))
     assert plan.users_needed(0.5) >= max(min_users, without.users_needed(0.5))
-    assert plan.missing() < 1e-6
+    assert plan.miss_probability() < 1e-6
     if min_users == 1:
         assert plan.users_needed(0.5) <= 1.02 * without.users_needed(0.5) + 1
 
@@ -128,8 +128,8 @@ def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
 def test_optimal_selection_never_names_an_item_of_few():
     """Up to 19 users the probability is exactly 0; for 19 + n users it is the usual probability of n users."""
     budget = vp.Budget(1.0, 1e-5)
-    rule = vp.SetUnion(limit=1, weighting=vp.weightings.Count(), min_users=20).plan(budget).last.rule(budget)
-    plain = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(budget).last.rule(budget)
+    rule = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count(), min_users=20).plan(budget).last.rule(budget)
+    plain = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(budget).last.rule(budget)
     assert [rule.exact(users) for users in range(20)] == [0] * 20
     assert [rule.exact(19 + users) for users in range(40)] == [plain.exact(users) for users in range(40)]
     assert rule.probability(np.arange(60))[0][19:].tolist() == plain.probability(np.arange(41))[0].tolist()
@@ -146,7 +146,7 @@ def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
     """So it may replace the other bound. The grid is fine for every round, so that its error is below 5 percent."""
     count, fineness = len(mus), min(1 / 80, min(mus) / max(mus) / 8)
     rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
-    assert any_release(rounds, pool) >= novel_release(rounds, whole(count, pool), fineness) / 1.05
+    assert any_release(rounds, pool) >= novel_release(rounds, whole_caps(count, pool), fineness) / 1.05
 
 
 def test_a_plan_that_breaks_its_promise_is_refused():
@@ -159,16 +159,29 @@ def test_a_plan_that_breaks_its_promise_is_refused():
 def test_what_cannot_be_promised_is_refused(wrong):
     """The numbers are out of range."""
     with pytest.raises(InputError, match="min_users"):
-        vp.SetUnion(min_users=wrong)
+        vp.Items(min_users=wrong)
 
 
 def test_the_plan_says_what_it_costs(capsys):
     """Users needed with and without the promise are in the text, in JSON and on the command line."""
-    plan = vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian(), min_users=40).plan(vp.Budget(1, 1e-7))
+    plan = vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian(), min_users=40).plan(
+        vp.Budget(1, 1e-7)
+    )
     numbers = plan.to_dict()
     assert (numbers["min_users"], numbers["failure_probability"]) == (40, 1e-6)
     needed, before = (rows[0]["users"] for rows in (numbers["users_needed"], numbers["users_needed_without_promise"]))
     assert f"{needed} instead of {before}" in str(plan)
-    call = ["plan", "items", "--epsilon", "1", "--delta", "1e-7", "--weighting", "policy-gaussian", "--limit", "10"]
+    call = [
+        "plan",
+        "items",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-7",
+        "--weighting",
+        "policy-gaussian",
+        "--max-items-per-user",
+        "10",
+    ]
     assert main([*call, "--min-users", "40"]) == 0
     assert capsys.readouterr().out.strip() == str(plan)

@@ -23,7 +23,7 @@ from voxpop.privacy.certificate import check, covers
 from voxpop.privacy.cumulative import ScoreStep, at_level, proved_tails, released_by
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
-from voxpop.privacy.passes import Listed
+from voxpop.privacy.passes import KnownList
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import text_buffers
 from voxpop.release.known import KnownItems
@@ -144,7 +144,7 @@ def searched(monkeypatch, union, cases, seed=0):
     return worst, same
 
 
-UNIONS = {"all drawn": vp.SetUnion(limit=40), "some drawn": vp.SetUnion(limit=3), "one": vp.SetUnion(limit=1)}
+UNIONS = {name: vp.Items(max_items_per_user=most) for name, most in (("all drawn", 40), ("some drawn", 3), ("one", 1))}
 
 
 @pytest.mark.parametrize("name", UNIONS)
@@ -241,7 +241,7 @@ def test_an_unknown_item_gets_weight_as_rarely_as_charged_beside_listed_ones(mon
 
     False alarm below 1e-9.
     """
-    shares = shares_at(vp.SetUnion(limit=1))
+    shares = shares_at(vp.Items(max_items_per_user=1))
     pools, place = users_with(listed=5, unknown=1, dropped=49)
     level = int(shares.caps.level(np.array([50]))[0])
     most, users = shares.caps.chances[level], 20_000
@@ -268,7 +268,7 @@ def test_an_unknown_item_gets_weight_as_rarely_as_charged_beside_listed_ones(mon
 @pytest.mark.jit
 def test_caps_and_coins_are_for_unknown_items_only():
     """A user of 60 unknown items gives a listed item all that its gap allows; a failed coin removes unknown items."""
-    shares = shares_at(vp.SetUnion(limit=100))
+    shares = shares_at(vp.Items(max_items_per_user=100))
     unit = shares.setting.unit
     pools, place = users_with(listed=1, unknown=60, dropped=0, users=3)
     weights = pools.weigh_pools(shares, "round 6") / unit
@@ -278,7 +278,7 @@ def test_caps_and_coins_are_for_unknown_items_only():
     assert weights[place == 0] == pytest.approx(
         max((1 - 60 * cap**2) ** 0.5 if 60 * cap**2 < 1 else 0, 61**-0.5), rel=1e-6
     )
-    coins = shares_at(vp.SetUnion(limit=1))
+    coins = shares_at(vp.Items(max_items_per_user=1))
     pools, place = users_with(listed=1, unknown=0, dropped=60, users=500)
     assert (pools.weigh_pools(coins, "round 6") > 0)[place == 0].all()
 
@@ -318,7 +318,7 @@ def generous():
     """Return a plan with an expected share of 0.3, at which a few hundred releases show a fault."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)
-        return vp.SetUnion(limit=10, known=[f"n{number}" for number in range(400)]).plan(BUDGET)
+        return vp.Items(max_items_per_user=10, known=[f"n{number}" for number in range(400)]).plan(BUDGET)
 
 
 @pytest.mark.jit
@@ -374,7 +374,7 @@ def test_stated_tails_are_above_the_exact_ones(generous):
         proof = replace(certificate.proof, rounds=replace(certificate.proof.rounds, known=wrong))
         with pytest.raises(InternalError):
             check(replace(certificate, proof=proof))
-    for other in (None, Listed(399, "x")):
+    for other in (None, KnownList(399, "x")):
         with pytest.raises(InternalError):
             check(replace(generous.certificate, proof=replace(generous.certificate.proof, known=other)))
 
@@ -405,7 +405,7 @@ def gate_rounds(gate, engine, parts):
 
 def test_min_users_holds_for_listed_items(monkeypatch):
     """Every level is above the thresholds of the promise (K7); detected: levels without it."""
-    union = vp.SetUnion(limit=10, min_users=20, known=["a", "b", "c"])
+    union = vp.Items(max_items_per_user=10, min_users=20, known=["a", "b", "c"])
     plan = union.plan(BUDGET)
     rounds, promise = plan.passes[0], MinUsersBound(20, 1e-6)
     assert ever_released_with_few(promise, rounds.first_round, at_level(rounds.score, rounds.known, 0)) <= 1e-6
@@ -425,7 +425,7 @@ def test_a_list_of_many_kinds_is_one_list(tmp_path):
     frame = pl.DataFrame({"what": items})
     frame.write_csv(tmp_path / "list.csv")
     frame.write_parquet(tmp_path / "list.parquet")
-    release = vp.SetUnion(limit=3).release(corpus_of([items] * 400), vp.Budget(4, 1e-6), seed=1)
+    release = vp.Items(max_items_per_user=3).release(corpus_of([items] * 400), vp.Budget(4, 1e-6), seed=1)
     assert len(release) == 3
     release.save(tmp_path / "folder")
     tally = release.count(corpus_of([items] * 400), vp.Budget(4, 1e-6), seed=1)
@@ -434,21 +434,21 @@ def test_a_list_of_many_kinds_is_one_list(tmp_path):
     lists = [KnownItems.of(each) for each in kinds]
     assert {each.fingerprint for each in lists} == {lists[0].fingerprint}
     assert {each.size for each in lists} == {3}
-    assert vp.SetUnion(known=items) == vp.SetUnion(known=frame) != vp.SetUnion(known=["tea"])
+    assert vp.Items(known=items) == vp.Items(known=frame) != vp.Items(known=["tea"])
 
 
 @pytest.mark.parametrize("given", [7, b"tea", [], [1.5, 2.5], ["tea", 3], [("a", "b"), ("c",)]])
 def test_what_is_no_list_is_refused(given):
     with pytest.raises(InputError):
-        vp.SetUnion(known=given)
+        vp.Items(known=given)
 
 
 def test_a_list_needs_adaptive_rounds_and_one_release():
     """Classic weightings rely on a least weight of novel items (K5), and series have no rounds for lists (K9)."""
     with pytest.raises(InputError, match="adaptive rounds"):
-        vp.SetUnion(known=["tea"], weighting=vp.weightings.PolicyGaussian())
+        vp.Items(known=["tea"], weighting=vp.weightings.PolicyGaussian())
     with pytest.raises(InputError, match="series"):
-        vp.SetUnion(known=["tea"]).plan_series(vp.Budget(1, 1e-7), 3)
+        vp.Items(known=["tea"]).plan_series(vp.Budget(1, 1e-7), 3)
 
 
 def test_the_tokenizer_of_the_data_makes_the_items():
@@ -456,7 +456,7 @@ def test_the_tokenizer_of_the_data_makes_the_items():
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)
-    assert [each for part in listed.parts("text", engine.reading, engine.keys) for each in part.to_pylist()] == [
+    assert [each for part in listed.parts("text", engine.token_source, engine.keys) for each in part.to_pylist()] == [
         "naïve",
         "tea",
     ]
@@ -469,11 +469,11 @@ def test_keys_of_tables_are_compared_by_value():
     rows = pl.DataFrame({"who": range(400), "shop": ["a"] * 400, "day": [1, 2] * 200})
     corpus = vp.read(rows, user="who", items=["shop", "day"], options=QUIET)
     listed = pl.DataFrame({"shop": ["a", "a", "b"], "day": [1, 2, 3]})
-    union = vp.SetUnion(limit=2, known=listed)
+    union = vp.Items(max_items_per_user=2, known=listed)
     assert union.release(corpus, BUDGET, seed=3).to_list() == [("a", 1), ("a", 2)]
-    assert vp.SetUnion(limit=2, known=[("a", 1), ("a", 2), ("b", 3)]) == union
+    assert vp.Items(max_items_per_user=2, known=[("a", 1), ("a", 2), ("b", 3)]) == union
     with pytest.raises(InputError, match="1 columns"):
-        vp.SetUnion(limit=2, known=["a"]).release(corpus, BUDGET)
+        vp.Items(max_items_per_user=2, known=["a"]).release(corpus, BUDGET)
 
 
 def test_categories_of_columns_change_no_release():
@@ -481,7 +481,7 @@ def test_categories_of_columns_change_no_release():
     table = pl.DataFrame({"who": range(600), "what": ["tea", "milk", "rare"] * 200})
     plain, coded = table, table.with_columns(pl.col("what").cast(pl.Categorical))
     enum = table.with_columns(pl.col("what").cast(pl.Enum(["tea", "milk", "rare", "nobody"])))
-    union = vp.SetUnion(limit=2, known=["tea", "nobody"])
+    union = vp.Items(max_items_per_user=2, known=["tea", "nobody"])
     first, *others = (
         union.release(vp.read(each, user="who", items="what", options=QUIET), BUDGET, seed=5)
         for each in (plain, coded, enum)
@@ -492,7 +492,7 @@ def test_categories_of_columns_change_no_release():
 
 
 def test_plan_record_and_certificate_have_size_and_fingerprint():
-    plan = vp.SetUnion(known=["tea", "milk"]).plan(BUDGET)
+    plan = vp.Items(known=["tea", "milk"]).plan(BUDGET)
     listed = plan.certificate.proof.known
     numbers = plan.to_dict()["known"]
     assert (listed.size, listed.fingerprint) == (numbers["size"], numbers["fingerprint"])
@@ -503,25 +503,25 @@ def test_plan_record_and_certificate_have_size_and_fingerprint():
 
 def test_the_gate_refuses_another_list():
     """A list that is longer than that of the certificate, a missing one, and rounds with another list."""
-    plan = planned(vp.SetUnion(limit=3))
+    plan = planned(vp.Items(max_items_per_user=3))
     engine = check_engine(corpus_of([["a"]]))
     for parts in (None, listed_parts(31)):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(1))
         gate.open(engine)
         with pytest.raises(InternalError, match="list"):
             list(gate.rounds(parts))
-    chosen = vp.SetUnion(known=["a"]).plan(BUDGET)
+    chosen = vp.Items(known=["a"]).plan(BUDGET)
     gate = AdaptiveGate(chosen.certificate.to_json(), Secret.from_seed(1))
     gate.open(engine)
     gate.classes()
-    other = planned_rounds(Terms(BUDGET.epsilon, BUDGET.delta / 2, novelty=0.1, listed=Listed(1, "other")), 100)
+    other = planned_rounds(Terms(BUDGET.epsilon, BUDGET.delta / 2, novelty=0.1, listed=KnownList(1, "other")), 100)
     with pytest.raises(InternalError, match="another list"):
         gate.choose(other.stated())
 
 
 def test_draws_beside_a_list_are_charged_by_its_size():
     """A novel item may share its bits with any of N + W items, where the limit is below the pool."""
-    rounds = planned(vp.SetUnion(limit=3)).passes[0].stated()
+    rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
     assert covers(planned_slack(3, rounds.known.listed), rounds, chosen=False)
-    assert not covers(planned_slack(3, Listed(29, "x")), rounds, chosen=False)
+    assert not covers(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
     assert not covers(planned_slack(3), rounds, chosen=False)

@@ -20,7 +20,15 @@ from voxpop.engine.local import pools
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.adaptive import Terms
-from voxpop.mechanisms.rounds.menu import LIMITS, SHARE, SURE, TYPICAL, Menu, planned_rounds, users_needed_by
+from voxpop.mechanisms.rounds.menu import (
+    CERTAIN_SIGMAS_OF_CLASSES,
+    LIMITS,
+    SHARE_OF_CHOICE,
+    TYPICAL_OF_CLASSES,
+    Menu,
+    planned_rounds,
+    users_needed_by,
+)
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.gate import rounds as gated
 from voxpop.privacy.gaussian import delta as gaussian_delta
@@ -66,7 +74,7 @@ def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, setting
     assert 0.99 * menu.novel < novel <= menu.novel
     assert (1 - 1e-6) * menu.square < square <= menu.square
     # The rest for later releases, if the rounds have a part only.
-    share = settings.get("share", 1 - SHARE)
+    share = settings.get("share", 1 - SHARE_OF_CHOICE)
     rest = max(0.0, sets * (menu.square * (1 / share - 1) * (1 - 1e-9) - menu.sigma**-2))
     assert ("share" in settings) == (rest > 1e-6)
     by_hand = sets * novel + gaussian_delta(budget.epsilon, sqrt(sets * (menu.sigma**-2 + square) + rest))
@@ -77,10 +85,10 @@ def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, setting
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
     """The histogram has half a percent of all mu^2, and the spend follows from the caps."""
-    plan = vp.SetUnion().plan(budget)
+    plan = vp.Items().plan(budget)
     assert 0.99 * budget.delta < plan.delta <= budget.delta
     menu, spend = plan.passes[0], plan.guarantee.spend
-    assert menu.sigma**-2 / (menu.sigma**-2 + menu.square) == pytest.approx(SHARE, rel=1e-6)
+    assert menu.sigma**-2 / (menu.sigma**-2 + menu.square) == pytest.approx(SHARE_OF_CHOICE, rel=1e-6)
     assert spend.mu >= hypot(1 / menu.sigma, sqrt(menu.square)) * (1 - 1e-12)
     assert spend.novel >= menu.novel
 
@@ -91,7 +99,7 @@ def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
     """The charge follows from the caps, not from the entry that ran; else the account would depend on the data."""
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
-    releases = [vp.SetUnion().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
+    releases = [vp.Items().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
     assert releases[0].plan.last.limit < releases[1].plan.last.limit
     one, other = (entry.guarantee for entry in account.entries)
     assert one == other == releases[0].guarantee == releases[1].guarantee
@@ -100,7 +108,7 @@ def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
 @pytest.mark.jit
 def test_the_plan_of_a_release_chooses_again():
     """The plan of a release contains the choice and the rounds that it selected; another release of it chooses anew."""
-    plan = vp.SetUnion().plan(BUDGETS[0])
+    plan = vp.Items().plan(BUDGETS[0])
     first = plan.release(holders([600] * 200), seed=1).plan
     again = first.release(holders([2] * 2000), seed=1).plan
     assert first.passes[:1] == again.passes[:1] == plan.passes
@@ -114,7 +122,7 @@ def test_menus_that_forget_a_part_exceed_the_budget():
     """Broken variants: rounds with all of mu^2 in addition to the histogram, and a histogram with little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
-    assert total_delta(replace(menu, square=menu.square / (1 - SHARE)), budget) > budget.delta * 1.005
+    assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
     assert total_delta(replace(menu, sigma=menu.sigma / 10), budget) > budget.delta * 1.5
 
 
@@ -139,7 +147,7 @@ def test_the_worst_entry_is_at_one_end():
 @pytest.mark.jit
 def test_a_promise_holds_for_every_entry():
     """Items of few users are rare for every choice."""
-    plan = vp.SetUnion(min_users=20).plan(BUDGETS[1])
+    plan = vp.Items(min_users=20).plan(BUDGETS[1])
     assert plan.released_with_few() == plan.promise.beta
     for limit in ENDS:
         ran = passed_off(plan, passes=(*plan.passes, plan.passes[0].entry(limit)))
@@ -152,7 +160,7 @@ def test_a_promise_holds_for_every_entry():
 def test_every_entry_can_be_planned_where_the_menu_can(epsilon, delta):
     """No choice fails after its charge."""
     try:
-        menu = vp.SetUnion().plan(vp.Budget(10**epsilon, 10**delta)).passes[0]
+        menu = vp.Items().plan(vp.Budget(10**epsilon, 10**delta)).passes[0]
     except BudgetError:
         return
     for limit in ENDS:
@@ -165,9 +173,9 @@ def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path
     account = vp.Ledger(tmp_path / "ledger.json").open("shop", vp.Budget(1, 1e-5), create=True)
     data = {f"set {number}": holders([1]) for number in range(sets)}
     with pytest.raises(BudgetError, match=r"Set the limit, such as limit=100"):
-        vp.SetUnion().release_each(data, vp.Budget(epsilon, 1e-7), ledger=account)
+        vp.Items().release_each(data, vp.Budget(epsilon, 1e-7), ledger=account)
     assert account.entries == []
-    assert vp.SetUnion(limit=100).plan_each(list(data), vp.Budget(epsilon, 1e-7))
+    assert vp.Items(max_items_per_user=100).plan_each(list(data), vp.Budget(epsilon, 1e-7))
     with pytest.raises(BudgetError):
         planned_rounds(Terms(epsilon, 1e-7, data_sets=sets), None)
 
@@ -193,11 +201,11 @@ def test_at_the_smallest_epsilon_of_a_menu_every_limit_runs(sets):
 @pytest.mark.usefixtures("fixed_secrets")
 def test_each_data_set_chooses_its_own_limit():
     """Histograms and their noise are separate; there is one guarantee, which does not depend on the choices."""
-    plan = vp.SetUnion().plan_each(["few", "many"], BUDGETS[0])
+    plan = vp.Items().plan_each(["few", "many"], BUDGETS[0])
     found = plan.release({"few": holders([2] * 4000), "many": holders([600] * 400)})
     assert found["few"].plan.last.limit < found["many"].plan.last.limit
     assert found["few"].guarantee == found["many"].guarantee == plan.guarantee
-    assert plan.passes[0].sigma == pytest.approx(2**0.5 * vp.SetUnion().plan(BUDGETS[0]).passes[0].sigma, rel=1e-3)
+    assert plan.passes[0].sigma == pytest.approx(2**0.5 * vp.Items().plan(BUDGETS[0]).passes[0].sigma, rel=1e-3)
 
 
 # The rule.
@@ -205,12 +213,12 @@ def test_each_data_set_chooses_its_own_limit():
 
 def scores(menu: Menu, counts: Int64s) -> list[float]:
     """Return the scores of all limits in floating point, as docs/privacy/limit.md states them."""
-    kept = np.where(counts < np.array(SURE) * menu.sigma, 0, counts).astype(float)
+    kept = np.where(counts < np.array(CERTAIN_SIGMAS_OF_CLASSES) * menu.sigma, 0, counts).astype(float)
     kept[4] += max(1, round(menu.sigma))
-    return [float(np.sum(kept * np.minimum(TYPICAL, limit) ** 0.7) / limit**0.05) for limit in LIMITS]
+    return [float(np.sum(kept * np.minimum(TYPICAL_OF_CLASSES, limit) ** 0.7) / limit**0.05) for limit in LIMITS]
 
 
-@given(st.lists(st.integers(-500, 10**7), min_size=len(TYPICAL), max_size=len(TYPICAL)))
+@given(st.lists(st.integers(-500, 10**7), min_size=len(TYPICAL_OF_CLASSES), max_size=len(TYPICAL_OF_CLASSES)))
 def test_the_rule_in_whole_numbers_is_the_rule(counts):
     """The chosen limit is as good as the best one in floating point."""
     menu = menu_of(BUDGETS[0])
@@ -221,8 +229,8 @@ def test_the_rule_in_whole_numbers_is_the_rule(counts):
 def test_where_no_class_is_visible_the_limit_is_800():
     """If all users are in one class, the limit is near their number of items."""
     menu = menu_of(BUDGETS[0])
-    assert menu.limit_for(np.zeros(len(TYPICAL), np.int64)) == 800
-    crowds = 100_000 * np.eye(len(TYPICAL), dtype=np.int64)
+    assert menu.limit_for(np.zeros(len(TYPICAL_OF_CLASSES), np.int64)) == 800
+    crowds = 100_000 * np.eye(len(TYPICAL_OF_CLASSES), dtype=np.int64)
     assert [menu.limit_for(crowd) for crowd in crowds] == [100, *LIMITS]
 
 

@@ -21,7 +21,7 @@ def test_published_accounting_has_the_papers_numbers(algorithm):
 
 def test_joint_accounting_lowers_noise_and_threshold():
     """The exact bound of theory C.2 gives a sigma of about 1.2824 and a threshold of about 6.3974."""
-    plan = vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
+    plan = vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     assert plan.sigma < 1.2960
     assert plan.threshold < 6.41
     assert plan.threshold + plan.sigma < 6.39736 + 1.28240 + 2e-3
@@ -31,7 +31,7 @@ def test_joint_accounting_lowers_noise_and_threshold():
 @pytest.mark.parametrize("accounting", ["joint", "published"])
 def test_no_plan_spends_more_than_its_budget(weighting, accounting):
     """The delta computed from the numbers that run is at most the budget's, and most of it is used."""
-    plan = plan_classic(vp.SetUnion(20, weighting), weighting, 20, PAPER, accounting=accounting)
+    plan = plan_classic(vp.Items(20, weighting), weighting, 20, PAPER, accounting=accounting)
     assert plan.delta <= PAPER.delta
     assert plan.delta > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
 
@@ -42,14 +42,14 @@ def test_no_plan_spends_more_than_its_budget(weighting, accounting):
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_extreme_parameters_plan_or_refuse(limit, epsilon, delta):
     """All numbers are finite and within the budget; none is NaN or infinite."""
-    plan = vp.SetUnion(limit=limit, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon, delta))
+    plan = vp.Items(max_items_per_user=limit, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon, delta))
     assert 0 < plan.delta <= delta
     assert np.isfinite([plan.sigma, plan.threshold]).all()
 
 
 def test_holders_of_an_item_follow_from_threshold_and_share():
     """A user of n items gives 1/sqrt(n) each, so ten items each need about sqrt(10) times the users."""
-    plan = vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
+    plan = vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     assert plan.users_needed(0.5, per_user=1) == int(np.ceil(plan.threshold))
     assert plan.users_needed(0.5, per_user=100) == int(np.ceil(plan.threshold * 10))
     assert plan.users_needed(0.9, per_user=10) > plan.users_needed(0.5, per_user=10)
@@ -58,14 +58,14 @@ def test_holders_of_an_item_follow_from_threshold_and_share():
 
 def test_holders_is_never_where_the_cutoff_is_too_low():
     """With alpha 0 weights stop at the threshold, so even a million users give a probability of at most 0.5."""
-    plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(PAPER)
+    plan = vp.Items(weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(PAPER)
     assert plan.users_needed(0.9) is None
     assert "never" in str(plan)
 
 
 def test_limit_one_plans_the_optimal_selection():
     """One item per user needs no noise: the optimal mechanism is selected, and it needs fewer users."""
-    optimal = vp.SetUnion(limit=1, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
+    optimal = vp.Items(max_items_per_user=1, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     published = vp.papers.PolicyGaussian(delta_0=1).plan(PAPER)
     assert optimal.last.noise == "optimal"
     assert optimal.users_needed(0.5) < published.users_needed(0.5)
@@ -73,13 +73,13 @@ def test_limit_one_plans_the_optimal_selection():
 
 def test_the_plan_reads_as_text():
     """The text contains the weighting, the guarantee, sigma and the users needed."""
-    text = str(vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(4, 1e-7)))
+    text = str(vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(4, 1e-7)))
     for part in ("policy-gaussian", "(4, 1e-07)-DP", "sigma", "0.99", "items of each"):
         assert part in text
 
 
 @pytest.mark.parametrize(
-    "mechanism", [vp.SetUnion(), vp.SetUnion(weighting=vp.weightings.PolicyGaussian()), vp.NGrams(2), vp.HeavyHitters()]
+    "mechanism", [vp.Items(), vp.Items(weighting=vp.weightings.PolicyGaussian()), vp.NGrams(2), vp.HeavyHitters()]
 )
 @pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
 def test_what_is_no_budget_is_explained(mechanism, budget):

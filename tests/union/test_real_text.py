@@ -41,14 +41,14 @@ def test_published_accounting_releases_what_the_prototype_released(posts, algori
     published, weighting = algorithms
     released = len(replace(published, delta_0=limit).release(posts, BUDGET))
     assert released == pytest.approx(expected, rel=0.02)
-    assert len(vp.SetUnion(limit, weighting=weighting).release(posts, BUDGET)) > 1.03 * released
+    assert len(vp.Items(limit, weighting=weighting).release(posts, BUDGET)) > 1.03 * released
 
 
 @pytest.mark.slow
 @pytest.mark.data
 def test_the_optimal_selection_for_one_item_per_user(posts):
     """With limit 1 it releases a quarter more than published Gaussian noise; at most 2 % less than Laplace noise."""
-    optimal = len(vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(posts, BUDGET))
+    optimal = len(vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).release(posts, BUDGET))
     gaussian, laplace = (
         len(algorithm(delta_0=1).release(posts, BUDGET))
         for algorithm in (vp.papers.CountGaussian, vp.papers.CountLaplace)

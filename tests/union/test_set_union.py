@@ -16,7 +16,7 @@ PUBLISHED = [getattr(vp.papers, name) for name in vp.papers.__all__ if name.star
 
 
 @pytest.mark.parametrize(
-    "union", [*(vp.SetUnion(10, each) for each in WEIGHTINGS.values()), *(each(10) for each in PUBLISHED)], ids=repr
+    "union", [*(vp.Items(10, each) for each in WEIGHTINGS.values()), *(each(10) for each in PUBLISHED)], ids=repr
 )
 def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, union):
     """The most common items are released, and no items of one user, in the order of their bytes."""
@@ -30,7 +30,7 @@ def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, 
 @pytest.mark.jit
 def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one(crowd, budget):
     """A seed repeats a release; without a seed releases differ (false alarm below 1e-30: 100 coin flips)."""
-    union = vp.SetUnion(limit=10)
+    union = vp.Items(max_items_per_user=10)
     first, again = union.release(crowd, budget, seed=7), union.release(crowd, budget, seed=7)
     assert list(first) == list(again)
     assert list(union.release(crowd, budget)) != list(union.release(crowd, budget))
@@ -38,8 +38,8 @@ def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one
 
 def test_a_seed_marks_the_release_as_not_private(crowd, budget):
     """A predictable secret protects no user, and the guarantee states this."""
-    assert not vp.SetUnion().release(crowd, budget, seed=0).guarantee.private
-    assert vp.SetUnion().release(crowd, budget).guarantee.private
+    assert not vp.Items().release(crowd, budget, seed=0).guarantee.private
+    assert vp.Items().release(crowd, budget).guarantee.private
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS.values(), ids=repr)
@@ -49,7 +49,7 @@ def test_the_order_of_rows_does_not_matter(budget, weighting):
     users, items = rng.integers(0, 800, 9000), (300 * rng.random(9000) ** 2).astype(int)
     table = pl.DataFrame({"who": users, "what": items})
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
-    union = vp.SetUnion(limit=5, weighting=weighting)
+    union = vp.Items(max_items_per_user=5, weighting=weighting)
     releases = [
         list(union.release(vp.read(each, user="who", items="what"), budget, seed=4)) for each in (table, shuffled)
     ]
@@ -60,7 +60,7 @@ def test_repeating_everything_changes_nothing(crowd, budget):
     """Invariant 1, user first: repeated rows do not change a release."""
     table = pl.DataFrame({"who": [u for u in range(200) for _ in range(3)], "what": ["a", "b", "c"] * 200})
     doubled = pl.concat([table, table])
-    union = vp.SetUnion(limit=2)
+    union = vp.Items(max_items_per_user=2)
     first, second = (union.release(vp.read(t, user="who", items="what"), budget, seed=9) for t in (table, doubled))
     assert list(first) == list(second)
 
@@ -68,7 +68,7 @@ def test_repeating_everything_changes_nothing(crowd, budget):
 def test_an_empty_release_is_a_release(budget):
     """No item of three users can be released, so the release is empty; this is no error."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
-    release = vp.SetUnion().release(corpus, budget)
+    release = vp.Items().release(corpus, budget)
     assert len(release) == 0
     assert release.to_polars().columns == ["gram", "length", "what"]
 
@@ -76,7 +76,7 @@ def test_an_empty_release_is_a_release(budget):
 def test_users_without_items_are_allowed(budget):
     """A user with empty texts contributes nothing and causes no error."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2], "text": ["", None]}), user="who", text="text")
-    assert len(vp.SetUnion().release(corpus, budget)) == 0
+    assert len(vp.Items().release(corpus, budget)) == 0
 
 
 @pytest.mark.parametrize("held", [9, 13, 16])
@@ -84,7 +84,7 @@ def test_the_real_path_releases_with_the_planned_probability(held, budget):
     """An item of `held` users is released as often as planned; false alarm below 1e-9 (7 standard deviations)."""
     table = pl.DataFrame({"who": list(range(held)) * 2, "what": ["a"] * held + ["b"] * held})
     corpus = vp.read(table, user="who", items="what")
-    plan = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted()).plan(budget)
+    plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted()).plan(budget)
     weight = held * math.floor(2**32 / math.sqrt(2)) / 2**32
     expected = 0.5 * math.erfc((plan.threshold - weight) / plan.sigma / math.sqrt(2))
     runs = 300
@@ -95,17 +95,17 @@ def test_the_real_path_releases_with_the_planned_probability(held, budget):
 
 def test_the_plan_and_the_release_hold_no_private_number(crowd, budget):
     """The plan of a release equals a plan that was computed without data."""
-    release = vp.SetUnion(limit=10).release(crowd, budget)
-    plan = vp.SetUnion(limit=10).plan(budget)
+    release = vp.Items(max_items_per_user=10).release(crowd, budget)
+    plan = vp.Items(max_items_per_user=10).plan(budget)
     assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"limit": 0}, "`limit`"),
-        ({"limit": True}, "`limit`"),
-        ({"limit": 2.5}, "`limit`"),
+        ({"max_items_per_user": 0}, "`max_items_per_user`"),
+        ({"max_items_per_user": True}, "`max_items_per_user`"),
+        ({"max_items_per_user": 2.5}, "`max_items_per_user`"),
         ({"weighting": "l3"}, "PolicyGaussian"),
         ({"weighting": 3}, "vp.weightings.Weighting"),
         ({"min_users": 0}, "`min_users`"),
@@ -114,7 +114,7 @@ def test_the_plan_and_the_release_hold_no_private_number(crowd, budget):
 def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(vp.errors.InputError, match=words):
-        vp.SetUnion(**fields)
+        vp.Items(**fields)
 
 
 @pytest.mark.parametrize(
@@ -137,4 +137,4 @@ def test_fields_of_weightings_are_checked(weighting, fields, words):
 def test_a_delta_of_zero_is_refused_with_advice():
     """An unknown domain cannot be released with pure epsilon; the error explains how to choose delta."""
     with pytest.raises(vp.errors.BudgetError, match="must not be computed from the data"):
-        vp.SetUnion().plan(vp.Budget(1.0))
+        vp.Items().plan(vp.Budget(1.0))

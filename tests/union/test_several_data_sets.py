@@ -19,7 +19,7 @@ NAMES = ("words", "tags", "places")
 
 @pytest.fixture(scope="module")
 def union():
-    return vp.SetUnion(limit=20)
+    return vp.Items(max_items_per_user=20)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
     assert set(found["items"]) <= set(crowd.vocabulary.to_pylist())
     assert all(each.guarantee == vp.Guarantee(budget.epsilon, budget.delta) for each in found.values())
     assert found["items"].plan.to_dict()["data_sets"] == ["items", "places"]
-    assert [(entry.mechanism, entry.state) for entry in account.entries] == [("set union", "finished")]
+    assert [(entry.mechanism, entry.state) for entry in account.entries] == [("items", "finished")]
 
 
 @pytest.mark.jit
@@ -87,9 +87,9 @@ def test_data_sets_share_no_randomness(crowd, union, budget):
 
 def test_a_promise_holds_in_each(budget):
     """The noise is larger, so the thresholds are higher."""
-    both = vp.SetUnion(min_users=50).plan_each(["one", "two"], budget)
+    both = vp.Items(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
-    assert both.users_needed(0.5) >= vp.SetUnion(min_users=50).plan(budget).users_needed(0.5)
+    assert both.users_needed(0.5) >= vp.Items(min_users=50).plan(budget).users_needed(0.5)
     assert both.delta <= budget.delta
 
 
@@ -109,7 +109,7 @@ def test_bad_names_are_refused(union, budget, names):
 def test_wrong_calls_are_refused(crowd, union, plan, budget):
     """The cases are classic mechanisms, no data sets, other names than planned, and data that were not read."""
     with pytest.raises(InputError, match="adaptive"):
-        vp.SetUnion(weighting=vp.weightings.Weighted()).release_each({"one": crowd}, budget)
+        vp.Items(weighting=vp.weightings.Weighted()).release_each({"one": crowd}, budget)
     with pytest.raises(InputError, match="data_sets"):
         union.release_each({}, budget)
     with pytest.raises(InputError, match="words, tags, places"):
@@ -138,7 +138,7 @@ def test_a_stranger_in_both_is_as_safe_as_the_plan_says():
 
     The probability of a false alarm is 1e-9.
     """
-    plan = vp.SetUnion(limit=15).plan_each(["one", "two"], vp.Budget(1.0, 0.2))
+    plan = vp.Items(max_items_per_user=15).plan_each(["one", "two"], vp.Budget(1.0, 0.2))
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
     charged = plan.delta - gaussian_delta(1.0, float(mu * 2**0.5))
     corpora = {"one": crowd_and_stranger(15), "two": crowd_and_stranger(1)}

@@ -82,7 +82,7 @@ def _of_files(files: list[Path]) -> str:
 
 def _account(holder: dict[str, Any]) -> tuple[Any, ...] | None:
     """Return the account that a record names, with its budget, or None."""
-    entry = holder.get("about", {}).get("ledger")
+    entry = holder.get("metadata", {}).get("ledger")
     if not entry:
         return None
     return entry["ledger"], entry["dataset"], float(entry["budget"]["epsilon"]), float(entry["budget"]["delta"])

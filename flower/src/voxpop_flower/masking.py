@@ -1,4 +1,4 @@
-"""Secure aggregation of vectors of counts, which reveals only their total; needs `pip install voxpop-flower`.
+"""Secure aggregation of vectors of counts, which reveals only their total; needs the distribution `voxpop-flower`.
 
 The protocol is that of Bonawitz et al., "Practical Secure Aggregation for Privacy-Preserving Machine Learning" (CCS
 2017), with a complete graph of nodes. Agreement, encryption and masks come from `cryptography`, shares from Flower's

@@ -20,7 +20,7 @@ from voxpop.errors import InputError, VoxpopError
 from voxpop.ledger.ledger import Ledger
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
 from voxpop.mechanisms.heavy_hitters.protocol import Trie, gram_of, grow, is_over
-from voxpop.mechanisms.heavy_hitters.releasing import release_of
+from voxpop.mechanisms.heavy_hitters.releasing import release_of_trie
 from voxpop.privacy.planned import with_record
 from voxpop.release.release import Release
 from voxpop.release.saving import RELEASE
@@ -94,7 +94,7 @@ def _release(grid: Grid, plan: HittersPlan, settings: Settings, run: int) -> Rel
             log(WARNING, "voxpop: %s", complaint)
         log(INFO, "voxpop: round %s of at most %s done", trie.rounds, plan.rounds)
     grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
-    return release_of(grams, plan, guarantee)
+    return release_of_trie(grams, plan, guarantee)
 
 
 def _in_one_line(record: LogRecord) -> bool:

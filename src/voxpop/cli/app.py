@@ -20,10 +20,10 @@ from voxpop.cli.saved import (
     count,
     explain,
     export,
-    plan_count,
-    plan_top,
     resume,
     show,
+    show_count_plan,
+    show_top_plan,
     top,
     verify,
 )
@@ -31,15 +31,15 @@ from voxpop.cli.series import app as series
 from voxpop.errors import InputError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
 from voxpop.reading.choices import WeightingName
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 from voxpop.release.saving import MODEL, PROFILE, RELEASE
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.model import SequenceModel
     from voxpop.testing.auditing import Finding
 
-FIND = "find"
-MOST_NAMES = 20
+_FIND = "find"
+_MOST_NAMES = 20
 """Symbols that are printed."""
 
 
@@ -49,7 +49,7 @@ def alphabet_of(text: str | None) -> Any:
     Raises:
         InputError: if a file cannot be read.
     """
-    if text is None or text == FIND:
+    if text is None or text == _FIND:
         return text
     path = Path(text)
     if path.is_dir():
@@ -70,22 +70,22 @@ def _weighting(name: str) -> Any:
     return WEIGHTINGS.get(name, name)
 
 
-def _values(text: str | None) -> list[float] | None:
+def _length_weights(text: str | None) -> list[float] | None:
     try:
-        return None if text is None else [float(part) for part in given.listed(text, "--values")]
+        return None if text is None else [float(part) for part in given.listed(text, "--length-weights")]
     except ValueError:
-        raise InputError(f"--values must be a number, or numbers separated by commas; got {text}.") from None
+        raise InputError(f"--length-weights must be a number, or numbers separated by commas; got {text}.") from None
 
 
 CHOICES = {
     "items": {
-        "weighting": given.Choice(
+        "weighting": given.FieldChoice(
             WeightingName,
             _weighting,
-            'How users share their weight: in "adaptive" rounds, or by a classic weighting. At limit 1 every classic '
-            "weighting runs optimal selection.",
+            'How users share their weight: in "adaptive" rounds, or by a classic weighting. With one item per user '
+            "every classic weighting runs optimal selection.",
         ),
-        "known": given.Choice(
+        "known": given.FieldChoice(
             str | None,
             lambda path: path,
             "Public items that need fewer users, such as a dictionary or a catalogue: a text file in UTF-8 with one "
@@ -94,24 +94,24 @@ CHOICES = {
         ),
     },
     "ngrams": {
-        "values": given.Choice(
+        "length_weights": given.FieldChoice(
             str | None,
-            _values,
+            _length_weights,
             "The worth of a released phrase, one number for each length, separated by commas. Lengths that are worth "
             "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
             "the data.",
         )
     },
-    "hitters": {
-        "unit": given.Choice(str, lambda text: int(text) if text.isdecimal() else text),
-        "exclude": given.Choice(
+    "heavy-hitters": {
+        "unit": given.FieldChoice(str, lambda text: int(text) if text.isdecimal() else text),
+        "exclude": given.FieldChoice(
             str | None,
             lambda path: path or (),
             "A text file in UTF-8 with one public word per line, such as a dictionary. No user votes for these words.",
         ),
     },
     "sequences": {
-        "alphabet": given.Choice(
+        "alphabet": given.FieldChoice(
             Annotated[str | None, Parameter(name=["--alphabet", "--alphabet-file"])],
             alphabet_of,
             "All symbols that may occur, separated by commas, or a UTF-8 file with one symbol per line, or the folder "
@@ -125,7 +125,7 @@ CHOICES = {
 EXAMPLES = {
     "items": "voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words",
     "ngrams": "voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases",
-    "hitters": "voxpop hitters posts.parquet --user author --text body --epsilon 1 --delta 1e-8 -o words",
+    "heavy-hitters": "voxpop heavy-hitters posts.parquet --user author --text body --epsilon 1 --delta 1e-8 -o words",
     "sequences": "voxpop sequences visits.parquet --user user --sequence pages --epsilon 1 --alphabet home,news,sport "
     "--synthesize 1000 -o model",
 }
@@ -162,7 +162,7 @@ def _release_command(options_type: Any) -> Callable[..., None]:
         output: given.Output,
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
         call: given.CallOptions = given.Call(),
-        result: given.ResultOptions = given.Result(),
+        result: given.ResultOptions = given.ResultArguments(),
     ) -> None:
         plan = _plan(options, call.spend)
         release = releasing.released_to(RELEASE, output, plan, source, call, result)
@@ -182,7 +182,7 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
         ] = 0,
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
         call: given.CallOptions = given.Call(),
-        result: given.ResultOptions = given.Result(),
+        result: given.ResultOptions = given.ResultArguments(),
     ) -> None:
         from voxpop.mechanisms.sequences.model import save_model
 
@@ -198,21 +198,23 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
     return command
 
 
-def _sequences_plan(options: Any, spend: given.Spend) -> Callable[[], Any]:
+def _sequences_plan(options: Any, spend: given.SpendArguments) -> Callable[[], Any]:
     """Check that a delta is given for a search for the alphabet, and only for one."""
     budget = spend.pure
-    if options.alphabet == FIND and not budget.delta:
+    if options.alphabet == _FIND and not budget.delta:
         raise InputError("--delta is missing: --alphabet find requires it. Add one, such as --delta 1e-7.")
-    if budget.delta and options.alphabet != FIND:
+    if budget.delta and options.alphabet != _FIND:
         raise InputError("--delta applies only to --alphabet find. With a public alphabet leave it out.")
     return lambda: options.configured.plan(budget)
 
 
-def _plan_command(options_type: Any, plan_of: Callable[[Any, given.Spend], Callable[[], Any]]) -> Callable[..., Any]:
+def _plan_command(
+    options_type: Any, plan_of: Callable[[Any, given.SpendArguments], Callable[[], Any]]
+) -> Callable[..., Any]:
     def command(
         *,
         options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
-        spend: given.SpendOptions = given.Spend(),
+        spend: given.SpendOptions = given.SpendArguments(),
         json: given.Json = False,
     ) -> Any:
         return releasing.print_plan(plan_of(options, spend)(), as_json=json)
@@ -220,7 +222,7 @@ def _plan_command(options_type: Any, plan_of: Callable[[Any, given.Spend], Calla
     return command
 
 
-def _plan(options: Any, spend: given.Spend) -> Callable[[], Any]:
+def _plan(options: Any, spend: given.SpendArguments) -> Callable[[], Any]:
     budget = spend.budget
     return lambda: options.configured.plan(budget)
 
@@ -253,9 +255,9 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
         return
     releasing.say(f"Released {releasing.plural(len(model), 'noisy count')}.")
     known = [printable((symbol,)) for symbol in model.alphabet]
-    more = f" and {len(known) - MOST_NAMES:,} more" if len(known) > MOST_NAMES else ""
+    more = f" and {len(known) - _MOST_NAMES:,} more" if len(known) > _MOST_NAMES else ""
     releasing.say(
-        f"Alphabet of {releasing.plural(len(known), 'symbol')}: {' | '.join(known[:MOST_NAMES]) or 'none'}{more}"
+        f"Alphabet of {releasing.plural(len(known), 'symbol')}: {' | '.join(known[:_MOST_NAMES]) or 'none'}{more}"
     )
     if synthetic:
         releasing.say(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
@@ -268,9 +270,9 @@ def profile(
     /,
     *,
     output: given.Output,
-    options: given.ProfiledOptions = given.Profiled(),
+    options: given.ProfiledOptions = given.ProfileArguments(),
     call: given.CallOptions = given.Call(),
-    result: given.ResultOptions = given.Result(),
+    result: given.ResultOptions = given.ResultArguments(),
 ) -> None:
     """Release the values of all columns of a table that many users share, with noisy counts.
 
@@ -281,8 +283,8 @@ def profile(
     import voxpop as vp
 
     call.run.check()
-    found, choice = releasing.opened(call.table.source(source), call.run), options.choice(call.table)
-    profiling, budget = vp.Profiling.of(found, **choice), call.spend.budget
+    found, choice = releasing.opened_source(call.table.source(source), call.run), options.choice(call.table)
+    profiling, budget = vp.ProfileMechanism.of(found, **choice), call.spend.budget
 
     def planned() -> Any:
         plan = profiling.plan(budget)
@@ -318,13 +320,13 @@ def profile(
     releasing.say(releasing.saved(output.resolve(), made))
 
 
-def plan_profile(
+def show_profile_plan(
     source: given.Sources = None,
     /,
     *,
-    table: given.TableOptions = given.Table(),
-    options: given.ProfiledOptions = given.Profiled(),
-    spend: given.SpendOptions = given.Spend(),
+    table: given.TableOptions = given.TableArguments(),
+    options: given.ProfiledOptions = given.ProfileArguments(),
+    spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
     """Show the plan of `voxpop profile`: its columns, its guarantee and its noise. Reads only the schema.
@@ -333,7 +335,7 @@ def plan_profile(
     """
     import voxpop as vp
 
-    profiling = vp.Profiling.of(table.source(source), **options.choice(table))
+    profiling = vp.ProfileMechanism.of(table.source(source), **options.choice(table))
     return releasing.print_plan(profiling.plan(spend.budget), as_json=json)
 
 
@@ -395,7 +397,7 @@ def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(name="
 for each in MECHANISMS:
     if each.command not in CHOICES:
         continue
-    configuration = load(each.config)
+    configuration = load_object(each.config)
     options_type = given.options_of(configuration, CHOICES[each.command])
     of_sequences = each.command == "sequences"
     summary, example = configuration.__doc__.splitlines()[0], EXAMPLES[each.command]
@@ -427,9 +429,9 @@ for each_command in (
     completion,
 ):
     app.command(each_command)
-plans.command(plan_profile, name="profile")
-plans.command(plan_count, name="count")
-plans.command(plan_top, name="top")
+plans.command(show_profile_plan, name="profile")
+plans.command(show_count_plan, name="count")
+plans.command(show_top_plan, name="top")
 app.command(command_for(app), name="run")
 app.command(plans)
 app.command(ledger)

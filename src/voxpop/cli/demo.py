@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from voxpop.cli.options import Json, Overwrite
-from voxpop.cli.releasing import count, guarantee_text, indented, place, print_json, say, stage, summary
+from voxpop.cli.releasing import count_text, guarantee_text, indented, place, print_json, say, stage, summary
 from voxpop.errors import SourceError
 from voxpop.privacy.budget import printable, words_first
 from voxpop.release.saving import RELEASE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 EPSILON, DELTA, LIMIT, LONGEST = 4.0, 1e-5, 300, 5
-SHOWN = 12
+_SHOWN = 12
 PROMPTS = 4
 NEXT = 5
 DATA = "the docstrings and comments of Python's standard library, one module = one user"
@@ -49,7 +49,7 @@ def demo(
     import voxpop as vp
 
     folder = RELEASE.check_target(output, overwrite=overwrite)
-    plan = vp.NGrams(max_length=LONGEST, limit=LIMIT).plan(vp.Budget(EPSILON, DELTA))
+    plan = vp.NGrams(max_length=LONGEST, max_phrases_per_user=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
         say(f"Data: {DATA}.")
     with stage("Reading"):
@@ -60,7 +60,7 @@ def demo(
     if json:
         print_json({"data": DATA, **summary(release, folder)})
         return
-    say(f"{count(release)} The longest:", *map(indented, longest(release)))
+    say(f"{count_text(release)} The longest:", *map(indented, longest(release)))
     say("\nThe next words, predicted from the released phrases:")
     for begun in beginnings(release):
         offers = ", ".join(each.token for each in release.complete([*begun], NEXT))
@@ -74,7 +74,7 @@ def longest(release: "Release") -> list[str]:
     chosen: list[str] = []
     for gram in sorted(words_first(release.each_gram()), key=len, reverse=True):
         text = printable(gram)
-        if len(chosen) < SHOWN and not any(f" {text} " in f" {other} " for other in chosen):
+        if len(chosen) < _SHOWN and not any(f" {text} " in f" {other} " for other in chosen):
             chosen.append(text)
     return chosen
 
@@ -88,7 +88,7 @@ def beginnings(release: "Release") -> list[tuple[str, ...]]:
     return sorted(begun, key=lambda pair: (-begun[pair], pair))[:PROMPTS]
 
 
-SKIPPED = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
+_SKIPPED = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
 
 # Comments and strings in the order of the source, so that neither is found inside the other. Scanning is twenty times
 # faster than parsing, and goes on where a file has syntax this Python does not know.
@@ -126,7 +126,7 @@ def standard_library(folder: Path | None = None) -> "pa.Table":
     import pyarrow as pa
 
     root = folder or Path(sysconfig.get_path("stdlib"))
-    rows = [(name, text) for name, path in _modules(root) for text in _texts(_source(path))]
+    rows = [(name, text) for name, path in _modules(root) for text in _source_texts(_source(path))]
     if not rows:
         raise SourceError(
             f"No Python sources with docstrings or comments were found in {root}. "
@@ -139,7 +139,7 @@ def standard_library(folder: Path | None = None) -> "pa.Table":
 def _modules(root: Path) -> Iterator[tuple[str, Path]]:
     """Yield the dotted name and the file of every module, always in the same order."""
     for folder, subfolders, files in os.walk(root):
-        subfolders[:] = sorted(set(subfolders) - SKIPPED)
+        subfolders[:] = sorted(set(subfolders) - _SKIPPED)
         for path in sorted(Path(folder, name) for name in files if name.endswith(".py")):
             parts = path.relative_to(root).with_suffix("").parts
             yield ".".join(parts).removesuffix(".__init__"), path
@@ -152,7 +152,7 @@ def _source(path: Path) -> str:
         return ""
 
 
-def _texts(source: str) -> Iterator[str]:
+def _source_texts(source: str) -> Iterator[str]:
     """Yield the docstrings and comments of one module, in the order of the source."""
     for found in _COMMENT_OR_STRING.finditer(source):
         literal = found.group()

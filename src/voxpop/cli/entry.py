@@ -22,7 +22,7 @@ from voxpop.errors import (
     VoxpopError,
     shown,
 )
-from voxpop.files.progress import EVENTS, Events, note, noted
+from voxpop.files.progress import EVENT_LOG, EventLog, note, noted
 
 # 141: the reader of the output closed it.
 DONE, FAULT, WRONG_CALL, EXHAUSTED, UNSAVED, UNREADABLE, NO_MEMORY, STOPPED, CLOSED = 0, 1, 2, 3, 4, 5, 6, 130, 141
@@ -48,7 +48,7 @@ GLOBAL = {"--errors": ("text", "json"), "--log": None}
 OMITTED = "(omitted: messages of libraries may quote data)"
 OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-REPORT = "This is a fault of voxpop. Check that the lines above contain nothing private, then report them."
+_REPORT_FAULT = "This is a fault of voxpop. Check that the lines above contain nothing private, then report them."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,10 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # The parser takes a single hyphen for an option.
     given = ["/dev/stdin" if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
     options: dict[str, str] = {}
-    EVENTS.set(Events())
+    EVENT_LOG.set(EventLog())
     try:
         given = _without_globals(given, options)
-        EVENTS.set(Events(Path(options["--log"]) if "--log" in options else None))
+        EVENT_LOG.set(EventLog(Path(options["--log"]) if "--log" in options else None))
         return _run(given)
     except KeyboardInterrupt:
         return _complain("stopped.", STOPPED, options)
@@ -154,7 +154,7 @@ def _explain(error: Exception, options: Mapping[str, str]) -> int:
     if _is_out_of_memory(error):
         return _complain(OUT_OF_MEMORY, NO_MEMORY, options)
     sys.stderr.writelines(_frames(error))
-    return _complain(REPORT, FAULT, options)
+    return _complain(_REPORT_FAULT, FAULT, options)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

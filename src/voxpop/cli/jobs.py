@@ -28,7 +28,7 @@ from voxpop.release.registry import MECHANISMS
 COMMANDS = tuple(each.command for each in MECHANISMS)
 """The commands that a job may run: those that read a table and spend a budget."""
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-FIXED = ("mechanism", "budget", "table")
+_FIXED_SECTIONS = ("mechanism", "budget", "table")
 """Sections without environment variables, because a signature must cover them, except the address of a database."""
 TOP = ("Arguments", "Parameters")
 """Groups of the command line that are no sections: their keys are at the top of the file."""
@@ -137,7 +137,7 @@ class Job:
         if not isinstance(value, str):
             return repr(value) if isinstance(value, int | float) else str(value)
         names = VARIABLE.findall(value)
-        if names and section in FIXED and key != "database":
+        if names and section in _FIXED_SECTIONS and key != "database":
             raise InputError(
                 f"{self.path}: `{key}` in [{section}] must not use environment variables, because the digest of the "
                 "job would not cover their values. Write the value, or change it with --set."
@@ -263,7 +263,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
     output = (names["output"] if is_new else names["folder"]).resolve()
     call.run.check()
     columns = _columns(source, call, job.command)
-    plan, text = _planned(job)
+    plan, text = _planned_job(job)
     account = releasing.account_of(call.charge, reported=is_new)
     mechanism, label = str(plan.to_dict()["mechanism"]), call.charge.run_id or ""
     entry = None if account is None else account.entry(label)
@@ -280,7 +280,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
         "output": str(output),
         "free_bytes": free_space(output),
         "ledger": None if account is None else {"dataset": account.name, "run": state, "used": _used(account)},
-        **releasing.stated(plan.guarantee),
+        **releasing.guarantee_record(plan.guarantee),
     }
     if as_json:
         releasing.print_json({**found, "plan": plan.to_dict(), "charged": False})
@@ -304,14 +304,14 @@ def _columns(source: list[str] | None, call: given.Call, command: str) -> list[s
     """Return the columns of a source, once the columns of the job are found among them; none if only rows show them."""
     from voxpop.engine.read import schema_before_reading
 
-    found = releasing.opened(call.table.source(source), call.run)
+    found = releasing.opened_source(call.table.source(source), call.run)
     reading = {} if command == "profile" else call.table.columns(source)
     named = [name for each in reading.values() for name in ([each] if isinstance(each, str) else each)]
     how = call.table.reading
     return list(schema_before_reading(found, how.get("csv"), how.get("types", {}), named) or ())
 
 
-def _planned(job: Job) -> tuple[Any, str]:
+def _planned_job(job: Job) -> tuple[Any, str]:
     """Return the plan of a job, and its text, by `voxpop plan`."""
     names = {each.name for each in job.app["plan"][job.command].assemble_argument_collection()} - {"--json"}
     arguments = ["plan", job.command, *job.arguments(dict.fromkeys(names))]
@@ -343,7 +343,7 @@ QUESTIONS = (
     ("", "source", "Files with the private table", None),
     ("table", "user", "Column that identifies the user", None),
     ("table", "", "Kind of contents (text, tokens, items or sequence)", "text"),
-    ("budget", "epsilon", "Epsilon: 1 is strict, 4 is common", "1"),
+    ("budget", "epsilon", "Epsilon: at most 1 is strict, at most 10 reasonable", "1"),
     (
         "budget",
         "delta",

@@ -6,24 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from voxpop.cli.options import Json, Spend, SpendOptions
+from voxpop.cli.options import Json, SpendArguments, SpendOptions
 from voxpop.cli.releasing import print_json, say
 from voxpop.errors import InputError, on_one_line
 from voxpop.privacy.budget import table
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 
 if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
 
 app = App(name="ledger", help="Keep an account of the budget that releases have spent.")
 
-File = Annotated[Path, Parameter(name="FILE", help="The file of the ledger.")]
-Planned = Literal["items", "ngrams", "hitters", "sequences", "profile"]
+_LedgerFile = Annotated[Path, Parameter(name="FILE", help="The file of the ledger.")]
+PlannedCommand = Literal["items", "ngrams", "heavy-hitters", "sequences", "profile"]
 Dataset = Annotated[str | None, Parameter(help="Name of the data set.")]
 
 
 @app.command
-def init(file: File, /, *, dataset: Dataset = None, spend: SpendOptions = Spend(), json: Json = False) -> None:
+def init(
+    file: _LedgerFile, /, *, dataset: Dataset = None, spend: SpendOptions = SpendArguments(), json: Json = False
+) -> None:
     """Create a data set with the budget of all its releases together, and the file if it does not exist.
 
     An existing data set is refused. A file that existed and is missing is refused too: restore its newest copy.
@@ -44,12 +46,12 @@ def init(file: File, /, *, dataset: Dataset = None, spend: SpendOptions = Spend(
 
 @app.command
 def show(
-    file: File,
+    file: _LedgerFile,
     /,
     *,
     dataset: Dataset = None,
     mechanism: Annotated[
-        Planned | None,
+        PlannedCommand | None,
         Parameter(name="--for", help="Also show the largest epsilon that still fits for this kind of release."),
     ] = None,
     delta: Annotated[float | None, Parameter(help="Delta of the release that --for names.")] = None,
@@ -70,19 +72,19 @@ def show(
         print_json({"datasets": described})
         return
     reasons = ["" if (total := each.spent) is None else total.reason for each in accounts]
-    say("\n\n".join(map(_text, described, reasons)) or "The ledger contains no data set.")
+    say("\n\n".join(map(_account_text, described, reasons)) or "The ledger contains no data set.")
 
 
 @app.command
 def reserve(
-    file: File,
+    file: _LedgerFile,
     /,
     *,
-    mechanism: Annotated[Planned, Parameter(name="--for", help="Kind of the releases.")],
+    mechanism: Annotated[PlannedCommand, Parameter(name="--for", help="Kind of the releases.")],
     times: Annotated[int, Parameter(help="Number of releases, such as 52 for a weekly job.")],
     dataset: Dataset = None,
     label: Annotated[str, Parameter(help="Label of the reserve.")] = "",
-    spend: SpendOptions = Spend(),
+    spend: SpendOptions = SpendArguments(),
     json: Json = False,
 ) -> None:
     """Charge a number of equal releases in advance, with the default settings of their command.
@@ -109,7 +111,7 @@ def _usual(command: str) -> Any:
     """Return the mechanism of a command with its default settings."""
     (place,) = (each.config for each in MECHANISMS if each.command == command)
     # Every alphabet has the same guarantee.
-    return load(place)(**({"alphabet": ["a"]} if command == "sequences" else {}))
+    return load_object(place)(**({"alphabet": ["a"]} if command == "sequences" else {}))
 
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def _fitting(account: "LedgerAccount", command: str, delta: float) -> dict[str, 
     return {"mechanism": command, "delta": delta, "epsilon": account.largest_epsilon(_usual(command), delta)}
 
 
-def _text(account: dict[str, Any], reason: str) -> str:
+def _account_text(account: dict[str, Any], reason: str) -> str:
     budget, entries = account["budget"], account["entries"]
     title = f'"{on_one_line(account["dataset"])}": budget ({budget["epsilon"]:g}, {budget["delta"]:g})'
     rows = [["entry", "charged", "label", "mechanism", "epsilon", "delta", "release", "state"]]

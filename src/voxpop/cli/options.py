@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from voxpop.cli.sources import check_path, is_event_log, missing
+from voxpop.cli.sources import check_path, is_event_log, missing_column
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
-REGEX = "regex:"
+_REGEX = "regex:"
 DATABASE_VARIABLE = "VOXPOP_DATABASE"
 """The environment variable with the address of the database of `--sql`."""
 COUNTED = Number(gte=0)
@@ -26,19 +26,19 @@ def _group(title: str, order: int) -> Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TableArguments:
     """The private table, and how its rows are read.
 
     Attributes:
-        user: Column that identifies the user. For a key of several columns repeat the option or separate the names by
-            commas.
+        user: Column that identifies the user; required. For a key of several columns repeat the option or separate the
+            names by commas.
         text: Column of texts, which are split into words.
         tokens: Column of lists of words.
         items: Column of items, or of lists of items. For a composite key repeat the option or separate the names by
             commas.
         sequence: Column of lists in which order matters; with --order, of single events.
         order: Column of times. Each row is then one event.
-        session: Longest pause within a sequence, such as 30min.
+        session_gap: Longest pause within a sequence, such as 30min.
         types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
         tokenizer: How text is split: words, whitespace, characters or regex:PATTERN.
         sentences: Split texts into sentences first, so that phrases stay within one.
@@ -58,7 +58,7 @@ class Table:
     items: list[str] | None = None
     sequence: str | None = None
     order: str | None = None
-    session: str | None = None
+    session_gap: str | None = None
     types: list[str] | None = None
     tokenizer: str = "words"
     sentences: bool = False
@@ -110,10 +110,10 @@ class Table:
         if not contents and self.order is None and is_event_log(source, cases=not self.user):
             return {"user": _names(self.user)} if self.user else {}
         if not self.user:
-            raise missing("--user is missing: name the column that identifies the user.", source)
+            raise missing_column("--user is missing: name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
-            raise missing(f"The column of contents is missing: name it by one of {options}.", source)
+            raise missing_column(f"The column of contents is missing: name it by one of {options}.", source)
         if len(contents) > 1:
             raise InputError(f"Give only one of {options}; got {' and '.join(f'--{kind}' for kind in contents)}.")
         return {"user": _names(self.user), **contents}
@@ -130,7 +130,7 @@ class Table:
         how: Any = vp.Tokenizer(tokenizer_of(self.tokenizer), sentences=self.sentences, html=self.html)
         given: dict[str, Any] = {
             "order": self.order,
-            "session": _pause(self.session),
+            "session_gap": _pause(self.session_gap),
             "types": _types(self.types or []),
         }
         if self.text is not None or how != vp.Tokenizer("words"):
@@ -143,7 +143,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profiled:
+class ProfileArguments:
     """The columns of a profile.
 
     Attributes:
@@ -157,13 +157,13 @@ class Profiled:
     joint: list[str] | None = None
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
 
-    def choice(self, table: Table) -> dict[str, Any]:
-        """Return the arguments of `voxpop.Profiling.of`.
+    def choice(self, table: TableArguments) -> dict[str, Any]:
+        """Return the arguments of `voxpop.ProfileMechanism.of`.
 
         Raises:
             InputError: if an option of the table does not apply.
         """
-        for name in ("tokens", "items", "sequence", "order", "session", "sentences", "html"):
+        for name in ("tokens", "items", "sequence", "order", "session_gap", "sentences", "html"):
             if getattr(table, name):
                 raise InputError(f"--{name} does not apply to a profile. Leave it out.")
         if not table.user:
@@ -182,7 +182,7 @@ class Profiled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunArguments:
     """Where the work runs.
 
     Attributes:
@@ -215,12 +215,13 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spend:
+class SpendArguments:
     """The privacy budget.
 
     Attributes:
-        epsilon: Privacy budget, above 0. 1 is strict, 4 is common.
-        delta: Probability with which the bound by epsilon may fail, such as 1e-7.
+        epsilon: Privacy budget, above 0; required. At most 1 is strict, at most 10 reasonable.
+        delta: Largest probability that an item of only one user is released, such as 1e-7. Required, except for
+            models of sequences with a known alphabet.
     """
 
     epsilon: float | None = None
@@ -235,8 +236,8 @@ class Spend:
         """
         if self.delta is None and self.epsilon is not None:
             raise InputError(
-                "--delta is missing: give the probability with which the bound by epsilon may fail, such as --delta "
-                "1e-7. Choose it far below one over the number of users, and never compute it from the data."
+                "--delta is missing: give the largest probability that an item of only one user is released, such as "
+                "--delta 1e-7. Choose it far below one over the number of users, and never compute it from the data."
             )
         return self.pure
 
@@ -253,7 +254,7 @@ class Spend:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Charge:
+class ChargeArguments:
     """The ledger that is charged.
 
     Attributes:
@@ -272,7 +273,7 @@ class Charge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class ResultArguments:
     """The saved result.
 
     Attributes:
@@ -295,10 +296,10 @@ class Result:
         Raises:
             InputError: if a text cannot be written into a report.
         """
-        from voxpop.release.result import About
+        from voxpop.release.result import Metadata
 
         given = {"title": self.title, "dataset": dataset, "purpose": self.purpose, "operator": self.operator}
-        return About().stated({**given, "date": date.today().isoformat()}).to_dict()
+        return Metadata().stated({**given, "date": date.today().isoformat()}).to_dict()
 
 
 Sources = Annotated[
@@ -307,34 +308,34 @@ Sources = Annotated[
         name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV, JSON or Arrow; - is standard input."
     ),
 ]
-Folder = Annotated[Path, Parameter(name="DIR", help="Folder of a saved release.")]
+ResultFolder = Annotated[Path, Parameter(name="DIR", help="Folder of a saved release.")]
 Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to save to.")]
 Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 First = Annotated[int, Parameter(help="Number of rows to show.", validator=COUNTED)]
 Overwrite = Annotated[bool, Parameter(help="Replace an existing file.")]
 MECHANISM_GROUP = _group("Mechanism", 2)
-SpendOptions = Annotated[Spend, _group("Budget", 3)]
-TableOptions = Annotated[Table, _group("Table", 1)]
-ChargeOptions = Annotated[Charge, _group("Ledger", 4)]
-ResultOptions = Annotated[Result, _group("Result", 5)]
-ProfiledOptions = Annotated[Profiled, MECHANISM_GROUP]
-RunOptions = Annotated[Run, _group("Execution", 6)]
+SpendOptions = Annotated[SpendArguments, _group("Budget", 3)]
+TableOptions = Annotated[TableArguments, _group("Table", 1)]
+ChargeOptions = Annotated[ChargeArguments, _group("Ledger", 4)]
+ResultOptions = Annotated[ResultArguments, _group("Result", 5)]
+ProfiledOptions = Annotated[ProfileArguments, MECHANISM_GROUP]
+RunOptions = Annotated[RunArguments, _group("Execution", 6)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """The options of every command that reads a table and spends a budget."""
 
-    table: TableOptions = Table()
-    spend: SpendOptions = Spend()
-    charge: ChargeOptions = Charge()
-    run: RunOptions = Run()
+    table: TableOptions = TableArguments()
+    spend: SpendOptions = SpendArguments()
+    charge: ChargeOptions = ChargeArguments()
+    run: RunOptions = RunArguments()
 
 
 CallOptions = Annotated[Call, Parameter(name="*")]
 
 
-class Choice:
+class FieldChoice:
     """How one field of a mechanism is given on the command line."""
 
     def __init__(self, kind: Any, convert: Callable[[Any], Any] = lambda value: value, text: str | None = None) -> None:
@@ -347,7 +348,7 @@ def shown_default(value: Any) -> str | None:
     return None if value is None or value is False or value in ("", 0, ()) else str(value)
 
 
-def options_of(mechanism: type, choices: dict[str, Choice]) -> type:
+def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
     """Return a dataclass of the fields of a mechanism, with its defaults and the descriptions of its docstring.
 
     Args:
@@ -379,10 +380,10 @@ def tokenizer_of(name: str) -> Any:
     Raises:
         InputError: if the expression cannot be compiled.
     """
-    if not name.startswith(REGEX):
+    if not name.startswith(_REGEX):
         return name
     try:
-        return re.compile(name.removeprefix(REGEX))
+        return re.compile(name.removeprefix(_REGEX))
     except re.error as error:
         raise InputError(f"--tokenizer {name} must be a name or a regular expression: {error}.") from error
 
@@ -448,11 +449,11 @@ def _backslash(given: str | None) -> str | None:
     return "\\" if given == "\\\\" else given
 
 
-def _pause(session: str | None) -> str | float | None:
+def _pause(session_gap: str | None) -> str | float | None:
     try:
-        return None if session is None else float(session)
+        return None if session_gap is None else float(session_gap)
     except ValueError:
-        return session
+        return session_gap
 
 
 def _types(given: list[str]) -> dict[str, str] | None:

@@ -13,14 +13,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from voxpop.cli.options import Call, Charge, Result, Run, Table
+from voxpop.cli.options import Call, ChargeArguments, ResultArguments, RunArguments, TableArguments
 from voxpop.errors import BudgetError, InputError, shown
 from voxpop.files.progress import note, noted, rounded, tell
 from voxpop.privacy.budget import Budget, all_printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions, meaning
 from voxpop.privacy.planned import USUAL_ITEMS
-from voxpop.reading.hidden import SKIPPED, is_hidden
-from voxpop.release.saving import Kind
+from voxpop.reading.hidden import SKIPPED_NAMES, is_hidden
+from voxpop.release.saving import ResultKind
 
 if TYPE_CHECKING:
     from voxpop.ledger.entry import Entry
@@ -40,12 +40,12 @@ def stage(name: str) -> Iterator[None]:
         sys.stderr.write(f"{name}: {perf_counter() - begun:.1f} s\n")
 
 
-def released(
-    kind: Kind,
+def released_addition(
+    kind: ResultKind,
     folder: Path | None,
     planned: Callable[[], Any],
     read: Callable[[], Any],
-    charge: Charge,
+    charge: ChargeArguments,
     save: Callable[[Any, Path], None],
     *,
     overwrite: bool,
@@ -79,7 +79,7 @@ def released(
         if folder is not None and kind.is_in(folder):
             found = kind.load(folder)
             entry = run.account.entry(label)
-            if entry is not None and found.about.ledger == entry.admission:
+            if entry is not None and found.metadata.ledger == entry.admission:
                 note("repeated", run=label)
                 return found
     plan = planned()
@@ -141,12 +141,12 @@ def again() -> str:
 
 
 def released_to(
-    kind: Kind,
+    kind: ResultKind,
     output: Path,
     planned: Callable[[], Any],
     source: list[str] | None,
     call: Call,
-    result: Result,
+    result: ResultArguments,
     save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
     read: Callable[[], Any] | None = None,
 ) -> Any:
@@ -157,11 +157,11 @@ def released_to(
         save(made.with_metadata(**metadata), folder)
 
     read = read or reader(source, call.table, call.run)
-    made = released(kind, output, planned, read, call.charge, described, overwrite=result.overwrite)
+    made = released_addition(kind, output, planned, read, call.charge, described, overwrite=result.overwrite)
     return made.with_metadata(**metadata)
 
 
-def reader(source: list[str] | None, table: Table, run: Run) -> Callable[[], Any]:
+def reader(source: list[str] | None, table: TableArguments, run: RunArguments) -> Callable[[], Any]:
     """Return a function that reads the table; the options are checked at once."""
     run.check()
     columns = table.columns(source)
@@ -170,14 +170,14 @@ def reader(source: list[str] | None, table: Table, run: Run) -> Callable[[], Any
     def read() -> Any:
         import voxpop as vp
 
-        found = opened(table.source(source), run)
+        found = opened_source(table.source(source), run)
         with stage("Reading"):
             return vp.read(found, **columns, **reading, options=read_options(run))
 
     return read
 
 
-def read_options(run: Run) -> Any:
+def read_options(run: RunArguments) -> Any:
     """Return how reading runs."""
     import voxpop as vp
 
@@ -190,7 +190,7 @@ def read_options(run: Run) -> Any:
     )
 
 
-def opened(source: Any, run: Run) -> Any:
+def opened_source(source: Any, run: RunArguments) -> Any:
     """Return the source for `voxpop.read`: the paths or the query, or the rows of paths on Spark."""
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
@@ -210,11 +210,11 @@ def _without_hidden(source: list[str]) -> list[str]:
     seen = [path for path in source if not is_hidden(Path(path).name)]
     if not seen or len(seen) == len(source):
         return source
-    tell(f"{rounded(len(source) - len(seen))} of the paths {SKIPPED}", None)
+    tell(f"{rounded(len(source) - len(seen))} of the paths {SKIPPED_NAMES}", None)
     return seen
 
 
-def account_of(charge: Charge, *, reported: bool) -> "LedgerAccount | None":
+def account_of(charge: ChargeArguments, *, reported: bool) -> "LedgerAccount | None":
     """Return the account of a call, or None.
 
     Raises:
@@ -256,7 +256,7 @@ def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(summary(release, folder))
         return
-    say(listed(release))
+    say(listed_items(release))
     say(guarantee_text(release.guarantee))
     say(saved(folder, release))
 
@@ -264,18 +264,18 @@ def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
 def print_plan(plan: Any, *, as_json: bool) -> Any:
     """Print a plan as text, or as one JSON object with its guarantee, and return it."""
     if as_json:
-        print_json({**stated(plan.guarantee), "plan": plan.to_dict()})
+        print_json({**guarantee_record(plan.guarantee), "plan": plan.to_dict()})
     else:
         say(plan)
     return plan
 
 
-def listed(release: "Release") -> str:
+def listed_items(release: "Release") -> str:
     """Return the number of grams and a sample, or the number of users that a release would have needed."""
     if not len(release):
-        return f"{count(release)}\n{nothing_released(release.plan)}"
+        return f"{count_text(release)}\n{nothing_released(release.plan)}"
     grams = indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False))
-    return f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
+    return f"{count_text(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
 
 
 def place(folder: Path) -> str:
@@ -285,7 +285,7 @@ def place(folder: Path) -> str:
 
 def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> str:
     """Return where a result was saved, with its job and ledger entry, and its total if it is given or was charged."""
-    about = result.about
+    about = result.metadata
     total = result.total if total is None and about.ledger is not None else total
     stated = "" if total is None else total_text(total)
     where = f"{stated}{again()}{place(folder)}"
@@ -299,7 +299,7 @@ def summary(result: Any, folder: Path) -> dict[str, Any]:
     """Return the JSON summary of a saved release or model."""
     return {
         "released": len(result),
-        **stated(result.guarantee),
+        **guarantee_record(result.guarantee),
         "total": result.total.to_dict(),
         "plan": result.plan.to_dict(),
         "folder": str(folder.resolve()),
@@ -307,12 +307,12 @@ def summary(result: Any, folder: Path) -> dict[str, Any]:
     }
 
 
-def stated(guarantee: Guarantee) -> dict[str, Any]:
+def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
     """Return a guarantee as a sentence and as numbers."""
     return {"statement": str(guarantee), "guarantee": guarantee.to_dict()}
 
 
-def count(release: "Release") -> str:
+def count_text(release: "Release") -> str:
     """Return the number of grams, and their greatest length if not all have length 1."""
     number = len(release)
     longest = release.grams["length"][number - 1].as_py() if number else 1
@@ -378,7 +378,7 @@ def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:
     return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(meaning(guarantee, user), WIDTH)), *warned])
 
 
-def numbered(grams: Iterable[Sequence[str]]) -> list[str]:
+def numbered_grams(grams: Iterable[Sequence[str]]) -> list[str]:
     """Return grams in their order, one line each."""
     return [f"{place:>6,}  {text}" for place, text in enumerate(all_printable(grams), start=1)]
 

@@ -14,9 +14,9 @@ from cyclopts import Parameter
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.errors import InputError, ReleaseError, on_one_line
-from voxpop.mechanisms.counts.mechanism import Counts, Top
+from voxpop.mechanisms.counts.mechanism import CountsMechanism, TopMechanism
 from voxpop.privacy.budget import all_printable, printable, words_first
-from voxpop.release.saving import BESIDE, COUNTS, PROFILE, RANKINGS, RELEASE, Kind
+from voxpop.release.saving import BESIDE, COUNTS, PROFILE, RANKINGS, RELEASE, ResultKind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,12 +28,14 @@ Symbols = Annotated[
 ]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
 Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result in the folder of the release.")]
-Limit = Annotated[int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")]
+_FullCount = Annotated[
+    int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")
+]
 Places = Annotated[int, Parameter(help="Number of grams.")]
-File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
+_OutputFile = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
 
-def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json = False) -> None:
+def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.Json = False) -> None:
     """Show a saved release or model with its guarantee and its plan.
 
     Example: `voxpop show words`
@@ -48,22 +50,22 @@ def show(folder: given.Folder, /, *, first: given.First = 20, json: given.Json =
         extra: dict[str, Any] = {} if tally is None else {"counts": _counted(tally, first)}
         if ranking is not None:
             grams = list(ranking.each_gram())
-            extra["top"] = {**releasing.stated(ranking.guarantee), "grams": grams}
+            extra["top"] = {**releasing.guarantee_record(ranking.guarantee), "grams": grams}
         releasing.print_json({**releasing.summary(saved, folder), "first": rows, **extra})
         return
     releasing.say(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee))
     if tally is not None:
         releasing.say(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
-        releasing.say(*_lines(tally, first))
+        releasing.say(*_count_lines(tally, first))
     if ranking is not None:
         releasing.say(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
-        releasing.say(*islice(releasing.numbered(ranking.each_gram()), first))
+        releasing.say(*islice(releasing.numbered_grams(ranking.each_gram()), first))
     if added or saved.total.charged:
         releasing.say(releasing.total_text(saved.total))
     releasing.say(f"\nPlan\n{releasing.indented(str(saved.plan))}")
 
 
-def _additions(folder: Path) -> dict[Kind, Any]:
+def _additions(folder: Path) -> dict[ResultKind, Any]:
     """Return the counts and the ranking that are saved to the folder of a release, by kind."""
     return {kind: kind.load(folder) for kind in BESIDE if kind.is_in(folder)}
 
@@ -85,7 +87,7 @@ def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
         return f"{title}{' Noisy numbers of users.' if result.error else ''}", first_rows, lines
     if isinstance(result, Release):
         grams = words_first(result.each_gram())[:first]
-        return releasing.count(result), [list(gram) for gram in grams], all_printable(grams)
+        return releasing.count_text(result), [list(gram) for gram in grams], all_printable(grams)
     rows = result.to_polars().head(first).select("gram", "ends", "count").to_dicts()
     lines = [f"{row['count']:>12,}  {printable(row['gram'], marked=True)}{' .' if row['ends'] else ''}" for row in rows]
     title = f"A model of {releasing.plural(len(result), 'gram')} with noisy counts. A dot is the end of a sequence."
@@ -97,11 +99,11 @@ def _columns(names: Iterable[str]) -> str:
 
 
 def complete(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     prompt: Annotated[str, Parameter(name="TEXT", help="Beginning of a phrase. Its last word may be incomplete.")] = "",
     /,
     *,
-    limit: Annotated[int, Parameter(help="Most continuations.")] = 10,
+    first: given.First = 10,
     json: given.Json = False,
 ) -> None:
     """Show how released phrases continue a text, longest context first, ranked by counts if some are saved with them.
@@ -110,7 +112,7 @@ def complete(
     """
     release = RELEASE.load(folder)
     tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
-    found = (tally or release).complete(prompt, limit)
+    found = (tally or release).complete(prompt, first)
     if json:
         rows: list[dict[str, Any]] = [
             {"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found
@@ -126,7 +128,7 @@ def complete(
 
 
 def explain(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     items: Annotated[
         list[str], Parameter(name="ITEM", help="Text of an item. Values of several columns are separated by commas.")
     ],
@@ -135,15 +137,15 @@ def explain(
     data: Annotated[
         list[str] | None, Parameter(help="Private data of the release, for its owner. Adds a PRIVATE number of users.")
     ] = None,
-    table: given.TableOptions = given.Table(),
-    run: given.RunOptions = given.Run(),
+    table: given.TableOptions = given.TableArguments(),
+    run: given.RunOptions = given.RunArguments(),
     json: given.Json = False,
 ) -> None:
     """Explain why an item was released, or may be missing. Uses only the saved release and its plan.
 
     Example: `voxpop explain words Apt-Get`
     """
-    if table != given.Table() and data is None:
+    if table != given.TableArguments() and data is None:
         raise InputError("Options of a table apply to private data: add --data FILE, or leave them out.")
     release = RELEASE.load(folder)
     corpus = None if data is None else releasing.reader(data, table, run)()
@@ -167,7 +169,7 @@ def _its_count(tally: Any, found: Any) -> dict[str, int]:
 
 
 def block(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     /,
     *,
     output: given.Output,
@@ -191,7 +193,7 @@ def block(
     releasing.say(f"Removed {releasing.plural(gone, 'gram')} of {len(release):,}.", releasing.saved(output, clean))
 
 
-def resume(kept: given.Folder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
+def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
     """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
 
     Example: `voxpop resume ~/.voxpop/voxpop-kept-0123/words -o words`
@@ -226,7 +228,7 @@ def signed_by(path: Path, signature: Path | None, signers: Path | None, identity
 
 
 def verify(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     /,
     *,
     digest: Digest = None,
@@ -294,10 +296,10 @@ def _checked(folder: Path) -> str | None:
 
 
 def export(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     /,
     *,
-    output: File,
+    output: _OutputFile,
     format: Annotated[str | None, Parameter(help="Format; by default the suffix of the file decides.")] = None,
     tokenizer: Annotated[str, Parameter(help="Tokenizer of the texts that other software will read.")] = "words",
     dialect: Annotated[str, Parameter(help="Dialect of SQL: duckdb, postgres, bigquery, snowflake, ...")] = "duckdb",
@@ -322,11 +324,11 @@ def export(
 
 
 def count(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     source: given.Sources = None,
     /,
     *,
-    limit: Limit = None,
+    counted_in_full: _FullCount = None,
     first: given.First = 20,
     save: Save = True,
     overwrite: given.Overwrite = False,
@@ -339,19 +341,19 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    plan, kept = _planned(Counts(limit), folder, call.spend), folder if save else None
+    plan, kept = _planned_addition(CountsMechanism(counted_in_full), folder, call.spend), folder if save else None
     tally = _add(COUNTS, folder, kept, plan, source, call, overwrite=overwrite)
     title = f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users."
     content = {"counted": len(tally), **_counted(tally, first)}
-    _print_added(tally, kept, content, [title, *_lines(tally, first)], as_json=json)
+    _print_added(tally, kept, content, [title, *_count_lines(tally, first)], as_json=json)
 
 
 def top(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     source: given.Sources = None,
     /,
     *,
-    k: Places = Top().k,
+    k: Places = TopMechanism().k,
     save: Save = True,
     overwrite: given.Overwrite = False,
     json: given.Json = False,
@@ -363,32 +365,44 @@ def top(
 
     Example: `voxpop top words posts.parquet --user author --text body --k 20 --epsilon 1 --delta 1e-8`
     """
-    plan, kept = _planned(Top(k), folder, call.spend), folder if save else None
+    plan, kept = _planned_addition(TopMechanism(k), folder, call.spend), folder if save else None
     ranking = _add(RANKINGS, folder, kept, plan, source, call, overwrite=overwrite)
     grams = list(ranking.each_gram())
-    _print_added(ranking, kept, {"grams": grams}, releasing.numbered(grams), as_json=json)
+    _print_added(ranking, kept, {"grams": grams}, releasing.numbered_grams(grams), as_json=json)
 
 
-def plan_count(
-    folder: given.Folder, /, *, limit: Limit = None, spend: given.SpendOptions = given.Spend(), json: given.Json = False
+def show_count_plan(
+    folder: given.ResultFolder,
+    /,
+    *,
+    counted_in_full: _FullCount = None,
+    spend: given.SpendOptions = given.SpendArguments(),
+    json: given.Json = False,
 ) -> Any:
     """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
-    return releasing.print_plan(_planned(Counts(limit), folder, spend)(), as_json=json)
+    return releasing.print_plan(_planned_addition(CountsMechanism(counted_in_full), folder, spend)(), as_json=json)
 
 
-def plan_top(
-    folder: given.Folder, /, *, k: Places = Top().k, spend: given.SpendOptions = given.Spend(), json: given.Json = False
+def show_top_plan(
+    folder: given.ResultFolder,
+    /,
+    *,
+    k: Places = TopMechanism().k,
+    spend: given.SpendOptions = given.SpendArguments(),
+    json: given.Json = False,
 ) -> Any:
     """Show the plan of `voxpop top`: its guarantee and its noise. Reads the saved release only."""
-    return releasing.print_plan(_planned(Top(k), folder, spend)(), as_json=json)
+    return releasing.print_plan(_planned_addition(TopMechanism(k), folder, spend)(), as_json=json)
 
 
-def _planned(addition: Counts | Top, folder: Path, spend: given.Spend) -> Callable[[], Any]:
+def _planned_addition(
+    addition: CountsMechanism | TopMechanism, folder: Path, spend: given.SpendArguments
+) -> Callable[[], Any]:
     return lambda: addition.plan(spend.budget, RELEASE.load(folder))
 
 
 def ask(
-    folder: given.Folder,
+    folder: given.ResultFolder,
     question: Annotated[Question, Parameter(name="QUESTION", help="The question.")],
     /,
     *,
@@ -435,7 +449,7 @@ def _answer_line(row: dict[str, Any]) -> str:
 
 
 def _add(
-    kind: Kind,
+    kind: ResultKind,
     folder: Path,
     kept: Path | None,
     plan: Callable[[], Any],
@@ -448,10 +462,10 @@ def _add(
     from voxpop.ledger.runs import save_new
 
     read, beside = releasing.reader(source, call.table, call.run), partial(save_new, folder=folder, overwrite=overwrite)
-    return releasing.released(kind, kept, plan, read, call.charge, beside, overwrite=overwrite, reported=False)
+    return releasing.released_addition(kind, kept, plan, read, call.charge, beside, overwrite=overwrite, reported=False)
 
 
-def _lines(tally: Any, first: int) -> Iterator[str]:
+def _count_lines(tally: Any, first: int) -> Iterator[str]:
     rows = list(islice(tally.each_gram(), first))
     texts = all_printable(gram for gram, _ in rows)
     return (f"  {users:>12,}  {text}" for text, (_, users) in zip(texts, rows, strict=True))
@@ -459,7 +473,7 @@ def _lines(tally: Any, first: int) -> Iterator[str]:
 
 def _counted(tally: Any, first: int) -> dict[str, Any]:
     rows = [{"gram": list(gram), "users": users} for gram, users in islice(tally.each_gram(), first)]
-    return {**releasing.stated(tally.guarantee), "error": tally.error, "first": rows}
+    return {**releasing.guarantee_record(tally.guarantee), "error": tally.error, "first": rows}
 
 
 def _print_added(
@@ -468,7 +482,7 @@ def _print_added(
     """Print an addition as lines of text or as one JSON object, with its guarantee together with the release."""
     if as_json:
         content |= {
-            **releasing.stated(addition.guarantee),
+            **releasing.guarantee_record(addition.guarantee),
             "total": addition.total.to_dict(),
             "plan": addition.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),

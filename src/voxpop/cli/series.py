@@ -26,45 +26,46 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.series.series import Series
 
 app = App(name="series", help="Release every night under one budget for the whole period.")
-Folder = Annotated[Path, Parameter(name="DIR", help="Folder of the series: private, never copied or restored.")]
+_SeriesFolder = Annotated[Path, Parameter(name="DIR", help="Folder of the series: private, never copied or restored.")]
 KeyFile = Annotated[Path | None, Parameter(help="File with 32 bytes, by which the state is encrypted.")]
 
 
 Nights = Annotated[int, Parameter(help="Number of nights that share the budget.", validator=given.COUNTED)]
-Prices = Annotated[
-    Literal["growing", "equal"], Parameter(help="Growing prices release most by the end, equal ones more at first.")
+_SpendingOption = Annotated[
+    Literal["growing", "equal"],
+    Parameter(help="Growing spending releases most by the end, equal spending more at first."),
 ]
-Limit = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
+_ItemsOption = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
 
 
 @app.command
 def plan(
     *,
     nights: Nights,
-    prices: Prices = "growing",
-    limit: Limit = None,
-    spend: given.SpendOptions = given.Spend(),
+    spending: _SpendingOption = "growing",
+    max_items_per_user: _ItemsOption = None,
+    spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
     """Show the plan of a series: its guarantee, its noise and the users that an item needs. Reads no data.
 
     Example: `voxpop series plan --nights 365 --epsilon 3 --delta 1e-6`
     """
-    from voxpop.mechanisms.set_union.mechanism import SetUnion
+    from voxpop.mechanisms.set_union.mechanism import Items
 
-    return print_plan(SetUnion(limit).plan_series(spend.budget, nights, prices=prices), as_json=json)
+    return print_plan(Items(max_items_per_user).plan_series(spend.budget, nights, spending=spending), as_json=json)
 
 
 @app.command
 def init(
-    folder: Folder,
+    folder: _SeriesFolder,
     /,
     *,
     nights: Nights,
-    prices: Prices = "growing",
-    limit: Limit = None,
-    spend: given.SpendOptions = given.Spend(),
-    charge: given.ChargeOptions = given.Charge(),
+    spending: _SpendingOption = "growing",
+    max_items_per_user: _ItemsOption = None,
+    spend: given.SpendOptions = given.SpendArguments(),
+    charge: given.ChargeOptions = given.ChargeArguments(),
     key_file: KeyFile = None,
     json: given.Json = False,
 ) -> None:
@@ -72,21 +73,25 @@ def init(
 
     Example: `voxpop series init state --nights 365 --epsilon 3 --delta 1e-6 --ledger team.ledger --dataset posts`
     """
-    from voxpop.mechanisms.set_union.mechanism import SetUnion
+    from voxpop.mechanisms.set_union.mechanism import Items
 
     if charge.run_id is not None:
         raise InputError("--run-id does not apply: a series is named by its folder. Leave it out.")
     account, key = account_of(charge, reported=False), _key(key_file)
-    union = SetUnion(limit)
-    series = union.series(folder, spend.budget, nights=nights, prices=prices, ledger=account, seed=charge.seed, key=key)
-    print_plan(union.plan_series(spend.budget, nights, prices=prices), as_json=json)
+    union = Items(max_items_per_user)
+    series = union.series(
+        folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
+    )
+    print_plan(union.plan_series(spend.budget, nights, spending=spending), as_json=json)
     if not json:
+        if not series.guarantee.private:
+            say(guarantee_text(series.guarantee))
         _say_total(series)
 
 
 @app.command
 def run(
-    folder: Folder,
+    folder: _SeriesFolder,
     source: given.Sources = None,
     /,
     *,
@@ -97,8 +102,8 @@ def run(
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Also save the items released so far to this folder.")
     ] = None,
-    table: given.TableOptions = given.Table(),
-    run_options: given.RunOptions = given.Run(),
+    table: given.TableOptions = given.TableArguments(),
+    run_options: given.RunOptions = given.RunArguments(),
     key_file: KeyFile = None,
     json: given.Json = False,
 ) -> None:
@@ -106,7 +111,7 @@ def run(
 
     Example: `voxpop series run state 2026-11-25.parquet --user author --text body --night 30 -o words`
     """
-    series, read = _opened(folder, key_file), reader(source, table, run_options)
+    series, read = _opened_series(folder, key_file), reader(source, table, run_options)
     data = read()
     with stage("Releasing"):
         new = series.run(data, night)
@@ -123,12 +128,12 @@ def run(
 
 
 @app.command
-def show(folder: Folder, /, *, key_file: KeyFile = None, json: given.Json = False) -> None:
+def show(folder: _SeriesFolder, /, *, key_file: KeyFile = None, json: given.Json = False) -> None:
     """Show the items released on each night, and the guarantee of all nights.
 
     Example: `voxpop series show state`
     """
-    series = _opened(folder, key_file)
+    series = _opened_series(folder, key_file)
     plan, counts, guarantee = series.plan, series.counts, series.guarantee
     if json:
         released = series.released
@@ -145,7 +150,7 @@ def show(folder: Folder, /, *, key_file: KeyFile = None, json: given.Json = Fals
 
 @app.command
 def delete(
-    folder: Folder,
+    folder: _SeriesFolder,
     user: Annotated[str, Parameter(name="USER", help="The id, as in the rows.")],
     /,
     *,
@@ -158,7 +163,7 @@ def delete(
 
     Example: `voxpop series delete state 4711`
     """
-    series = _opened(folder, key_file)
+    series = _opened_series(folder, key_file)
     found = [each for each in map(series.remove, _ids(user)) if each is not None]
     if not found:
         raise InputError(
@@ -182,7 +187,7 @@ def _ids(text: str) -> list[int | str]:
     return [text, int(text)] if whole else [text]
 
 
-def _opened(folder: Path, key_file: Path | None) -> "Series":
+def _opened_series(folder: Path, key_file: Path | None) -> "Series":
     from voxpop.mechanisms.series.series import Series
 
     return Series(folder, _key(key_file))

@@ -38,7 +38,7 @@ def is_event_log(source: Any, *, cases: bool) -> bool:
         return False
 
 
-def missing(message: str, source: Any) -> InputError:
+def missing_column(message: str, source: Any) -> InputError:
     """Return an error that also lists the columns of the source."""
     found = columns_of(source)
     return InputError(f"{message} {found}" if found else message)

@@ -27,7 +27,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from voxpop.engine.data import Candidates, Corpus, Subset
+from voxpop.engine.data import CandidateArrays, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 from voxpop.privacy.cumulative import ScoreStep
@@ -41,7 +41,7 @@ from voxpop.reading.typed_keys import TypedKeys
 
 ALL_LENGTHS = "all lengths"
 """The name of the one order that a walk through lengths has."""
-WORDS = "words"
+WORDS_PASS = "words"
 """The purpose under which words get the 64 bits that samples name them by."""
 
 
@@ -205,7 +205,7 @@ class LengthWalk(Protocol):
             order: where later weightings are sequential, the source of their order of users.
         """
 
-    def extend(self, candidates: Candidates) -> None:
+    def extend(self, candidates: CandidateArrays) -> None:
         """Go on to the next length: its candidates among the pairs that at least one user holds.
 
         Raises:
@@ -213,7 +213,7 @@ class LengthWalk(Protocol):
         """
 
 
-Counted = Literal["lengths", "variety", "following"]
+CountKind = Literal["lengths", "variety", "following"]
 
 
 class TreeWalk(Protocol):
@@ -231,7 +231,7 @@ class TreeWalk(Protocol):
             steps: the number of first steps of each sequence that count; its end is a step as well.
         """
 
-    def released(self, counted: Counted, noise: ContextNoise, *given: Int64s) -> Int64s:
+    def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
         """Count, and return the noisy counts (nodes, width).
 
         Args:
@@ -264,7 +264,7 @@ class Engine(Protocol):
         """One of "text", "tokens", "items" and "sequence"; only items have no order."""
 
     @property
-    def reading(self) -> str:
+    def token_source(self) -> str:
         """How its tokens were made, which is public; "" where it is not known."""
 
     @property

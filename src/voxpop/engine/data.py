@@ -1,6 +1,6 @@
 """The private data that users of voxpop hold.
 
-`Candidates` states which candidates of a length may be voted for. It is public.
+`CandidateArrays` states which candidates of a length may be voted for. It is public.
 """
 
 from dataclasses import dataclass
@@ -101,10 +101,10 @@ class Corpus:
         from voxpop.privacy.budget import card
 
         line = "The data is private: a corpus shows nothing of it, neither users nor their number."
-        return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.SetUnion().release(corpus, budget)."])
+        return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.Items().release(corpus, budget)."])
 
 
-class Candidates(Protocol):
+class CandidateArrays(Protocol):
     """Which pairs of kept grams may be voted for: public."""
 
     @property
@@ -129,7 +129,7 @@ class Subset:
         further: int64, rising, names of pairs that belong to it as well; None for those that the rule does not allow.
     """
 
-    rule: Candidates
+    rule: CandidateArrays
     further: Int64s | None
 
     def holds(self, names: Int64s) -> Bools:

@@ -32,7 +32,7 @@ def read(
     items: str | list[str] | None = None,
     sequence: str | None = None,
     order: str | None = None,
-    session: Any = None,
+    session_gap: Any = None,
     tokenizer: TextTokenizer | Tokenizer = "words",
     types: dict[str, Any] | None = None,
     csv: CSV | None = None,
@@ -60,8 +60,8 @@ def read(
         sequence: name of a column of lists in which order matters. With `order`, a column of single events.
         order: name of a column of times. Each row is then an event, and a user's events in this order are the user's
             sequence. Events of the same time are in the order of their bytes; null events are left out.
-        session: the longest pause within a sequence, such as "30min", or a number if `order` is a column of numbers.
-            A longer pause starts a new sequence.
+        session_gap: the longest pause within a sequence, such as "30min", or a number if `order` is a column of
+            numbers. A longer pause starts a new sequence.
         tokenizer: "words" (the words of Unicode in lower case, without addresses; docs/guides/reading.md),
             "whitespace", "characters", a compiled regular expression, a callable from a list of texts to a list of
             lists of strings, or `vp.Tokenizer` with further options.
@@ -100,7 +100,7 @@ def read(
         items=items,
         sequence=sequence,
         order=order,
-        session=session,
+        session_gap=session_gap,
         types=types,
         tokenizer=cut.name,
         sentences=cut.sentences,
@@ -219,7 +219,7 @@ def schema_before_reading(
 
 
 def _schema(source: Any, csv: CSV, types: Mapping[str, Any]) -> dict[str, pa.DataType] | None:
-    kind = tables.kind_of(source)
+    kind = tables.kind_of_source(source)
     if isinstance(source, SQL):
         return columns_of_query(source)
     if is_spark(source):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from voxpop.errors import InputError
-from voxpop.exports.libraries import entity_patterns, joined, to_subword_tokenizer, to_tokenizer
+from voxpop.exports.libraries import entity_patterns, joined_grams, to_subword_tokenizer, to_tokenizer
 from voxpop.exports.records import checklist, registry_record
 from voxpop.exports.sql import released_items, to_sql
 from voxpop.files.folder import write_file
@@ -24,16 +24,16 @@ from voxpop.release.profile import Profile
 from voxpop.release.table import to_parquet
 
 if TYPE_CHECKING:
+    from voxpop.release.counts import Counts
     from voxpop.release.release import Release
     from voxpop.release.result import Result
-    from voxpop.release.tally import Tally
 
 SIGNS = r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
 """The first characters of formulas: ASCII, full-width and small forms."""
-SKIPPED = r"[\s\"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
+_SKIPPED = r"[\s\"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
 """Characters that a spreadsheet may remove or not show before it: spaces, quotes and characters without a width."""
-FORMULA = re.compile(rf"(?:'|{SKIPPED})*{SIGNS}|'*[\t\r\n]")
-INNER = re.compile(rf"([;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029])({SKIPPED})('*{SIGNS})")
+FORMULA = re.compile(rf"(?:'|{_SKIPPED})*{SIGNS}|'*[\t\r\n]")
+INNER = re.compile(rf"([;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029])({_SKIPPED})('*{SIGNS})")
 CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029]")
 """Line breaks, and the control characters of terminals."""
 
@@ -44,7 +44,7 @@ def as_text(release: "Release", _: Any = None) -> bytes:
     Raises:
         InputError: where a token contains a line break or another control character, or two grams give the same line.
     """
-    lines = joined(release, "a text file")
+    lines = joined_grams(release, "a text file")
     if any(map(CONTROL.search, lines)):
         raise InputError(
             "some released tokens contain line breaks or other control characters, which a text file cannot keep and a "
@@ -74,20 +74,20 @@ def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
     if isinstance(release, Profile):
         columns: dict[str, list[Any]] = release.to_arrow().to_pydict()
     else:
-        columns = {"gram": joined(release, "a CSV file"), "length": release.grams["length"].to_pylist()}
+        columns = {"gram": joined_grams(release, "a CSV file"), "length": release.grams["length"].to_pylist()}
         keys = release.keys
         if keys is not None and keys.columns:
             table = keys.table(released_items(release))
             columns |= {name: _cells(table[name]) for name in keys.names}
     sink = io.StringIO(newline="")
     rows = csv.writer(sink, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
-    rows.writerow([guarded(name) for name in columns])
-    cells = ([guarded(cell) if isinstance(cell, str) else cell for cell in each] for each in columns.values())
+    rows.writerow([guarded_cell(name) for name in columns])
+    cells = ([guarded_cell(cell) if isinstance(cell, str) else cell for cell in each] for each in columns.values())
     rows.writerows(zip(*cells, strict=True))
     return sink.getvalue().encode()
 
 
-def guarded(cell: str) -> str:
+def guarded_cell(cell: str) -> str:
     """Return a string that no spreadsheet takes for a formula.
 
     A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets an apostrophe in
@@ -96,7 +96,7 @@ def guarded(cell: str) -> str:
     that would then read the same gets one as well. Therefore `unguarded` returns the original string.
 
     Example:
-        >>> guarded("=1+1"), guarded("'=1+1"), guarded("'tis"), guarded("a;=1+1")
+        >>> guarded_cell("=1+1"), guarded_cell("'=1+1"), guarded_cell("'tis"), guarded_cell("a;=1+1")
         ("'=1+1", "''=1+1", "'tis", "a;'=1+1")
     """
     inner = INNER.sub(r"\1\2'\3", cell)
@@ -135,7 +135,7 @@ def as_parquet(release: "Release", _: Any = None) -> bytes:
     return to_parquet(release.grams, release.keys)
 
 
-def as_frequencies(tally: "Tally", _: Any = None) -> bytes:
+def as_frequencies(tally: "Counts", _: Any = None) -> bytes:
     """Return one gram per line with its noisy number of users, the largest first, and a tab between them.
 
     Spelling correctors such as SymSpell read it. Numbers below 1 become 1.
@@ -169,7 +169,7 @@ class Export:
         name: the name in calls and on the command line.
         make: returns the content of the file.
         suffixes: endings of file names that select the format.
-        counted: whether the format is made from counts (a `Tally`) instead of a release.
+        counted: whether the format is made from counts (a `Counts`) instead of a release.
         general: whether the format is made from any result.
     """
 
@@ -181,7 +181,7 @@ class Export:
 
 
 def _vocabulary(release: "Release", _: Options) -> bytes:
-    numbers = {gram: number for number, gram in enumerate(joined(release, "a vocabulary"))}
+    numbers = {gram: number for number, gram in enumerate(joined_grams(release, "a vocabulary"))}
     return (json.dumps(numbers, ensure_ascii=False, indent=0) + "\n").encode()
 
 
@@ -198,7 +198,7 @@ def _sql(release: "Release", options: Options) -> bytes:
     return f"{to_sql(release, options.dialect, 'select', columns)}\n".encode()
 
 
-def _subwords(model: Subwords) -> Callable[["Tally", Options], bytes]:
+def _subwords(model: Subwords) -> Callable[["Counts", Options], bytes]:
     return lambda tally, options: to_subword_tokenizer(tally, model, options.size).to_str(pretty=True).encode()
 
 
@@ -252,11 +252,11 @@ def write(
         InputError: If the format is unknown or cannot contain these grams, or its library is not installed.
         ReleaseError: If the file exists or cannot be written.
     """
+    from voxpop.release.counts import Counts
     from voxpop.release.release import Release
-    from voxpop.release.tally import Tally
 
     export = export_for(Path(path), format)
-    if export.counted and not isinstance(result, Tally):
+    if export.counted and not isinstance(result, Counts):
         raise InputError(f'"{export.name}" is made from counts: count the release first, and write the counts.')
     seeded = isinstance(result, Profile) and export.make is as_csv
     if not (export.counted or export.general or seeded or isinstance(result, Release)):

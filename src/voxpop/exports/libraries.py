@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from voxpop.errors import InputError
 from voxpop.privacy.budget import check_choice, check_whole
 from voxpop.reading.choices import SUBWORDS, Subwords, TextTokenizer
-from voxpop.reading.one_text import NAMES, Cutter
+from voxpop.reading.one_text import TOKENIZER_NAMES, Cutter
 from voxpop.reading.segmenting import (
     ANY_APOSTROPHE,
     ANY_IGNORED,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from spacy.matcher import PhraseMatcher
     from tokenizers import Tokenizer
 
+    from voxpop.release.counts import Counts
     from voxpop.release.release import Release
-    from voxpop.release.tally import Tally
 
 SLANTED = "’"
 
@@ -54,7 +54,7 @@ def to_count_vectorizer(
         InputError: If two grams are the same once their tokens are joined by spaces, or scikit-learn is not installed.
     """
     text = required("sklearn.feature_extraction.text", "scikit-learn")
-    grams = joined(release, "a CountVectorizer")
+    grams = joined_grams(release, "a CountVectorizer")
     return text.CountVectorizer(
         vocabulary={gram: number for number, gram in enumerate(grams)},
         ngram_range=(1, int(release.grams["length"][-1].as_py()) if len(release) else 1),
@@ -83,24 +83,24 @@ def to_phrase_matcher(
     """
     matcher = required("spacy.matcher", "spacy").PhraseMatcher(nlp.vocab, attr=attribute)
     # The pipeline tokenizes patterns and documents alike, so that "don't" becomes the same tokens in both.
-    matcher.add(label, list(nlp.tokenizer.pipe(gram for gram in _texts(release) if gram.strip())))
+    matcher.add(label, list(nlp.tokenizer.pipe(gram for gram in _gram_texts(release) if gram.strip())))
     return matcher
 
 
 def entity_patterns(release: "Release", label: str = "released") -> Iterator[dict[str, str]]:
     """Yield the patterns of a spaCy entity ruler: one object for each gram."""
-    for text in _texts(release):
+    for text in _gram_texts(release):
         yield {"label": label, "pattern": text}
 
 
-def _texts(release: "Release") -> list[str]:
+def _gram_texts(release: "Release") -> list[str]:
     """Return the grams as texts, those with an apostrophe also with the slanted one."""
-    texts = joined(release, "a spaCy pattern")
+    texts = joined_grams(release, "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
-    return texts + slanted if release.reading == "words" else texts
+    return texts + slanted if release.token_source == "words" else texts
 
 
-def joined(release: "Release", where: str) -> list[str]:
+def joined_grams(release: "Release", where: str) -> list[str]:
     """Return every gram as one string, in canonical order, with a space between its tokens.
 
     Args:
@@ -133,13 +133,13 @@ def required(module: str, package: str) -> Any:
 
 MOST_REPEATED = 1 << 20
 """Approximate most words in the training text: merges follow from ratios, and longer texts only take longer."""
-LARGEST = 1 << 20
+_LARGEST = 1 << 20
 FINAL_SIGMA = r"(?<=\p{L})Σ(?![\p{L}])"
-LEAST = 512
+_LEAST = 512
 """Above the 256 bytes that a byte-level vocabulary begins with."""
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
 IN_NORMAL_FORM = ("words", "characters")
-Counts = Iterable[tuple[tuple[str, ...], int]]
+GramCounts = Iterable[tuple[tuple[str, ...], int]]
 """Grams, each with a noisy number of users."""
 
 
@@ -195,13 +195,13 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
     if isinstance(tokenizer, re.Pattern):
         return None, split(Regex(tokenizer.pattern), "removed", invert=True)
     raise InputError(
-        f"`tokenizer` must be {', '.join(NAMES)}, a compiled regular expression, or None for lists of tokens; got "
-        f"{tokenizer!r}. A callable cannot become part of a tokenizer file."
+        f"`tokenizer` must be {', '.join(TOKENIZER_NAMES)}, a compiled regular expression, or None for lists of "
+        f"tokens; got {tokenizer!r}. A callable cannot become part of a tokenizer file."
     )
 
 
 def to_subword_tokenizer(
-    tally: "Tally", model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]"
+    tally: "Counts", model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]"
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
@@ -219,14 +219,14 @@ def to_subword_tokenizer(
         InputError: If the model has another name, `unknown` is a released word, or the library is not installed.
     """
     check_choice("model", model, SUBWORDS)
-    check_whole("size", size, LARGEST, "the largest number of subwords", LEAST)
+    check_whole("size", size, _LARGEST, "the largest number of subwords", _LEAST)
     if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
     tokenizers = required("tokenizers", "tokenizers")
     result: Tokenizer
     result, trainer = _untrained(model, size, unknown)
-    if tally.grams.reading in IN_NORMAL_FORM:
-        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.reading, addresses=True))
+    if tally.grams.token_source in IN_NORMAL_FORM:
+        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.token_source, addresses=True))
     result.train_from_iterator(_text(tally.each_gram()), trainer)
     if model == "bpe":
         # A word at the start of a text has the same subwords as after a space; the decoder removes that space again.
@@ -256,7 +256,7 @@ def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
     return [*visible, *lower, *without, *apostrophes]
 
 
-def _text(counts: Counts) -> Iterator[str]:
+def _text(counts: GramCounts) -> Iterator[str]:
     """Yield each released word as often as its noisy count, at least once; large counts are scaled down."""
     words = [(gram[0], max(1, users)) for gram, users in counts if len(gram) == 1]
     scale = min(1.0, MOST_REPEATED / max(1, sum(users for _, users in words)))

@@ -20,7 +20,8 @@ class Voxpop:
         >>> import polars as pl
         >>> import voxpop.exports.polars
         >>> sales = pl.DataFrame({"who": range(3000), "shop": [7] * 3000})
-        >>> shops = vp.SetUnion(limit=1).release(sales.voxpop.read(user="who", items="shop"), vp.Budget(1, 1e-8))
+        >>> data = sales.voxpop.read(user="who", items="shop")
+        >>> shops = vp.Items(max_items_per_user=1).release(data, vp.Budget(1, 1e-8))
         >>> sales.voxpop.filter(shops).height
         3000
     """

@@ -74,7 +74,7 @@ def markdown(text: str) -> str:
 
 def _facts(result: "Result") -> dict[str, str]:
     """Return the texts of both documents."""
-    total, about, plan = result.total, result.about, result.plan.to_dict()
+    total, about, plan = result.total, result.metadata, result.plan.to_dict()
     guarantee = total.adaptive
     if not guarantee.private:
         raise InputError(f"{guarantee}. A document for approval must be about a private result: leave out the seed.")
@@ -100,8 +100,8 @@ def _facts(result: "Result") -> dict[str, str]:
         "alone": str(result.guarantee),
         "digest": digest,
         "cautions": " ".join(cautions(guarantee)) or "none.",
-        "model": "Federated" if guarantee.seen else "Central",
-        "trust": guarantee.seen or "The operator holds the raw data, and readers receive the result only.",
+        "model": "Federated" if guarantee.server_view else "Central",
+        "trust": guarantee.server_view or "The operator holds the raw data, and readers receive the result only.",
         "mechanism": f"Voxpop {metadata.version('voxpop')}, noise drawn with AES-256; the proof includes the effect of "
         "integers and floating point.",
         "proof": f"Proof: {story.proof or 'docs/privacy'}, by machine, certificate or hand, as "

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.exports.libraries import joined, to_count_vectorizer
+from voxpop.exports.libraries import joined_grams, to_count_vectorizer
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import Account
 from voxpop.reading.choices import TextTokenizer
@@ -92,7 +92,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("`min_users` needs max_length=1, because phrases have no such promise. Leave it out.")
         mechanism: Any = vp.NGrams(max_length=self.max_length)
         if self.max_length == 1:
-            mechanism = vp.SetUnion(min_users=self.min_users)
+            mechanism = vp.Items(min_users=self.min_users)
         self.release_ = mechanism.release(data, vp.Budget(self.epsilon, self.delta), ledger=self.ledger, seed=self.seed)
         self._count()
         return self
@@ -127,7 +127,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the released phrases, with spaces between their tokens."""
         check_is_fitted(self)
-        return np.array(joined(self.release_, "a vocabulary"), object)
+        return np.array(joined_grams(self.release_, "a vocabulary"), object)
 
     def __sklearn_tags__(self) -> Any:
         """Return that the input is texts, and that noise differs from run to run."""

@@ -67,7 +67,7 @@ TYPES = {
 
 
 def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", columns: Columns = None) -> str:
-    """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install voxpop[sql]`).
+    """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install sqlglot`).
 
     Args:
         release: a release of items.
@@ -79,7 +79,7 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
     Raises:
         InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect.
     """
-    sqlglot = required("sqlglot", "voxpop[sql]")
+    sqlglot = required("sqlglot", "sqlglot")
     check_choice("form", form, get_args(Form))
     if dialect not in sqlglot.Dialects._value2member_map_ or not dialect:
         raise InputError(f"`dialect` must be one that sqlglot writes, such as duckdb or postgres; got {dialect!r}.")

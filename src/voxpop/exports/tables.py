@@ -17,7 +17,7 @@ from voxpop.exports.sql import Columns, key_names, key_types, released_items
 from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import array_of, joined
 from voxpop.reading.columns import check_columns
-from voxpop.reading.keys import WORDS, family, is_list, spelled, value_type
+from voxpop.reading.keys import NO_KEYS, family, is_list, spelled, value_type
 from voxpop.reading.sources import is_spark
 from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
@@ -154,7 +154,7 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
         return array_of(np.zeros(len(plain[0]), np.bool_))
     for each, name, wanted in zip(plain, names, key_types(release), strict=True):
         check_type(each.type, wanted, name)
-    items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or WORDS).spell(plain)
+    items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or NO_KEYS).spell(plain)
     return pc.is_in(items, value_set=released_items(release))
 
 

@@ -1,6 +1,6 @@
 """Progress of long stages: a bar of rich on a terminal, a line of IPython in a notebook, lines elsewhere if requested.
 
-`Events` are the steps of a command, for its log and its exit code.
+`EventLog` are the steps of a command, for its log and its exit code.
 
 Progress is shown to the operator and never part of a release. Saved notebooks keep it, so counts are rounded.
 """
@@ -18,22 +18,22 @@ from typing import Any, TypeVar
 from voxpop.errors import InputError
 from voxpop.errors import shown as escaped
 
-Thing = TypeVar("Thing")
-PATIENCE = 0.5
+_Thing = TypeVar("_Thing")
+_PATIENCE = 0.5
 """Seconds before a bar is shown."""
 FEW = 100
 """Smaller counts are not shown."""
 
 
 def track(
-    things: Iterable[Thing],
+    things: Iterable[_Thing],
     stage: str,
-    size_of: Callable[[Thing], int],
+    size_of: Callable[[_Thing], int],
     shown: bool | None,
     unit: str = "rows",
     *,
     exact: bool = False,
-) -> Iterator[Thing]:
+) -> Iterator[_Thing]:
     """Yield things, showing the number of processed rows.
 
     Args:
@@ -60,7 +60,7 @@ def track(
             text = f"{stage}: {rounded(done, exact=exact or unit != 'rows')} {unit}"
             if not (terminal or notebook):
                 sys.stderr.write(f"{text}\n")
-            elif perf_counter() - begun > PATIENCE:
+            elif perf_counter() - begun > _PATIENCE:
                 show = show or (open_bars.enter_context(_bar(stage)) if terminal else _display(begun))
                 show(text)
 
@@ -138,7 +138,7 @@ def _in_notebook() -> bool:
     return kernel is not None and isinstance(shell, kernel.ZMQInteractiveShell)
 
 
-class Events:
+class EventLog:
     """The steps of one command: charged, read, saved and others. None contains data or numbers of rows.
 
     Attributes:
@@ -171,16 +171,16 @@ class Events:
                 file.write(json.dumps(line) + "\n")
 
 
-EVENTS: ContextVar[Events | None] = ContextVar("events", default=None)
+EVENT_LOG: ContextVar[EventLog | None] = ContextVar("events", default=None)
 """The events of the command that runs; None outside of commands."""
 
 
 def note(event: str, **facts: Any) -> None:
     """Add an event to those of the command that runs."""
-    if (events := EVENTS.get()) is not None:
+    if (events := EVENT_LOG.get()) is not None:
         events.note(event, **facts)
 
 
 def noted() -> dict[str, dict[str, Any]]:
     """Return the facts of the events of the command that runs, by their names."""
-    return {} if (events := EVENTS.get()) is None else events.facts
+    return {} if (events := EVENT_LOG.get()) is None else events.facts

@@ -12,8 +12,8 @@ import numpy as np
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Int32s, Int64s
 
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-HIGH = np.uint64(32)
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_HIGH = np.uint64(32)
 FIRST_SLOTS = 1 << 12
 
 
@@ -22,7 +22,7 @@ def slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
     """Return the slot that holds a key, or the empty one where it belongs."""
     mask = slots.size - 1
     # Bits 32 and up of the product: each depends on all lower bits of the key.
-    slot = np.int64((np.uint64(key) * SPREAD) >> HIGH) & mask
+    slot = np.int64((np.uint64(key) * _SPREAD) >> _HIGH) & mask
     while slots[slot] >= 0 and keys[slots[slot]] != key:
         slot = (slot + 1) & mask
     return slot

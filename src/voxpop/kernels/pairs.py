@@ -12,23 +12,23 @@ from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint32s
 from voxpop.kernels.proved import proved
 
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-HIGH = np.uint64(64)
-LOW = 2**32 - 1
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_HIGH = np.uint64(64)
+_LOW_HALF = 2**32 - 1
 FIRST_SLOTS_BITS = 12
-AT_ONCE = 64
+PAIRS_AT_ONCE = 64
 """Names that are looked up together."""
-Table = tuple[Int64s, Uint32s]
+_PairTable = tuple[Int64s, Uint32s]
 """Names by number, and slots, a power of two, at least twice as many: a number + 1, or 0 where the slot is empty."""
 
 
 @jit
 def _first_slot(name: Any, shift: np.uint64) -> Any:
     """Return the slot where the search for a name begins."""
-    mixed = np.uint64(name) * SPREAD
+    mixed = np.uint64(name) * _SPREAD
     # Both halves of a name are to move the slot: upper bits come down here, and a second product spreads them.
     mixed ^= mixed >> np.uint64(29)
-    return np.int64((mixed * SPREAD) >> shift)
+    return np.int64((mixed * _SPREAD) >> shift)
 
 
 @jit
@@ -46,7 +46,7 @@ def _shift_of(table: Uint32s) -> np.uint64:
     bits = 0
     while 1 << bits < table.size:
         bits += 1
-    return HIGH - np.uint64(bits)
+    return _HIGH - np.uint64(bits)
 
 
 @jit
@@ -69,14 +69,14 @@ def _slots_for(count: int) -> int:
 
 
 @jit
-def _number_of(name: Any, table: Table, shift: np.uint64) -> Any:
+def _number_of(name: Any, table: _PairTable, shift: np.uint64) -> Any:
     """Return the number of a name, -1 where the table does not hold it."""
     names, slots = table
     return np.int64(slots[_number_slot(name, _first_slot(name, shift), names, slots)]) - 1
 
 
 @jit
-def table_of(names: Int64s) -> Table:
+def table_of(names: Int64s) -> _PairTable:
     """Return a table that finds distinct names, at least 0, by their places."""
     return names, _numbers_of(names, names.size, _slots_for(names.size))
 
@@ -113,7 +113,7 @@ def number_more_pairs(
     """
     position, end, stop = span
     shift = _shift_of(table)
-    places, block = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
+    places, block = np.empty(PAIRS_AT_ONCE, np.int64), np.empty(PAIRS_AT_ONCE, np.int64)
     while position < end:
         position, held = _gather_pairs(ids, partners, offset, (position, end, stop), need, estimates, places, block)
         done, count = _number_block(ids, places, block, 0, held, names, count, table, shift)
@@ -197,7 +197,11 @@ def _number_block(
     Returns:
         The first name of the block for which there is no room, or `held` if all have room, and the number of names.
     """
-    slots, seen, met = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
+    slots, seen, met = (
+        np.empty(PAIRS_AT_ONCE, np.int64),
+        np.empty(PAIRS_AT_ONCE, np.int64),
+        np.empty(PAIRS_AT_ONCE, np.int64),
+    )
     for place in range(first, held):
         slots[place] = _first_slot(block[place], shift)
         seen[place] = table[slots[place]]
@@ -281,7 +285,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> In
 
 
 @jit
-def find_names(wanted: Int64s, table: Table) -> Int32s:
+def find_names(wanted: Int64s, table: _PairTable) -> Int32s:
     """Return the number of each name, -1 where the table does not hold it."""
     shift = _shift_of(table[1])
     found = np.empty(wanted.size, np.int32)
@@ -291,7 +295,7 @@ def find_names(wanted: Int64s, table: Table) -> Int32s:
 
 
 @jit
-def mark_met(names: Int64s, table: Table, met: Bytes) -> None:
+def mark_met(names: Int64s, table: _PairTable, met: Bytes) -> None:
     """Write 1 at the number of each name that the table holds, and nothing else: parts may come side by side.
 
     Args:
@@ -307,7 +311,7 @@ def mark_met(names: Int64s, table: Table, met: Bytes) -> None:
 
 
 @jit
-def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: Table) -> Bytes:
+def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable) -> Bytes:
     """Return 1 for each pair that is allowed, as in `number_pairs`, or that a table holds; else 0.
 
     Args:
@@ -320,7 +324,7 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: Table) -> B
     found = np.empty(names.size, np.uint8)
     for place in range(names.size):
         name = names[place]
-        mine = _is_candidate(name >> 32, name & LOW, need, estimates)
+        mine = _is_candidate(name >> 32, name & _LOW_HALF, need, estimates)
         found[place] = mine or _number_of(name, further, shift) >= 0
     return found
 

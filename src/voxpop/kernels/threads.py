@@ -14,13 +14,13 @@ from contextvars import copy_context
 from itertools import chain, islice
 from typing import TypeVar
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
+_ThreadTask = TypeVar("_ThreadTask")
+_ThreadResult = TypeVar("_ThreadResult")
 
 THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 
 
-def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+def in_order(work: Callable[[_ThreadTask], _ThreadResult], tasks: Iterable[_ThreadTask]) -> Iterator[_ThreadResult]:
     """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads.
 
     The threads have the context variables of the caller.
@@ -33,7 +33,7 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
     if len(first) < 2:
         yield from map(work, first)
         return
-    ahead: deque[Future[Result]] = deque()
+    ahead: deque[Future[_ThreadResult]] = deque()
     with ThreadPoolExecutor(THREADS) as threads:
         for task in chain(first, coming):
             ahead.append(threads.submit(copy_context().run, work, task))
@@ -117,7 +117,7 @@ def require_polars() -> None:
         )
 
 
-def one_ahead(items: Iterator[Result]) -> Iterator[Result]:
+def one_ahead(items: Iterator[_ThreadResult]) -> Iterator[_ThreadResult]:
     """Yield an iterator's values, none of them None; a thread computes the next while the caller uses the last one."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, None)
@@ -126,7 +126,7 @@ def one_ahead(items: Iterator[Result]) -> Iterator[Result]:
             yield found
 
 
-def one_behind(work: Callable[[Task], None], tasks: Iterable[Task]) -> None:
+def one_behind(work: Callable[[_ThreadTask], None], tasks: Iterable[_ThreadTask]) -> None:
     """Do `work(task)` for all tasks in their order, in a thread while the next task is got by this one."""
     with ThreadPoolExecutor(1) as thread:
         done: Future[None] | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Uint64s
 
-STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd: the state runs through all 2^64 values
+GOLDEN_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd: the state runs through all 2^64 values
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
@@ -19,7 +19,7 @@ SECOND = np.uint64(0x94D049BB133111EB)
 @jit
 def uniform(state: Uint64s) -> Any:
     """Return a number in [0, 1), a multiple of 2^-53, and move the generator's state (uint64, one number) on."""
-    state[0] += STEP
+    state[0] += GOLDEN_STEP
     mixed = state[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
     mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND

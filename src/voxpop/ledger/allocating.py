@@ -1,4 +1,4 @@
-"""Split one budget over several releases, so that each reaches a stated aim. No data is read."""
+"""Split one budget over several releases, so that each reaches a stated target. No data is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from math import hypot, inf, sqrt
 from typing import Any, Final, final
 
 from voxpop.errors import BudgetError, InputError
-from voxpop.ledger.caps import Caps
+from voxpop.ledger.caps import AccountLimits
 from voxpop.privacy.budget import Budget, check_budget
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 
-PRECISION: Final = 0.01
+_PRECISION: Final = 0.01
 """Relative precision of the epsilons."""
-PARTS: Final = 3
+_PARTS: Final = 3
 """The parts of delta, of which the releases get one: less than half, so that their revealing outcomes fit the cap."""
 SMALLEST: Final = 2.0**-7
 """The smallest epsilon that is tried, as a part of the whole."""
@@ -21,26 +21,26 @@ SMALLEST: Final = 2.0**-7
 
 @final
 @dataclass(frozen=True, slots=True)
-class Aim:
-    """The aim of one release: a number of users with which an item is released, or a standard error of counts.
+class Target:
+    """The target of one release: a number of users with which an item is released, or a standard error of counts.
 
     Attributes:
-        mechanism: the configuration, such as `vp.SetUnion()`; None for counts of a release.
+        mechanism: the configuration, such as `vp.Items()`; None for counts of a release.
         users: number of users with which an item must be released.
         probability: with which it must be.
         per_user: as in `plan.users_needed`.
         length: as in `plan.users_needed`.
-        error: the largest standard error of a count, for users who hold at most `limit` released items.
-        limit: that limit.
+        error: the largest standard error of a count, for users who hold at most `counted_in_full` released items.
+        counted_in_full: the number of released items with which a user counts in full.
 
     Raises:
-        InputError: if there is not exactly one aim, or it does not fit.
+        InputError: if there is not exactly one target, or it does not fit.
 
     Example:
         >>> import voxpop as vp
-        >>> vp.Aim(vp.SetUnion(), users=100, per_user=10).reached(vp.Budget(2, 1e-7))
+        >>> vp.Target(vp.Items(), users=100, per_user=10).is_met(vp.Budget(2, 1e-7))
         True
-        >>> vp.Aim(error=20, limit=10).reached(vp.Budget(0.1, 1e-7))
+        >>> vp.Target(error=20, counted_in_full=10).is_met(vp.Budget(0.1, 1e-7))
         False
     """
 
@@ -50,16 +50,16 @@ class Aim:
     per_user: int | None = None
     length: int | None = None
     error: float | None = None
-    limit: int = 1
+    counted_in_full: int = 1
 
     def __post_init__(self) -> None:
         if (self.mechanism is None) != (self.users is None) or (self.users is None) == (self.error is None):
-            raise InputError("an aim must be `users` for a mechanism, or `error` without one. Give one of the two.")
-        if self.error is not None and not (self.error > sqrt(1 / 12) and self.limit >= 1):
-            raise InputError("`error` must be above 0.29, the error of rounding, and `limit` at least 1.")
+            raise InputError("a target must be `users` for a mechanism, or `error` without one. Give one of the two.")
+        if self.error is not None and not (self.error > sqrt(1 / 12) and self.counted_in_full >= 1):
+            raise InputError("`error` must be above 0.29, the error of rounding, and `counted_in_full` at least 1.")
 
-    def reached(self, budget: Budget) -> bool:
-        """Return whether a release with this budget reaches the aim."""
+    def is_met(self, budget: Budget) -> bool:
+        """Return whether a release with this budget reaches the target."""
         if self.error is not None:
             # Rounding to whole users is about uniform on a length of 1.
             return hypot(self._sigma(budget), sqrt(1 / 12)) <= self.error
@@ -73,67 +73,68 @@ class Aim:
         if self.error is None:
             found: Guarantee = self.mechanism.plan(budget).guarantee
             return found
-        spend = gaussian_spend([(0.0, sqrt(self.limit) / self._sigma(budget))], walk_slack(budget.epsilon, 1))
+        spend = gaussian_spend([(0.0, sqrt(self.counted_in_full) / self._sigma(budget))], walk_slack(budget.epsilon, 1))
         return Guarantee(budget.epsilon, budget.delta, spend=spend)
 
     def _sigma(self, budget: Budget) -> float:
         from voxpop.privacy.gaussian import sigma
 
         exact = budget.delta - walk_slack(budget.epsilon, 1)
-        return sigma(budget.epsilon, exact, sqrt(self.limit)) if exact > 0 else inf
+        return sigma(budget.epsilon, exact, sqrt(self.counted_in_full)) if exact > 0 else inf
 
 
-def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
-    """Split a budget over several releases about the same users, so that each reaches its aim.
+def split_budget(budget: Budget, targets: Mapping[str, Target]) -> dict[str, Budget]:
+    """Split a budget over several releases about the same users, so that each reaches its target.
 
-    Each release gets an even part of a third of delta, and the least epsilon that reaches its aim; the rest of the
+    Each release gets an even part of a third of delta, and the least epsilon that reaches its target; the rest of the
     budget raises all epsilons by the same factor. A ledger with this budget admits all releases, in any order, even if
     some are only made after others were seen. Aims and budgets must not be computed from the data.
 
     Args:
         budget: of all releases together.
-        aims: the aim of each release, by name.
+        targets: the target of each release, by name.
 
     Returns:
         The budget of each release, by name.
 
     Raises:
-        InputError: if there is no aim.
-        BudgetError: if the whole budget cannot reach the aims; it names the epsilon that would.
+        InputError: if there is no target.
+        BudgetError: if the whole budget cannot reach the targets; it names the epsilon that would.
 
     Example:
         >>> import voxpop as vp
-        >>> aims = {"words": vp.Aim(vp.SetUnion(limit=100), users=100), "counts": vp.Aim(error=30, limit=16)}
-        >>> parts = vp.allocate(vp.Budget(2, 1e-7), aims)
-        >>> all(aims[name].reached(part) for name, part in parts.items())
+        >>> words = vp.Target(vp.Items(max_items_per_user=100), users=100)
+        >>> targets = {"words": words, "counts": vp.Target(error=30, counted_in_full=16)}
+        >>> parts = vp.split_budget(vp.Budget(2, 1e-7), targets)
+        >>> all(targets[name].is_met(part) for name, part in parts.items())
         True
         >>> sum(part.delta for part in parts.values()) < 1e-7
         True
     """
     check_budget(budget)
-    if not aims or not all(isinstance(each, Aim) for each in aims.values()):
+    if not targets or not all(isinstance(each, Target) for each in targets.values()):
         raise InputError(
-            '`aims` must name an aim for each release, such as {"words": vp.Aim(vp.SetUnion(), users=90)}.'
+            '`targets` must name a target for each release, such as {"words": vp.Target(vp.Items(), users=90)}.'
         )
-    delta = budget.delta / (PARTS * len(aims))
-    least = {name: _least_epsilon(name, aim, budget.epsilon, delta) for name, aim in aims.items()}
+    delta = budget.delta / (_PARTS * len(targets))
+    least = {name: _least_epsilon(name, target, budget.epsilon, delta) for name, target in targets.items()}
 
     def parts(factor: float) -> list[Guarantee]:
-        return [aims[name].guarantee(Budget(epsilon * factor, delta)) for name, epsilon in least.items()]
+        return [targets[name].guarantee(Budget(epsilon * factor, delta)) for name, epsilon in least.items()]
 
     def fits(factor: float) -> bool:
-        return Caps.of(budget).hold(parts(factor))
+        return AccountLimits.of(budget).hold(parts(factor))
 
     if not fits(1.0):
         needed = _needed_epsilon(budget, parts(1.0))
         raise BudgetError(
-            f"the aims need epsilon {needed:.3g} together at delta {budget.delta:g}, and the budget has "
-            f"{budget.epsilon:g}. Raise the budget, or the numbers of users and errors of the aims."
+            f"the targets need epsilon {needed:.3g} together at delta {budget.delta:g}, and the budget has "
+            f"{budget.epsilon:g}. Raise the budget, or the numbers of users and errors of the targets."
         )
     low, high = 1.0, budget.epsilon / max(least.values())
     if fits(high):
         low = high
-    while high / low > 1 + PRECISION:
+    while high / low > 1 + _PRECISION:
         middle = sqrt(low * high)
         low, high = (middle, high) if fits(middle) else (low, middle)
     return {name: Budget(epsilon * low, delta) for name, epsilon in least.items()}
@@ -142,30 +143,30 @@ def allocate(budget: Budget, aims: Mapping[str, Aim]) -> dict[str, Budget]:
 def _needed_epsilon(budget: Budget, guarantees: Sequence[Guarantee]) -> float:
     """Return about the least epsilon of a ledger with this delta that has room for releases."""
     low, high = budget.epsilon, sum(each.epsilon for each in guarantees)
-    while high / low > 1 + PRECISION:
+    while high / low > 1 + _PRECISION:
         middle = sqrt(low * high)
-        low, high = (low, middle) if Caps.of(Budget(middle, budget.delta)).hold(guarantees) else (middle, high)
+        low, high = (low, middle) if AccountLimits.of(Budget(middle, budget.delta)).hold(guarantees) else (middle, high)
     return high
 
 
-def _least_epsilon(name: str, aim: Aim, most: float, delta: float) -> float:
-    """Return the least epsilon that reaches an aim, by bisection of its logarithm."""
+def _least_epsilon(name: str, target: Target, most: float, delta: float) -> float:
+    """Return the least epsilon that reaches a target, by bisection of its logarithm."""
 
-    def reached(epsilon: float) -> bool:
+    def enough(epsilon: float) -> bool:
         try:
-            return aim.reached(Budget(epsilon, delta))
+            return target.is_met(Budget(epsilon, delta))
         except BudgetError:
             return False
 
-    if not reached(most):
+    if not enough(most):
         raise BudgetError(
-            f'the whole budget does not reach the aim of "{name}": epsilon {most:g} at delta {delta:.3g}. Raise the '
-            "budget, or the number of users or the error of the aim."
+            f'the whole budget does not reach the target of "{name}": epsilon {most:g} at delta {delta:.3g}. Raise the '
+            "budget, or the number of users or the error of the target."
         )
     low, high = most * SMALLEST, most
-    if reached(low):
+    if enough(low):
         return low
-    while high / low > 1 + PRECISION:
+    while high / low > 1 + _PRECISION:
         middle = sqrt(low * high)
-        low, high = (low, middle) if reached(middle) else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high

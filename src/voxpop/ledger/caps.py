@@ -84,7 +84,7 @@ class Corner:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Caps:
+class AccountLimits:
     """All caps of a data set's budget.
 
     Attributes:
@@ -96,17 +96,17 @@ class Caps:
     corners: tuple[Corner, ...]
 
     @staticmethod
-    def of(budget: Budget) -> "Caps":
+    def of(budget: Budget) -> "AccountLimits":
         """Return the caps of a budget; only the plain corner if delta is 0."""
         epsilon, delta = as_written(budget.epsilon), as_written(budget.delta)
         if delta == 0:
-            return Caps(delta, (Corner("plain", epsilon, delta, Fraction(0)),))
+            return AccountLimits(delta, (Corner("plain", epsilon, delta, Fraction(0)),))
         slack = Fraction(MOST_ENTRIES * walk_slack(budget.epsilon, MOST_PASSES) * ROUNDING)
         corners = [Corner("plain", epsilon, delta * TRADE, Fraction(0))]
         for name, part in (("gaussian", Fraction(0)), ("mixed", epsilon / 2)):
             square = _largest_square(float(epsilon - part), float(delta * NOISE - slack))
             corners.append(Corner(name, part, Fraction(0), square))
-        return Caps(delta * CHANCES, tuple(corners))
+        return AccountLimits(delta * CHANCES, tuple(corners))
 
     def used(self, guarantees: Sequence[Guarantee]) -> dict[str, dict[str, float]]:
         """Return the used part of each cap, by corner; a part above 1 exceeds the cap.
@@ -153,12 +153,12 @@ def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: 
     if len(before) + times > MOST_ENTRIES:
         return False
     if before:
-        return Caps.of(budget).hold([*before, *[now] * times])
+        return AccountLimits.of(budget).hold([*before, *[now] * times])
     if times == 1:
         return now.epsilon <= budget.epsilon and now.delta <= budget.delta
     # Fixed before any result: composed exactly, or within the corners.
     every = [now] * times
-    return composed_delta(budget.epsilon, every) <= budget.delta or Caps.of(budget).hold(every)
+    return composed_delta(budget.epsilon, every) <= budget.delta or AccountLimits.of(budget).hold(every)
 
 
 def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> str:
@@ -180,7 +180,7 @@ def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times:
         first = "epsilon" if now.epsilon > budget.epsilon else "delta"
         whole, wanted = apart(as_written(getattr(budget, first)), as_written(getattr(now, first)))
         return f"{first}: 0 of {whole} spent, {whole} left, {wanted} requested"
-    caps = Caps.of(budget)
+    caps = AccountLimits.of(budget)
     if not caps.hold(before):
         return "the first charge was admitted because no result was known, and leaves no room for another release"
     # The corner that comes closest to room for the release, and the cap that it exceeds most.

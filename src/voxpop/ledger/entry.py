@@ -11,7 +11,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import Admission, composed_delta
 from voxpop.privacy.guarantee import Guarantee
 
-NEIGHBOURS = Guarantee(1, 0).neighbours
+_NEIGHBOURS = Guarantee(1, 0).neighbours
 FIT = 0.25
 """A spend must account for at least this part of the stated delta. Those of all plans account for 0.6 or more."""
 LONGEST_LABEL = 200
@@ -117,7 +117,7 @@ def paying(entries: Sequence[Entry], guarantee: Guarantee, mechanism: str) -> En
     return None
 
 
-def spelled(name: str) -> str:
+def spelled_name(name: str) -> str:
     """Return the stored form of a name: NFC, white space at the ends removed and collapsed elsewhere."""
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
@@ -151,8 +151,8 @@ def check_charge(guarantee: Guarantee) -> None:
         raise InputError(
             "a release with a seed is not private, and no budget covers it. Leave out the seed to charge it."
         )
-    if guarantee.neighbours != NEIGHBOURS:
-        raise InputError(f"guarantees in a ledger must be for {NEIGHBOURS}; this one is for {guarantee.neighbours}.")
+    if guarantee.neighbours != _NEIGHBOURS:
+        raise InputError(f"guarantees in a ledger must be for {_NEIGHBOURS}; this one is for {guarantee.neighbours}.")
     Budget(guarantee.epsilon, guarantee.delta)
     # A spend below the stated pair would make further releases fit that the pair excludes.
     needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)

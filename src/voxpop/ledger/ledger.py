@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from uuid import uuid4
 
 from voxpop.errors import BudgetError, ExhaustedError, InputError, LedgerError
-from voxpop.ledger.caps import MOST_ENTRIES, Caps, may_run, shortage
+from voxpop.ledger.caps import MOST_ENTRIES, AccountLimits, may_run, shortage
 from voxpop.ledger.entry import (
     Entry,
     check_charge,
@@ -26,9 +26,9 @@ from voxpop.ledger.entry import (
     pays,
     remaining_of,
     same_names,
-    spelled,
+    spelled_name,
 )
-from voxpop.ledger.storage import DAMAGED, changing, read_ledger
+from voxpop.ledger.storage import DAMAGED_LEDGER, changing, read_ledger
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
@@ -36,7 +36,7 @@ from voxpop.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
-STEP = 0.01
+_STEP = 0.01
 """Distance of the epsilons that `largest_epsilon` tries."""
 
 
@@ -80,7 +80,7 @@ class LedgerAccount:
             ...         run = drinks.run("2026-11-25", save_to=f"{here}/words")
             ...         if not run.finished:
             ...             corpus = vp.read(table, user="who", items="what")
-            ...             words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=run)
+            ...             words = vp.Items(max_items_per_user=10).release(corpus, vp.Budget(2, 1e-8), ledger=run)
             ...     len(drinks.entries), vp.load(f"{here}/words") == words
             (1, True)
         """
@@ -122,7 +122,7 @@ class LedgerAccount:
         equal releases fit as a reserve than one after the other.
 
         Args:
-            plan: The plan that every release will have, such as `vp.SetUnion().plan(budget)`.
+            plan: The plan that every release will have, such as `vp.Items().plan(budget)`.
             times: The number of releases.
             label: A label for the reserve.
 
@@ -136,7 +136,7 @@ class LedgerAccount:
         Example:
             >>> import tempfile
             >>> import voxpop as vp
-            >>> plan = vp.SetUnion().plan(vp.Budget(0.5, 1e-8))
+            >>> plan = vp.Items().plan(vp.Budget(0.5, 1e-8))
             >>> with tempfile.TemporaryDirectory() as here:
             ...     drinks = vp.Ledger(f"{here}/team.ledger").open("drinks", vp.Budget(3, 1e-6), create=True)
             ...     reserve = drinks.reserve(plan, 40, "every week")
@@ -145,7 +145,7 @@ class LedgerAccount:
         """
         if not isinstance(getattr(plan, "guarantee", None), Guarantee) or not callable(getattr(plan, "release", None)):
             raise InputError(
-                "`plan` must be the plan of a release, such as `vp.SetUnion().plan(budget)`. A series is charged once "
+                "`plan` must be the plan of a release, such as `vp.Items().plan(budget)`. A series is charged once "
                 "for all its nights: give `ledger=` where it begins."
             )
         if type(times) is not int or times < 2:
@@ -218,7 +218,7 @@ class LedgerAccount:
 
         Args:
             guarantee: The guarantee of the release.
-            mechanism: The kind of release, such as "set union", which a reserve may be for. By default, reserves are
+            mechanism: The kind of release, such as "items", which a reserve may be for. By default, reserves are
                 left out.
         """
         check_charge(guarantee)
@@ -252,7 +252,7 @@ class LedgerAccount:
     def used(self) -> dict[str, dict[str, float]]:
         """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
         budget, entries = self._parsed(read_ledger(self.path))
-        return Caps.of(budget).used(paid_by(entries))
+        return AccountLimits.of(budget).used(paid_by(entries))
 
     def entry(self, label: str) -> Entry | None:
         """Return the entry of the run with this label, or None."""
@@ -262,7 +262,7 @@ class LedgerAccount:
         """Return the largest multiple of 0.01 at which a release could be charged now or is reserved, or 0.
 
         Args:
-            mechanism: The configuration, such as `vp.SetUnion()`.
+            mechanism: The configuration, such as `vp.Items()`.
             delta: The delta of the release.
         """
         budget, entries = self._parsed(read_ledger(self.path))
@@ -270,15 +270,15 @@ class LedgerAccount:
 
         def fits(steps: int) -> bool | None:
             try:
-                return may_run(budget, before, mechanism.plan(Budget(round(steps * STEP, 2), delta)).guarantee)
+                return may_run(budget, before, mechanism.plan(Budget(round(steps * _STEP, 2), delta)).guarantee)
             except BudgetError:  # too small an epsilon for any plan
                 return None
 
-        low, high = 0, ceil(budget.epsilon / STEP) + 1
+        low, high = 0, ceil(budget.epsilon / _STEP) + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) is False else (middle, high)
-        charged = round(low * STEP, 2) if low and fits(low) else 0.0
+        charged = round(low * _STEP, 2) if low and fits(low) else 0.0
         return max([charged, *self._reserved(entries, mechanism, delta)])
 
     @staticmethod
@@ -376,7 +376,7 @@ class LedgerAccount:
             budget = Budget(**mine["budget"])
             entries = [Entry.from_dict(each, self.name, budget, mine["id"]) for each in mine["entries"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
+            raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED_LEDGER}') from error
         return budget, entries
 
 
@@ -399,9 +399,9 @@ class Ledger:
         >>> with tempfile.TemporaryDirectory() as here:
         ...     ledger = vp.Ledger(f"{here}/team.ledger")
         ...     drinks = ledger.open("drinks", vp.Budget(epsilon=3, delta=1e-6), create=True)
-        ...     words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=drinks)
+        ...     words = vp.Items(max_items_per_user=10).release(corpus, vp.Budget(2, 1e-8), ledger=drinks)
         ...     drinks.fits(vp.Guarantee(2, 1e-8)), [entry.mechanism for entry in drinks.entries]
-        (False, ['set union'])
+        (False, ['items'])
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -431,7 +431,7 @@ class Ledger:
         """
         if not isinstance(budget, Budget):
             raise InputError(f"a data set needs a budget, such as voxpop.Budget(8, 1e-6); got {type(budget).__name__}.")
-        name = spelled(name)
+        name = spelled_name(name)
         if not create:
             account = self.account(name)
             if account.budget != budget:
@@ -465,7 +465,7 @@ class Ledger:
             LedgerError: There is no such data set, or the file cannot be read.
         """
         datasets = read_ledger(self._path)
-        found = [name] if name in datasets else same_names(datasets, spelled(name))
+        found = [name] if name in datasets else same_names(datasets, spelled_name(name))
         if len(found) > 1:
             listed = ", ".join(map(repr, found))
             raise LedgerError(

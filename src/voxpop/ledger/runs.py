@@ -19,8 +19,8 @@ from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.ledger.entry import is_text
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.counts import Addition
 from voxpop.release.saving import COUNTS, MODEL, PROFILE, RANKINGS, RELEASE, kind_in
-from voxpop.release.tally import Addition
 
 if TYPE_CHECKING:
     from voxpop.ledger.entry import Entry
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SPACE = 64 << 20
 """Free bytes that a release must find before it is charged. Most releases are far smaller."""
-MARK = "voxpop-kept-"
+_MARK = "voxpop-kept-"
 UNFINISHED = "unfinished"
 """A file in the folder of a kept result whose run may still be repeated: it must not be published before its end."""
 KINDS = {"counts": COUNTS, "top": RANKINGS, "sequences": MODEL, "profile": PROFILE}
@@ -122,7 +122,7 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
             stays.
     """
     kind = kind_in(kept)
-    if MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
+    if _MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
         raise ReleaseError(f"{kept} is not a kept result. Give the folder that the message of the failed save named.")
     if finished:
         (kept.parent / UNFINISHED).unlink(missing_ok=True)
@@ -154,10 +154,10 @@ def remove_kept(folder: Path, key: str) -> None:
 def _holders(folder: Path, key: str) -> list[Path]:
     """Return the folders that may hold a kept result, the preferred first."""
     target = Path(os.path.abspath(folder))
-    found = [target.with_name(f".{target.name}.{MARK}{key}")]
+    found = [target.with_name(f".{target.name}.{_MARK}{key}")]
     with suppress(RuntimeError):  # no home
-        found.append(Path.home() / ".voxpop" / f"{MARK}{key}")
-    return [*found, Path(tempfile.gettempdir()) / f"{MARK}{key}"]
+        found.append(Path.home() / ".voxpop" / f"{_MARK}{key}")
+    return [*found, Path(tempfile.gettempdir()) / f"{_MARK}{key}"]
 
 
 @final

@@ -24,7 +24,7 @@ RULE: Final = 3
 
 A ledger must not change to another rule after a result was seen, because the union of all that both rules admit may
 exceed the budget."""
-PATIENCE: Final = 60.0
+LOCK_PATIENCE: Final = 60.0
 """Seconds to wait for another process; charging takes milliseconds."""
 TABLES: Final = """
 CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, id TEXT NOT NULL);
@@ -49,7 +49,7 @@ COLUMNS: Final = (
     "reserve",
 )
 """Columns of an entry that are read unchanged; epsilon and delta repeat numbers of the guarantee for readers."""
-DAMAGED: Final = (
+DAMAGED_LEDGER: Final = (
     "The file is damaged or was edited, so what was spent is unknown and nothing can be charged. Restore the newest "
     "copy, and make sure that nothing was released since."
 )
@@ -57,7 +57,7 @@ CARRY_OVER: Final = (
     "was written by another version of voxpop, whose releases add up by another rule. Create a new ledger, and charge "
     "it once, by `account.charge`, with the budget of each data set of this one as the guarantee."
 )
-MARK: Final = "A voxpop ledger exists beside this file. Do not delete it: a lost ledger must not start at zero.\n"
+_MARK: Final = "A voxpop ledger exists beside this file. Do not delete it: a lost ledger must not start at zero.\n"
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
         if new:  # only the owner can read it, unless the owner shares it
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        with _opened(path, writing=True) as database:
+        with _opened_database(path, writing=True) as database:
             database.execute("BEGIN IMMEDIATE")
             empty = _is_new(database, path)
             datasets = {} if empty else _datasets(database, path)
@@ -92,7 +92,7 @@ def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
             if empty or json.dumps(datasets) != before:
                 if empty:
                     _make_tables(database)
-                _write(database, datasets)
+                _write_datasets(database, datasets)
             database.execute("COMMIT")
         _mark(path)
     except (sqlite3.Error, OSError) as error:
@@ -108,10 +108,10 @@ def read_ledger(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise _missing(path)
     try:
-        with _opened(path, writing=os.access(path, os.W_OK)) as database:
+        with _opened_database(path, writing=os.access(path, os.W_OK)) as database:
             database.execute("BEGIN")
             if _is_new(database, path):
-                raise LedgerError(f"{path} is empty. {DAMAGED}")
+                raise LedgerError(f"{path} is empty. {DAMAGED_LEDGER}")
             return _datasets(database, path)
     except (sqlite3.Error, OSError) as error:
         raise _failed(path, error, "read") from None
@@ -142,7 +142,7 @@ def _missing(path: Path) -> LedgerError:
 
 
 @contextmanager
-def _opened(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
+def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
     """Connect to a ledger. A transaction that is open at the end is undone."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
@@ -153,7 +153,7 @@ def _opened(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
             "was charged. Remove the other name; use a symbolic link instead."
         )
     address = f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}"
-    with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as database:
+    with closing(sqlite3.connect(address, uri=True, timeout=LOCK_PATIENCE, isolation_level=None)) as database:
         # Of each change, the file and its folder are on disk before the change counts.
         database.execute("PRAGMA synchronous = EXTRA")
         database.execute("PRAGMA foreign_keys = ON")
@@ -165,7 +165,7 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     """Return whether the file was created and nothing was written to it; a ledger that was emptied is an error."""
     if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         if _marker_of(path).exists() or path.stat().st_size:
-            raise LedgerError(f"{path} has no tables. {DAMAGED}")
+            raise LedgerError(f"{path} has no tables. {DAMAGED_LEDGER}")
         return True
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (rule,) = database.execute("PRAGMA user_version").fetchone()
@@ -181,7 +181,7 @@ def _no_ledger(path: Path) -> LedgerError:
     with suppress(OSError, ValueError, AttributeError):
         if parsed_json(read_whole(path)).get("format") == "voxpop ledger":
             return LedgerError(f"{path} {CARRY_OVER}")
-    return LedgerError(f"{path} is not a ledger that voxpop wrote, or it is damaged. {DAMAGED}")
+    return LedgerError(f"{path} is not a ledger that voxpop wrote, or it is damaged. {DAMAGED_LEDGER}")
 
 
 def _make_tables(database: sqlite3.Connection) -> None:
@@ -216,13 +216,13 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
     except (sqlite3.DatabaseError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise
-        raise LedgerError(f"{path} has no readable tables. {DAMAGED}") from None
+        raise LedgerError(f"{path} has no readable tables. {DAMAGED_LEDGER}") from None
     if checksum != computed:
-        raise LedgerError(f"{path} is not as it was written: its checksum differs. {DAMAGED}")
+        raise LedgerError(f"{path} is not as it was written: its checksum differs. {DAMAGED_LEDGER}")
     return found
 
 
-def _write(database: sqlite3.Connection, datasets: dict[str, Any]) -> None:
+def _write_datasets(database: sqlite3.Connection, datasets: dict[str, Any]) -> None:
     """Insert and replace rows that differ. Data sets and entries are never removed."""
     for name, content in datasets.items():
         budget = content["budget"]
@@ -260,7 +260,7 @@ def _mark(path: Path) -> None:
     with suppress(FileExistsError):
         descriptor = os.open(_marker_of(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(MARK.encode())
+            file.write(_MARK.encode())
 
 
 def _marker_of(path: Path) -> Path:

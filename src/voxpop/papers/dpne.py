@@ -16,7 +16,7 @@ import numpy as np
 
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.ngrams.charges import NORM, ONE_SHORTER, LengthPlan, LengthRun, SpuriousAllowance, Voting
-from voxpop.mechanisms.ngrams.mechanism import check_eta, check_lengths, check_limit
+from voxpop.mechanisms.ngrams.mechanism import check_lengths, check_limit, check_spurious_share
 from voxpop.mechanisms.ngrams.plan import CROWDED, NGramsPlan, rest_after, without_slack
 from voxpop.mechanisms.ngrams.releasing import Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
@@ -45,12 +45,13 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
     The guarantee is that of Theorem 2.1: half of delta for the noise of all lengths together, half for the threshold of
     length 1. The parameters of Table 3 (Reddit) are the defaults, at epsilon 4 and delta 1e-7; Table 4 (MSNBC) has
-    `max_length=6, limit=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for the same budget.
+    `max_length=6, max_phrases_per_user=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for the same
+    budget.
 
     Attributes:
         max_length: most tokens in a gram: T.
-        limit: most grams of one user at each length: Delta_k, one number or one for each length.
-        eta: expected share of grams without users: sets rho_k for k > 1 (Section 2).
+        max_phrases_per_user: most grams of one user at each length: Delta_k, one number or one for each length.
+        max_spurious_share: expected share of grams without users: sets rho_k for k > 1 (Section 2).
         weighting: "weighted", the Weighted Gaussian policy of Algorithm 1, or "policy-gaussian", the Policy Gaussian of
             DPSU (Gopi et al., 2020, Algorithm 5), which the paper allows in its place.
         ratio: c of sigma_k = c sigma_(k-1) (Figure 3); 1 for equal noise, as in Tables 3 and 4.
@@ -68,8 +69,8 @@ class DPNE(Mechanism["Corpus", "Release"]):
     """
 
     max_length: int = 9
-    limit: int | Sequence[int] = 100
-    eta: float = 0.01
+    max_phrases_per_user: int | Sequence[int] = 100
+    max_spurious_share: float = 0.01
     weighting: Literal["weighted", "policy-gaussian"] = "weighted"
     ratio: float = 1.0
     pruning: Literal["both", "single"] = "both"
@@ -78,15 +79,16 @@ class DPNE(Mechanism["Corpus", "Release"]):
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
         check_lengths(self.max_length)
-        if isinstance(self.limit, Sequence):
-            if len(self.limit) != self.max_length:
+        if isinstance(self.max_phrases_per_user, Sequence):
+            if len(self.max_phrases_per_user) != self.max_length:
                 raise InputError(
-                    f"`limit` must be one number or {self.max_length}, one for each length; got {len(self.limit)}."
+                    f"`max_phrases_per_user` must be one number or {self.max_length}, one for each length; "
+                    f"got {len(self.max_phrases_per_user)}."
                 )
-            object.__setattr__(self, "limit", tuple(self.limit))
+            object.__setattr__(self, "max_phrases_per_user", tuple(self.max_phrases_per_user))
         for limit in self.limits:
             check_limit(limit)
-        check_eta(self.eta)
+        check_spurious_share(self.max_spurious_share)
         check_choice("weighting", self.weighting, RULES)
         check_within("ratio", self.ratio, 0.1, 10.0, "sigma over that of the length before; 0.8 to 1.4 are usual")
         check_choice("pruning", self.pruning, ("both", "single"))
@@ -95,7 +97,11 @@ class DPNE(Mechanism["Corpus", "Release"]):
     @property
     def limits(self) -> tuple[int, ...]:
         """The limit of each length."""
-        return tuple(self.limit) if isinstance(self.limit, Sequence) else (self.limit,) * self.max_length
+        return (
+            tuple(self.max_phrases_per_user)
+            if isinstance(self.max_phrases_per_user, Sequence)
+            else (self.max_phrases_per_user,) * self.max_length
+        )
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -105,7 +111,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
     def voting(self, length: int) -> Voting:
         """Return how users vote on a length."""
-        return Voting(WEIGHTINGS[self.weighting], self.limits[length - 1], self.eta, self.alpha)
+        return Voting(WEIGHTINGS[self.weighting], self.limits[length - 1], self.max_spurious_share, self.alpha)
 
     def plan(self, budget: Budget) -> NGramsPlan:
         """Compute noise and thresholds for a budget; no data is needed.
@@ -120,12 +126,20 @@ class DPNE(Mechanism["Corpus", "Release"]):
         more = self.max_length > 1
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
         # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
-        return certified(NGramsPlan(self, budget, first, later, _longer(self, later), slack, schedule))
+        return certified(NGramsPlan(self, budget, first, later, _longer(self, later), slack, paper_schedule))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        limit = self.limit if isinstance(self.limit, int) else list(self.limit)
-        return {"mechanism": "n-grams", "algorithm": "DPNE", **asdict(self), "limit": limit, "noise": "gaussian"}
+        limit = (
+            self.max_phrases_per_user if isinstance(self.max_phrases_per_user, int) else list(self.max_phrases_per_user)
+        )
+        return {
+            "mechanism": "n-grams",
+            "algorithm": "DPNE",
+            **asdict(self),
+            "max_phrases_per_user": limit,
+            "noise": "gaussian",
+        }
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
@@ -174,12 +188,12 @@ def _longer(dpne: DPNE, later: float) -> tuple[LengthPlan, ...]:
     for length, square in enumerate(squares(dpne, later), start=2):
         vote = settled(dpne, length, square, 1, CROWDED)
         low, high = (dpne.voting(length).threshold(vote.scale, 1, many) for many in (1, CROWDED))
-        allowed = SpuriousAllowance(dpne.eta, ONE_SHORTER)
+        allowed = SpuriousAllowance(dpne.max_spurious_share, ONE_SHORTER)
         lengths.append(LengthPlan(length, vote.scale, None, low, high, allowed))
     return tuple(lengths)
 
 
-def schedule(state: State) -> Pass | None:
+def paper_schedule(state: State) -> Pass | None:
     """Return the next vote; None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):

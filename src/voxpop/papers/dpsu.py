@@ -46,7 +46,7 @@ class _Published(Mechanism["Corpus", "Release"]):
         return self._rule
 
     def plan(self, budget: Budget) -> "OnePlan":
-        """Compute noise and threshold for a budget; see `voxpop.SetUnion.plan`."""
+        """Compute noise and threshold for a budget; see `voxpop.Items.plan`."""
         from voxpop.mechanisms.set_union.plan import plan_classic
 
         check_budget(budget)
@@ -55,7 +55,7 @@ class _Published(Mechanism["Corpus", "Release"]):
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         shown = self._weighting().to_dict()
-        return {"mechanism": "set union", "limit": self.delta_0, **shown, "accounting": "published"}
+        return {"mechanism": "items", "max_items_per_user": self.delta_0, **shown, "accounting": "published"}
 
 
 @final

@@ -97,7 +97,7 @@ def plant(level: Level) -> Tree:
     )
 
 
-def grow(tree: Tree, level: Level) -> tuple[Tree, Int32s]:
+def grow_tree(tree: Tree, level: Level) -> tuple[Tree, Int32s]:
     """Return the tree with one more level, made consistent, and the node of each row.
 
     A row whose counts are all 0, or that has none, becomes a leaf: it gets no node (-1).

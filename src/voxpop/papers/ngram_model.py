@@ -18,9 +18,9 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
-from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM, public_alphabet
+from voxpop.mechanisms.sequences.mechanism import LONGEST_GRAM, LONGEST_SEQUENCE, public_alphabet
 from voxpop.mechanisms.sequences.plan import check_epsilon
-from voxpop.papers.gram_tree import Level, Tree, gram_symbols, grow, plant, synthetic_sequences
+from voxpop.papers.gram_tree import Level, Tree, gram_symbols, grow_tree, plant, synthetic_sequences
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Claim, PathsProof
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.gate.trees import PathsGate
     from voxpop.release.release import Release
 
-MOST_SYMBOLS = 10_000
+MOST_MODEL_SYMBOLS = 10_000
 """Every node of the last level releases a count of every symbol."""
 SMALLEST_ALPHABET = 3
 """The logarithm of half the alphabet is 0 or less below this size, and the threshold would keep everything."""
@@ -73,13 +73,15 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
 
     def __post_init__(self) -> None:
         """Check every field, and sort the alphabet."""
-        check_whole("l_max", self.l_max, LONGEST, "the maximum length of a sequence; the paper uses 20 for MSNBC")
+        check_whole(
+            "l_max", self.l_max, LONGEST_SEQUENCE, "the maximum length of a sequence; the paper uses 20 for MSNBC"
+        )
         check_whole("n_max", self.n_max, LONGEST_GRAM, "the maximum length of a gram; the paper uses 5")
         alphabet = public_alphabet(self.alphabet)
-        if len(alphabet) > MOST_SYMBOLS:
+        if len(alphabet) > MOST_MODEL_SYMBOLS:
             raise InputError(
-                f"`alphabet` must have at most {MOST_SYMBOLS:,} symbols, got {len(alphabet):,}: Algorithm 1 releases a "
-                "count of every symbol at every last node. Use voxpop.Sequences for larger alphabets."
+                f"`alphabet` must have at most {MOST_MODEL_SYMBOLS:,} symbols, got {len(alphabet):,}: Algorithm 1 "
+                "releases a count of every symbol at every last node. Use voxpop.Sequences for larger alphabets."
             )
         object.__setattr__(self, "alphabet", alphabet)
 
@@ -245,7 +247,7 @@ def threshold_factor(alphabet: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
+class CandidateNodes:
     """The nodes of one level whose children are counted.
 
     Attributes:
@@ -264,7 +266,7 @@ def least(paths: PathBudget, share: int) -> int:
     return floor(paths.scale(share) * threshold_factor(paths.limits.alphabet)) + 1
 
 
-def released_children(paths: PathBudget, candidates: Candidates, noisy: Int64s, scales: Floats) -> Level:
+def released_children(paths: PathBudget, candidates: CandidateNodes, noisy: Int64s, scales: Floats) -> Level:
     """Keep those of the noisy counts of all possible children that the paper keeps.
 
     Args:
@@ -302,7 +304,7 @@ def explore(gate: "PathsGate") -> Tree:
     # 1 / n_max of epsilon for the root: one of as many levels.
     none, parts = np.empty(0, np.int64), [Fraction(1, limits.max_gram)]
     noisy, scales = gate.children(none, none, parts)
-    candidates = Candidates(np.array([-1]), gate.numbers, np.array([limits.max_gram]))
+    candidates = CandidateNodes(np.array([-1]), gate.numbers, np.array([limits.max_gram]))
     level = released_children(paths, candidates, noisy, scales)
     tree, nodes = plant(level), np.zeros(1, np.int32)
     for depth in range(1, limits.max_gram):
@@ -312,9 +314,9 @@ def explore(gate: "PathsGate") -> Tree:
             break
         first = gate.numbers.size
         noisy, scales = gate.children(following.rows, following.symbols, following.parts)
-        candidates = Candidates(following.entries, gate.numbers[first:], following.heights)
+        candidates = CandidateNodes(following.entries, gate.numbers[first:], following.heights)
         level = released_children(paths, candidates, noisy, scales)
-        tree, nodes = grow(tree, level)
+        tree, nodes = grow_tree(tree, level)
     return tree
 
 
@@ -337,7 +339,7 @@ class Following(NamedTuple):
 
 
 def _open_next(
-    paths: PathBudget, tree: Tree, candidates: Candidates, level: Level, nodes: Int32s, levels_left: int
+    paths: PathBudget, tree: Tree, candidates: CandidateNodes, level: Level, nodes: Int32s, levels_left: int
 ) -> Following:
     """Return the children whose own children are counted next."""
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)

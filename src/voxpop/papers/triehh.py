@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.heavy_hitters.mechanism import LONGEST, WIDEST_UNIT
+from voxpop.mechanisms.heavy_hitters.mechanism import LONGEST_WORD, WIDEST_UNIT
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan, check_delta
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
@@ -60,7 +60,9 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
     def __post_init__(self) -> None:
         """Check every field."""
-        check_whole("max_length", self.max_length, LONGEST, "the most symbols of a word with its end mark", least=2)
+        check_whole(
+            "max_length", self.max_length, LONGEST_WORD, "the most symbols of a word with its end mark", least=2
+        )
         check_choice("words", self.words, ("one", "many"))
         check_whole("unit", self.unit, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
 

@@ -13,8 +13,10 @@ from numbers import Real
 
 from voxpop.errors import BudgetError, InputError, on_one_line
 
-_EPSILON = "1 is strict, 4 is common, and values above 10 give hardly any protection"
-_DELTA = "1e-7 is common; keep it well below one over the number of users, and do not compute it from the data"
+_EPSILON = "At most 1 is strict, and values above 10 give hardly any protection"
+_DELTA = (
+    "Use a hundredth of one over the expected number of users or less, such as 1e-7; do not compute it from the data"
+)
 SUSPECT_DELTA = 1e-3
 """A delta above this protects no one in a table of a thousand users."""
 
@@ -25,7 +27,7 @@ class Budget:
 
     Args:
         epsilon: Bound on the change of any result's log-odds by one user. Finite, more than 0.
-        delta: The probability with which the promise of epsilon may fail, about. At least 0, less than 1.
+        delta: The largest probability that an item of only one user is released. At least 0, less than 1.
 
     Raises:
         BudgetError: A value is not a number or out of range.
@@ -47,7 +49,7 @@ class Budget:
         object.__setattr__(self, "epsilon", epsilon)
         if delta > SUSPECT_DELTA:
             warnings.warn(
-                f"`delta` {delta:g} is large: data of that share of users may come out. {_DELTA}.", stacklevel=3
+                f"`delta` {delta:g} is large: data of that share of users may be released. {_DELTA}.", stacklevel=3
             )
         object.__setattr__(self, "delta", delta)
 
@@ -134,7 +136,7 @@ def is_real(value: object) -> bool:
 
 BOX = "border:1px solid rgba(128,128,128,.4);border-radius:8px;padding:.7em 1em;max-width:100%;overflow-x:auto"
 SOFT = "opacity:.75;margin-top:.35em"
-SHOWN = 12
+SAMPLE_SIZE = 12
 """Rows or words of the released results that a box shows."""
 CAREFUL = "border-left:4px solid #d9822b;padding-left:.7em;margin-top:.5em"
 

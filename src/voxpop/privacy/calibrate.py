@@ -76,7 +76,7 @@ def calibrate(
         >>> exact.threshold < 6.4
         True
     """
-    _check(novelty, noise, sensitivity)
+    _check_calibration(novelty, noise, sensitivity)
     if accounting not in get_args(Accounting):
         raise BudgetError(f"`accounting` must be 'joint' or 'published', got {accounting!r}.")
     if rest and noise != "gaussian":
@@ -128,7 +128,7 @@ def total_delta(
     Raises:
         BudgetError: The parameters do not fit together.
     """
-    _check(novelty, noise, sensitivity)
+    _check_calibration(novelty, noise, sensitivity)
     if mu_rest and noise != "gaussian":
         raise BudgetError("`mu_rest` goes with Gaussian noise; a Laplace round has no mu to add it to.")
     return joint.threshold_delta(novelty, noise, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
@@ -197,7 +197,7 @@ def _target(budget: Budget) -> float:
     return budget.delta - slack
 
 
-def _check(novelty: UniqueItems, noise: str, sensitivity: float) -> None:
+def _check_calibration(novelty: UniqueItems, noise: str, sensitivity: float) -> None:
     if noise not in NORMS:
         raise BudgetError(f"`noise` must be 'gaussian' or 'laplace', got {noise!r}.")
     if novelty.norm != NORMS[noise]:

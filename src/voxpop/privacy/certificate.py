@@ -20,7 +20,7 @@ from voxpop.privacy import precise
 from voxpop.privacy.cumulative import Caps, CumulativeScore, any_release, novel_release, proved_tails
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import release_probability
-from voxpop.privacy.guarantee import Spend, gaussian_spend
+from voxpop.privacy.guarantee import Expense, gaussian_spend
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge
 from voxpop.privacy.joint import ROUNDING, threshold_delta
 from voxpop.privacy.numerics import draw_slack, numerical_slack, paired_pool, walk_slack
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 1e-4
 """Share of delta up to which a crude bound on novel items suffices."""
-MOST_UNITS = 2**62
+_MOST_UNITS = 2**62
 CAPPED, CUSTOM = "capped", "custom"
 
 
@@ -101,7 +101,7 @@ class _AsStated(Weighting):
         raise InternalError("a certificate was asked for shares")
 
 
-def calibrated(bounding: Bounding) -> CalibratedRule:
+def calibrated_rule(bounding: Bounding) -> CalibratedRule:
     """Return the weighting of a pass, with its setting: its sensitivity and its novel items follow from it."""
     rule: WeightingRule
     if bounding.name == CUSTOM:
@@ -123,7 +123,7 @@ def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
     setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)
     _ensure(bounding.limit >= 1 and 0 <= bounding.bits <= 62 and bounding.bound in (1, MOST_BOUND))
     # A step on top of the cutoff stays below 2^63 (docs/privacy/set-union.md, "What integers and doubles change").
-    fits = bounding.bound * setting.unit <= bounding.bound * bounding.cutoff <= bounding.bound * MOST_UNITS
+    fits = bounding.bound * setting.unit <= bounding.bound * bounding.cutoff <= bounding.bound * _MOST_UNITS
     _ensure(fits if sequential else bounding.cutoff == 0)
     return setting
 
@@ -181,7 +181,7 @@ def score_of(rounds: Rounds) -> CumulativeScore:
 # By which numbers releases compose (docs/privacy/composition.md).
 
 
-def spend_of(certificate: Certificate) -> Spend | None:
+def spend_of(certificate: Certificate) -> Expense | None:
     """Return the numbers by which a release composes with others, rounded up; None if only epsilon and delta count."""
     proof, epsilon = certificate.proof, certificate.claim.epsilon
     if isinstance(proof, AdaptiveProof) and not proof.data_sets:
@@ -189,7 +189,7 @@ def spend_of(certificate: Certificate) -> Spend | None:
         slack = slack_delta(proof.slack, epsilon) + _later_slack(proof.later, certificate.claim)
         return replace(gaussian_spend([(min(1.0, novel), mu)], slack, _rest(proof.later)), two_sided=True)
     if isinstance(proof, ThresholdProof) and proof.first.noise == "gaussian":
-        pair = _first_novel(proof.first), calibrated(proof.first.bounding).sensitivity / proof.first.scale
+        pair = _first_novel(proof.first), calibrated_rule(proof.first.bounding).sensitivity / proof.first.scale
         slack = numerical_slack(epsilon) + _later_slack(proof.later, certificate.claim)
         return gaussian_spend([pair], slack, _rest(proof.later))
     if isinstance(proof, CountsProof):
@@ -201,7 +201,7 @@ def spend_of(certificate: Certificate) -> Spend | None:
         return picks_spend(epsilon, max(1, proof.picks), max(1, proof.candidates), proof.rate)
     if isinstance(proof, NightsProof):
         novel = min(1.0, _night_hit(proof) * ROUNDING + walk_slack(epsilon, len(proof.costs)))
-        return Spend(novel, sqrt(proof.square) * ROUNDING, two_sided=True)
+        return Expense(novel, sqrt(proof.square) * ROUNDING, two_sided=True)
     return None
 
 
@@ -213,7 +213,7 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
     """Return the mu of every round: sensitivity over sigma, of the numbers that run."""
     shown = []
     if rounds.first is not None:
-        shares = calibrated(rounds.first.bounding)
+        shares = calibrated_rule(rounds.first.bounding)
         _ensure(rounds.first.noise == "gaussian" and rounds.first.scale > 0.0)
         shown.append(shares.sensitivity / rounds.first.scale)
     margin = 0.0
@@ -239,7 +239,9 @@ def square_of(rounds: Rounds) -> Fraction:
     mus_of(rounds)  # raises where a round has less noise than its score was charged for
     squares = [(Fraction(capped(rounds, r).sensitivity) / Fraction(e.sigma)) ** 2 for r, e in enumerate(rounds.later)]
     if rounds.first is not None:
-        squares.append((Fraction(calibrated(rounds.first.bounding).sensitivity) / Fraction(rounds.first.scale)) ** 2)
+        squares.append(
+            (Fraction(calibrated_rule(rounds.first.bounding).sensitivity) / Fraction(rounds.first.scale)) ** 2
+        )
     return sum(squares, Fraction(0))
 
 
@@ -262,7 +264,7 @@ def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
 
 
 def _first_novel(first: Threshold) -> float:
-    shares = calibrated(first.bounding)
+    shares = calibrated_rule(first.bounding)
     threshold = first.threshold / shares.setting.unit
     # d: the most over all numbers of novel items, of weight w each.
     return release_probability(shares.novelty, first.noise, first.scale, threshold, shares.sensitivity)
@@ -292,11 +294,11 @@ def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
         rounds.first is not None
         and square_of(rounds) <= Fraction(choice.square)
         and novel_of(rounds, NEGLIGIBLE * choice.novel) <= choice.novel
-        and covers(slack, rounds, chosen=True)
+        and covers_rounds(slack, rounds, chosen=True)
     )
 
 
-def covers(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
+def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
     """Return whether the slack pays for every decision, and for draws from pools that are larger than a limit."""
     limits = {each.bounding.limit for each in rounds.later}
     drawn = rounds.pool > min(limits)
@@ -314,7 +316,7 @@ def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
         _ensure((None if known is None else known.listed) == proof.known)
         _ensure(known is None or proved_tails(score_of(proof.rounds), known))
         kept = proof.choice is None or admits(proof.choice, proof.slack, proof.rounds)
-        _ensure(kept and covers(proof.slack, proof.rounds, chosen=proof.choice is not None))
+        _ensure(kept and covers_rounds(proof.slack, proof.rounds, chosen=proof.choice is not None))
     each = slack_delta(proof.slack, claim.epsilon)
     return exact_delta(proof, claim) + max(1, len(proof.data_sets)) * each + _later_slack(proof.later, claim)
 
@@ -359,7 +361,7 @@ def _later_slack(later: Later | None, claim: Claim) -> float:
 
 @_delta.register
 def _threshold(proof: ThresholdProof, claim: Claim) -> float:
-    first, shares = proof.first, calibrated(proof.first.bounding)
+    first, shares = proof.first, calibrated_rule(proof.first.bounding)
     _ensure(first.scale > 0.0 and first.bounding.norm == (1 if first.noise == "laplace" else 2))
     _ensure(proof.later is None or first.noise == "gaussian")
     threshold = first.threshold / shares.setting.unit

@@ -64,8 +64,8 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     most = sum_up([each.epsilon for each in guarantees])
     delta = min(1.0, sum_up([each.delta for each in guarantees]))
     private = all(each.private for each in guarantees)
-    seen = " ".join(dict.fromkeys(each.seen for each in guarantees if each.seen))
-    return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private, seen)
+    server_view = " ".join(dict.fromkeys(each.server_view for each in guarantees if each.server_view))
+    return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private, server_view)
 
 
 @final
@@ -182,7 +182,7 @@ def total_of(results: Sequence[Charged]) -> Total:
         if entry is not None:
             accounts.setdefault(entry.account, []).append(guarantee)
     alone = [guarantee for guarantee, entry in results if entry is None]
-    for account in [each for each, charged in accounts.items() if not covers(each[2], charged)]:
+    for account in [each for each, charged in accounts.items() if not covers_guarantees(each[2], charged)]:
         alone += accounts.pop(account)
     counted: list[Guarantee | Budget] = [*alone, *(budget for _, _, budget in accounts)]
     epsilon, delta = map(float, _sums(counted))
@@ -194,7 +194,7 @@ def total_of(results: Sequence[Charged]) -> Total:
     return Total(replace(fixed, epsilon=epsilon, delta=min(1.0, delta)), fixed, bool(accounts), by_squares)
 
 
-def covers(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
+def covers_guarantees(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
     """Return whether a ledger with a budget may have admitted releases; if not, the budget was edited."""
     epsilon, delta = _sums(guarantees)
     if epsilon <= Fraction(repr(float(budget.epsilon))) and delta <= Fraction(repr(float(budget.delta))):

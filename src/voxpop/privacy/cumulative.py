@@ -40,7 +40,7 @@ from voxpop.privacy.secret import Source
 
 FINENESS = 1 / 40
 """Step of the grid of scores, in standard deviations of the round that adds most noise; any step gives a bound."""
-ROUNDING = 1 + 1e-9
+UNIT_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Caps:
         return np.searchsorted(np.array(self.items), items)
 
 
-def whole(rounds: int, pool: int) -> Caps:
+def whole_caps(rounds: int, pool: int) -> Caps:
     """Return caps that cap nothing."""
     return Caps((pool,), ((ONE_CAP,) * rounds,), (1.0,))
 
@@ -126,12 +126,12 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), drop_thresholds=())
         >>> exact = 100 * float(ndtr(0.5 - 5))
-        >>> bool(1 <= novel_release(one, whole(1, 100)) / exact < 1.01)
+        >>> bool(1 <= novel_release(one, whole_caps(1, 100)) / exact < 1.01)
         True
     """
     # The largest t of a level has the largest t V_1(0).
     each = lone_releases(rounds, np.array(caps.weights) / ONE_CAP, np.array(caps.chances), fineness)
-    return min(1.0, float(np.max(np.array(caps.items) * each)) * ROUNDING)
+    return min(1.0, float(np.max(np.array(caps.items) * each)) * UNIT_ROUNDING)
 
 
 @proved("adaptive.md#novel-items")
@@ -151,14 +151,14 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
     """
     grid = _Grid(rounds, fineness)
     # 53 bits decide who is drawn.
-    likely = np.minimum(chances * ROUNDING + 2.0**-52, 1.0)[:, None]
+    likely = np.minimum(chances * UNIT_ROUNDING + 2.0**-52, 1.0)[:, None]
     # V_(r+1) by law and score S: float64 (laws, points). Nothing follows the last round.
     later = np.zeros((len(weights), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         without = grid.shown(number, later)
         # q G(a) + (1 - q) G(0).
         mixed = grid.moved(number, without, weights[:, number]) * likely + without * (1.0 - likely)
-        later = np.minimum(mixed * ROUNDING, 1.0)
+        later = np.minimum(mixed * UNIT_ROUNDING, 1.0)
     return later[:, grid.origin]
 
 
@@ -179,7 +179,7 @@ def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
     Proof: "p is at least the probability that noise alone reaches the level"
     """
     whole_rounds = np.full((1, len(rounds.mus)), weight)
-    return min(1.0, float(lone_releases(rounds, whole_rounds, np.ones(1))[0]) * ROUNDING)
+    return min(1.0, float(lone_releases(rounds, whole_rounds, np.ones(1))[0]) * UNIT_ROUNDING)
 
 
 @proved("known.md#spurious-items")
@@ -213,12 +213,12 @@ def any_release(rounds: CumulativeScore, pool: int) -> float:
 
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(12.0,), drop_thresholds=())
-        >>> bool(novel_release(one, whole(1, 100)) / 1.05 <= any_release(one, 100) < 1e-27)
+        >>> bool(novel_release(one, whole_caps(1, 100)) / 1.05 <= any_release(one, 100) < 1e-27)
         True
     """
-    weights = np.cumsum(np.multiply(rounds.parts, rounds.mus)) / rounds.spreads * ROUNDING
+    weights = np.cumsum(np.multiply(rounds.parts, rounds.mus)) / rounds.spreads * UNIT_ROUNDING
     chances = ndtr(weights + rounds.margin - np.array(rounds.thresholds))
-    return min(1.0, pool * float(np.sum(chances)) * ROUNDING)
+    return min(1.0, pool * float(np.sum(chances)) * UNIT_ROUNDING)
 
 
 class _Grid:
@@ -251,7 +251,7 @@ class _Grid:
         Proof: "since V and so G rise with score and weight"
         """
         # c_r mu_r w, in steps of the grid: a weight adds this to the cumulative score.
-        shifts = self._rounds.parts[number] * self._rounds.mus[number] * weights / self._step * ROUNDING
+        shifts = self._rounds.parts[number] * self._rounds.mus[number] * weights / self._step * UNIT_ROUNDING
         points = np.floor(shifts).astype(np.int64)
         padded = np.pad(shown, ((0, 0), (0, int(points.max()) + 2)), constant_values=1.0)
         rows, columns = np.arange(len(weights))[:, None], points[:, None] + np.arange(shown.shape[1])
@@ -290,7 +290,7 @@ class _Grid:
             rest = np.maximum(values[:, [last + 1]] - values[:, [last]], 0.0)
             result += rest * self._reaches(number, self.points[last])
         result += (1.0 - values[:, [last + 1]]) * released
-        return np.minimum(result * ROUNDING, 1.0)
+        return np.minimum(result * UNIT_ROUNDING, 1.0)
 
     @proved("adaptive.md#what-integers-and-doubles-change")
     def _bulge(self, number: int) -> float:

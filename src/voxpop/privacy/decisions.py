@@ -121,8 +121,8 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
 # Relative error allowed to a double probability. The distance (threshold - weight) * unit / scale is off by at most
 # 4 * 2^-53 of itself, which moves a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745) times as
 # much: 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The band is ten times wider.
-BAND = 2.0**-36
-_WORD = 2.0**64
+DECISION_BAND = 2.0**-36
+_WORD_RANGE = 2.0**64
 _CHUNK = 1 << 18
 
 
@@ -247,7 +247,7 @@ class FixedRule:
         return self.chance
 
 
-def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = BAND) -> Bools:
+def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISION_BAND) -> Bools:
     """Release each item with the probability its rule gives it.
 
     Args:
@@ -282,7 +282,7 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
     # (items,): from the end of [0, 1] where the smaller probability is, so that doubles keep its digits.
     unlikely = probability <= complement
     # In units of the first word, as `drawn` below.
-    tail = np.where(unlikely, probability, complement) * _WORD
+    tail = np.where(unlikely, probability, complement) * _WORD_RANGE
     # For likely items count from the other end: ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
     margin = tail * band + 2.0  # two words for the effect of the second word and the truncation

@@ -148,7 +148,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
         >>> round(sigma(3.0, math.exp(-10) / 2), 5)
         1.33279
     """
-    _check(epsilon, delta, sensitivity)
+    _check_range(epsilon, delta, sensitivity)
     target = math.log(delta)
 
     def excess(log_sigma: float) -> float:
@@ -176,7 +176,7 @@ def _confirmed(guess: float, epsilon: float, delta: float, sensitivity: float) -
     raise InternalError("the search for sigma did not end within the precision it promises")
 
 
-def _check(epsilon: float, delta: float, sensitivity: float) -> None:
+def _check_range(epsilon: float, delta: float, sensitivity: float) -> None:
     if not 1e-6 <= epsilon <= 700:
         raise BudgetError(f"`epsilon` must be between 1e-6 and 700 for Gaussian noise, got {epsilon}.")
     if not 1e-300 <= delta < 1:
@@ -188,8 +188,8 @@ def _check(epsilon: float, delta: float, sensitivity: float) -> None:
         raise BudgetError(f"the sensitivity must be a positive number below 1e150, got {sensitivity}.")
 
 
-Shape = Literal["fixed", "even", "symmetric"]
-_SHAPES: tuple[str, ...] = get_args(Shape)
+_NoiseShape = Literal["fixed", "even", "symmetric"]
+_SHAPES: tuple[str, ...] = get_args(_NoiseShape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class UniqueItems:
     """
 
     limit: int
-    shape: Shape
+    shape: _NoiseShape
     least: float
     norm: int
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 from voxpop.errors import InputError
 from voxpop.kernels.proved import proved
 
-UP = 1 + 1e-10
+_RELATIVE_ERROR = 1 + 1e-10
 """More than the relative error of the doubles that go into a spend."""
-MOST = sys.float_info.max
+_LARGEST_FLOAT = sys.float_info.max
 """Below infinity."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spend:
+class Expense:
     """The finer numbers of a release with Gaussian noise: at every epsilon, its delta is novel + delta_G(epsilon; mu).
 
     This holds in both directions of neighbours. Therefore the release is dominated by a symmetric pair: a revealing
@@ -48,18 +48,25 @@ class Spend:
 
         if self.novel == 0:
             return 0.0
-        return min(1.0, math.exp(min(0.0, math.log(self.novel) - math.log(2) - float(log_ndtr(-self.mu / 2)))) * UP)
+        return min(
+            1.0,
+            math.exp(min(0.0, math.log(self.novel) - math.log(2) - float(log_ndtr(-self.mu / 2)))) * _RELATIVE_ERROR,
+        )
 
     def to_dict(self) -> dict[str, float | bool]:
         """The numbers, ready for JSON."""
         return {"novel": self.novel, "mu": self.mu, **({"two_sided": True} if self.two_sided else {})}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
+    def from_dict(cls, values: Mapping[str, Any]) -> "Expense":
         """The spend that `to_dict` described; a ValueError if a number is out of range, or a name is unknown."""
         novel, mu, two_sided = values["novel"], values["mu"], values.get("two_sided", False)
         known = {*values} <= {"novel", "mu", "two_sided"}
-        if not known or type(two_sided) is not bool or not (is_within(novel, 0, 1) and is_within(mu, 0, MOST)):
+        if (
+            not known
+            or type(two_sided) is not bool
+            or not (is_within(novel, 0, 1) and is_within(mu, 0, _LARGEST_FLOAT))
+        ):
             raise ValueError("out of range")
         return cls(float(novel), float(mu), two_sided)
 
@@ -78,7 +85,7 @@ def dominating_mu(epsilon: float) -> float:
     from scipy.special import ndtri_exp
 
     # Phi^-1(p) = -Phi^-1(1 - p), with ln(1 - p) = -ln(1 + e^epsilon).
-    return -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon))))) * UP
+    return -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon))))) * _RELATIVE_ERROR
 
 
 def is_within(value: object, least: float, most: float) -> bool:
@@ -86,7 +93,7 @@ def is_within(value: object, least: float, most: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
-def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Spend:
+def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Expense:
     """The spend of Gaussian rounds, rounded up.
 
     Args:
@@ -101,7 +108,7 @@ def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, res
 
     novel = either([novel for novel, _ in pairs])
     mu = math.sqrt(math.fsum([rest, *(mu * mu for _, mu in pairs)]))
-    return Spend(min(1.0, novel * UP + slack), mu * UP)
+    return Expense(min(1.0, novel * _RELATIVE_ERROR + slack), mu * _RELATIVE_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ class Guarantee:
         delta: The delta of differential privacy.
         neighbours: How the two data sets differ whose releases are nearly indistinguishable.
         private: False if the randomness came from a seed that others may have; then there is no guarantee.
-        seen: Data that parties other than the readers of the release received; the guarantee does not cover it.
+        server_view: Data that parties other than the readers of the release received; the guarantee does not cover it.
         spend: For a Gaussian release, the finer numbers by which it composes with others. Not compared.
 
     Example:
@@ -125,8 +132,8 @@ class Guarantee:
     delta: float
     neighbours: str = "one user added or removed"
     private: bool = True
-    seen: str = ""
-    spend: Spend | None = field(default=None, compare=False, repr=False)
+    server_view: str = ""
+    spend: Expense | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         promise = f"({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}"
@@ -150,8 +157,8 @@ class Guarantee:
             "neighbours": self.neighbours,
             "private": self.private,
         }
-        if self.seen:
-            values["seen"] = self.seen
+        if self.server_view:
+            values["server_view"] = self.server_view
         if self.spend is not None:
             values["spend"] = self.spend.to_dict()
         return values
@@ -171,12 +178,12 @@ class Guarantee:
             ValueError: A number is out of range.
         """
         spend = values.get("spend")
-        found = cls(**{**values, "spend": None if spend is None else Spend.from_dict(spend)})
-        texts = (found.neighbours, found.seen)
+        found = cls(**{**values, "spend": None if spend is None else Expense.from_dict(spend)})
+        texts = (found.neighbours, found.server_view)
         if type(found.private) is not bool or not all(isinstance(each, str) and each.isprintable() for each in texts):
             raise TypeError("not a guarantee")
         # Composition adds up loaded guarantees: values below 0 would cancel the costs of other releases.
-        if not (is_within(found.epsilon, 0, MOST) and is_within(found.delta, 0, 1)):
+        if not (is_within(found.epsilon, 0, _LARGEST_FLOAT) and is_within(found.delta, 0, 1)):
             raise ValueError("out of range")
         return found
 
@@ -273,12 +280,12 @@ def cautions(guarantee: "Guarantee") -> list[str]:
         sure = percent_at_most(odds_after(epsilon, delta, 0.5))
         said.append(
             f"Epsilon {epsilon:g} {strength}: a reader who considered it equally likely that a person took part or not "
-            f"can be up to {sure} sure after this release. 1 is strict, 4 is common."
+            f"can be up to {sure} sure after this release. At most 1 is strict."
         )
     if delta > LARGE_DELTA:
         people = people_covered(delta)
-        fits = "It fits no number of people." if not people else "It fits one person, not two."
-        fits = fits if people < 2 else f"It fits at most {people:,} people."
+        fits = "It suits no number of people." if not people else "It suits one person, not two."
+        fits = fits if people < 2 else f"It suits at most {people:,} people."
         said.append(
             f"Delta {delta:g} is large. It should be a hundredth of one over the number of people, or less. {fits}"
         )
@@ -327,7 +334,7 @@ def chance_at_most(share: float) -> str:
 
 # Guarantees as events of dp-accounting.
 #
-# * A `Spend` is a Gaussian event plus one that reveals the user with probability `novel`: Laplace noise of
+# * A `Expense` is a Gaussian event plus one that reveals the user with probability `novel`: Laplace noise of
 #   scale 1/100 on a sample. For chances above 1e-20 and epsilons up to 20, all but 1e-4 of that probability
 #   counts in full; that part is added.
 # * Randomised response is the worst release of some epsilon and no delta, but dp-accounting has it for replaced users
@@ -343,7 +350,7 @@ def event_of(guarantee: "Guarantee") -> Any:
     try:
         from dp_accounting import dp_event
     except ImportError:
-        raise InputError("events need dp-accounting, which is not installed: pip install voxpop[accounting].") from None
+        raise InputError("events need dp-accounting, which is not installed: pip install dp-accounting.") from None
     if not guarantee.private:
         return dp_event.NonPrivateDpEvent()
     if guarantee.spend is not None and not guarantee.spend.two_sided:

@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
-NEIGHBOURS = "one user added or removed"
+_NEIGHBOURS = "one user added or removed"
 
 
 @final
@@ -28,7 +28,7 @@ class Claim(Stated):
 
     epsilon: float
     delta: float
-    neighbours: str = NEIGHBOURS
+    neighbours: str = _NEIGHBOURS
 
 
 @final
@@ -121,7 +121,7 @@ class CapLevels(Stated):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Listed(Stated):
+class KnownList(Stated):
     """A public list of items: docs/privacy/known.md.
 
     Attributes:
@@ -148,7 +148,7 @@ class KnownLevels(Stated):
         enough: by later round, as in `Round`, for listed items. Nothing private depends on it.
     """
 
-    listed: Listed
+    listed: KnownList
     share: float
     drops: tuple[float, ...]
     lowest: tuple[float, ...]
@@ -268,7 +268,7 @@ class AdaptiveProof(Stated):
     rounds: Rounds | None
     later: Later | None
     slack: Slack
-    known: Listed | None = None
+    known: KnownList | None = None
 
 
 @final

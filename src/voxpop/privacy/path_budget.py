@@ -159,7 +159,7 @@ def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -
 
 PROFILE_NODES = 1 << 31
 """Noise of statistics of users has the names of nodes from here on, which no tree has."""
-AT_ONCE = 1 << 21
+_PATHS_AT_ONCE = 1 << 21
 """Number of bins whose noise is drawn at once."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
 """Purposes of the noise; further bits beyond these are needed with a probability of 2^-256."""
@@ -205,7 +205,7 @@ class ContextNoise(Opening):
         # Contexts of one share have the same noise scale, so their noise is drawn together.
         for share in np.unique(self.shares).tolist():
             mine = np.flatnonzero(self.shares == share)
-            step = max(1, AT_ONCE // width)
+            step = max(1, _PATHS_AT_ONCE // width)
             for some in (mine[start : start + step] for start in range(0, mine.size, step)):
                 # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw: no draw serves twice.
                 names, symbols = np.repeat(self.first + some, width), np.tile(np.arange(width), some.size)

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Final
 from voxpop.errors import BudgetError
 from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import Budget, check_slack
-from voxpop.privacy.guarantee import Spend, dominating_mu
+from voxpop.privacy.guarantee import Expense, dominating_mu
 from voxpop.privacy.numerics import lowest
 from voxpop.privacy.sampling import LEAST_RATE, LOST, log_error
 
 if TYPE_CHECKING:
     from voxpop.privacy.passes import Claim
 
-ROUNDING: Final = 1 + 1e-9
+_ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles that bounds are computed in."""
-FAR: Final = 700.0
+_LARGEST_EPSILON: Final = 700.0
 """An epsilon at which no delta below 1 is left, and beyond which e^epsilon is no double."""
 MOST_RATE: Final = 1e6
 """More than any budget allows."""
@@ -53,10 +53,10 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
         (0.0, True)
     """
     # Basic composition: k picks, each (rate, 0)-private.
-    if picks * rate * ROUNDING <= epsilon:
+    if picks * rate * _ROUNDING <= epsilon:
         return 0.0
     # k rate^2 / 8: the Renyi divergence of order a over a (Hoeffding's lemma on an interval of length rate).
-    square = picks * rate * rate / 8 * ROUNDING
+    square = picks * rate * rate / 8 * _ROUNDING
 
     def log_at(log_order: float) -> float:
         more = exp(log_order)  # the order less 1
@@ -67,7 +67,7 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
     # Every order gives a valid delta, so a search that ends early costs noise, not privacy.
     best = float(min(LOG_ORDERS, key=log_at))
     best = lowest(log_at, best - 1.0, best + 1.0)
-    return min(1.0, exp(min(log_at(best), 0.0)) * ROUNDING)
+    return min(1.0, exp(min(log_at(best), 0.0)) * _ROUNDING)
 
 
 @proved("top.md#what-integers-and-doubles-change")
@@ -91,11 +91,11 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
     epsilon = budget.epsilon - 2 * shift
     if epsilon <= 0.0:
         return 1.0
-    return peeling_delta(epsilon, picks, rate) * exp(shift) * ROUNDING + _lost(budget.epsilon, candidates)
+    return peeling_delta(epsilon, picks, rate) * exp(shift) * _ROUNDING + _lost(budget.epsilon, candidates)
 
 
 @proved("top.md#other-releases")
-def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Spend:
+def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Expense:
     """Return the numbers by which picks compose with Gaussian releases (docs/privacy/top.md, "Other releases").
 
     Proof: "A Gaussian mechanism of this mu therefore lies below the trade-off function of the pick, whose vertices
@@ -114,7 +114,7 @@ def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Spe
     # squares. Cells and doubles change every probability by at most e^shift on either side.
     shift = picks * (picks + 1) * log_error(rate)
     mu = sqrt(picks) * dominating_mu(rate / 2) + 2 * dominating_mu(shift)
-    return Spend(min(1.0, _lost(epsilon, candidates) * ROUNDING), mu * ROUNDING)
+    return Expense(min(1.0, _lost(epsilon, candidates) * _ROUNDING), mu * _ROUNDING)
 
 
 def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
@@ -146,10 +146,10 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
 
 def _lost(epsilon: float, candidates: int) -> float:
     """Return the cost of draws for which 128 bits are too few, on both sides."""
-    return candidates * LOST * (1.0 + exp(min(epsilon, FAR)))
+    return candidates * LOST * (1.0 + exp(min(epsilon, _LARGEST_EPSILON)))
 
 
-def spread(rate: float) -> float:
+def gumbel_spread(rate: float) -> float:
     """Return the standard deviation of the noise on a count."""
     # pi / sqrt(6), the standard deviation of a Gumbel variable of scale 1.
     return 1.2825498301618643 / rate

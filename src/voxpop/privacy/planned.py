@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from voxpop.privacy.composition import Admission
     from voxpop.privacy.gate.gate import Gate
 
-Configuration = TypeVar("Configuration")
+ConfigurationType = TypeVar("ConfigurationType")
 Data = TypeVar("Data")
-Result = TypeVar("Result")
-MOST = 10**12
+ResultType = TypeVar("ResultType")
+_MOST_PER_USER = 10**12
 USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
 """Items per user that plans assume by default, and those for which tables have rows."""
 AnyPlan = TypeVar("AnyPlan", bound="Planned[Any, Any, Any]")
@@ -47,7 +47,7 @@ class Configured(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
+class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
     """A plan: the public numbers of a release, computed before any private data is read.
 
     Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, such as one made by
@@ -62,7 +62,7 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
     Example:
         >>> import voxpop as vp
         >>> from dataclasses import replace
-        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> plan = vp.Items(max_items_per_user=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> try:
         ...     replace(plan, budget=vp.Budget(epsilon=0.1, delta=1e-9)).guarantee
         ... except vp.errors.InputError as error:
@@ -73,13 +73,13 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
     _recorded: ClassVar[frozenset[str]] = frozenset()
     """Fields that a release fills in. The guarantee depends on none of them."""
 
-    mechanism: Configuration
+    mechanism: ConfigurationType
     budget: Budget
     _certificate: str = field(default="", init=False, compare=False)
     _spent: float = field(default=nan, init=False, compare=False)
     _transcript: str = field(default="", init=False, compare=False)
 
-    def release(self, data: Data, *, ledger: "Account | None" = None, seed: int | None = None) -> Result:
+    def release(self, data: Data, *, ledger: "Account | None" = None, seed: int | None = None) -> ResultType:
         """Run the plan on a data set.
 
         The ledger is charged before the plan runs. The charge remains if the release fails or is interrupted, because
@@ -206,11 +206,11 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         return data
 
     @abstractmethod
-    def _run(self, data: Any, seed: int | None) -> Result:
+    def _run(self, data: Any, seed: int | None) -> ResultType:
         """Run the plan without a ledger."""
 
 
-class DiscoveryPlan(Planned[Configuration, Data, Result]):
+class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
     """A plan whose release names items that enough users hold."""
 
     __slots__ = ()
@@ -226,9 +226,10 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
             probability: Strictly between 0 and 1.
             length: N-grams only: the number of tokens of the phrase, 1 if left out. The parts of the phrase are assumed
                 to be released.
-            per_user: Set unions and n-grams only: number of distinct items (or phrases of that length) each of the
-                users holds, all of them as rare as this one. The default is 10, or the limit if it is smaller. If users
-                hold more items than the limit, the result is the average over the random choice of their items.
+            per_user: Items and n-grams only: number of distinct items (or phrases of that length) each of the
+                users holds, all of them as rare as this one. The default is 10, or the maximum per user if it is
+                smaller. If users have more items than this maximum, the result is the average over the random choice of
+                their items.
 
         Returns:
             The number of users, or None if no number up to 10^12 is enough.
@@ -239,14 +240,14 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
         check_probability(probability)
         for name, value, most, meaning in (
             ("length", length, self.longest, "the number of tokens of the phrase"),
-            ("per_user", per_user, MOST if self.counts_items else None, "the number of items of each user"),
+            ("per_user", per_user, _MOST_PER_USER if self.counts_items else None, "the number of items of each user"),
         ):
             if value is None:
                 continue
             if most is None:
                 raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
             check_whole(name, value, most, meaning)
-        usual = min(USUAL_ITEMS, getattr(self.mechanism, "limit", None) or USUAL_ITEMS)
+        usual = min(USUAL_ITEMS, self._most_per_user or USUAL_ITEMS)
         return self._users_needed(probability, length or 1, per_user or usual)
 
     @property
@@ -254,23 +255,28 @@ class DiscoveryPlan(Planned[Configuration, Data, Result]):
         """The largest `length`; None if items have no length."""
         return None
 
+    @property
+    def _most_per_user(self) -> int | None:
+        """The maximum number of items or phrases per user; None if the mechanism has none or chooses it privately."""
+        return None
+
     @abstractmethod
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         """Return the number for arguments that were checked."""
 
 
-class Mechanism(ABC, Generic[Data, Result]):
+class Mechanism(ABC, Generic[Data, ResultType]):
     """A public configuration that can be planned for a budget and run on data."""
 
     __slots__ = ()
 
     @abstractmethod
-    def plan(self, budget: Budget) -> Planned[Any, Data, Result]:
+    def plan(self, budget: Budget) -> Planned[Any, Data, ResultType]:
         """Compute the noise for a budget; no private data is needed."""
 
     def release(
         self, data: Data, budget: Budget, *, ledger: "Account | None" = None, seed: int | None = None
-    ) -> Result:
+    ) -> ResultType:
         """Plan for the budget and run the plan on a data set.
 
         Args:

@@ -8,9 +8,9 @@ from typing import Any
 
 from mpmath import MPContext
 
-DIGITS = 80
+_PRECISE_DIGITS = 80
 context: Any = MPContext()
-context.dps = DIGITS
+context.dps = _PRECISE_DIGITS
 ALONE = Lock()
 """Held during computations where several threads may run. mpmath stores constants and their precision one after the
 other, and some of its functions change the context for a while."""

@@ -28,8 +28,8 @@ from voxpop.privacy.secret import Source
 
 # The logarithm of a uniform number, at most 90, is off by less than 2^-45, and so is the offset; rates are right to a
 # relative 2^-44. So the position on the ladder is off by less than 2^-44 (1/rate + position); the band is wider.
-BAND = 2.0**-40
-LARGEST = 1 << 62
+SAMPLING_BAND = 2.0**-40
+LARGEST_DRAW = 1 << 62
 _WORD_BITS = 128
 _TINY = 1e-250  # rates below it differ from it only in values that no collection reaches
 
@@ -50,7 +50,12 @@ class Tail:
 
 
 def invert(
-    tail: Tail, draws: Uint64s, more: Callable[[int, int], int], *, most: int = LARGEST, band: float = BAND
+    tail: Tail,
+    draws: Uint64s,
+    more: Callable[[int, int], int],
+    *,
+    most: int = LARGEST_DRAW,
+    band: float = SAMPLING_BAND,
 ) -> Int64s:
     """The variable's value for each row of uniform bits.
 
@@ -78,7 +83,7 @@ def invert(
     # exp(-offset - rate m) > U where m < place, so the value is the last whole number below it.
     place = (-np.log(uniform) - tail.offset) / rate
     doubt = band * (1.0 / rate + np.abs(place))
-    values: Int64s = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST)).astype(np.int64)
+    values: Int64s = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST_DRAW)).astype(np.int64)
     unsure = (np.abs(place - np.rint(place)) <= doubt) & (place > -doubt) & (place - doubt < most)
     for row in np.flatnonzero(unsure | (high == 0)):
         values[row] = _invert_exactly(tail, (int(high[row]) << 64) | int(low[row]), int(row), more)
@@ -125,8 +130,8 @@ def _between(tail: Tail, value: int, bits: int) -> int | None:
     low = _place(context, rate, offset, value + 1, bits)
     slack = context.ldexp(1 + abs(low), -2 * bits + 64)
     first = max(int(context.ceil(low - slack)) - 1, 0)
-    if first >= LARGEST:
-        return LARGEST
+    if first >= LARGEST_DRAW:
+        return LARGEST_DRAW
     if value == 0:
         return None
     high = _place(context, rate, offset, value, bits)

@@ -16,12 +16,12 @@ from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
-ROUNDING: Final = 1 + 1e-9
+_ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles below."""
-POINTS: Final = np.arange(0.0, 12.0, 1 / 256)
+_POINTS: Final = np.arange(0.0, 12.0, 1 / 256)
 FINER: Final = np.arange(0.0, 24.0, 1 / 512)
 """Where the upper sums change, in widths of the smooth step, from the level and around a step far above it."""
-FAR: Final = 6.0
+_FAR_WIDTHS: Final = 6.0
 """Widths."""
 
 
@@ -51,21 +51,21 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     squares = np.square(spreads)
     total = np.sqrt(np.cumsum(squares))
     # Rounded down: in standard deviations of each sum.
-    levels = thresholds / total * np.where(thresholds > 0, 1 / ROUNDING, ROUNDING)
+    levels = thresholds / total * np.where(thresholds > 0, 1 / _ROUNDING, _ROUNDING)
     step = spreads[1:] / total[1:]
     rest = total[:-1] / total[1:]
     found = float(ndtr(-levels[0]))
     for before, level, s, r in zip(levels[:-1], levels[1:], step, rest, strict=True):
         # P(r E' + s N' < before | E = x), with E' the earlier sum: the correlation of both sums is r.
-        points = level + POINTS * min(s, 1.0)
-        if (before - FAR * s) / r > level:
+        points = level + _POINTS * min(s, 1.0)
+        if (before - _FAR_WIDTHS * s) / r > level:
             # Thresholds fall from one sum to the next: the probability is about 1 up to its step, far above the level.
-            points = np.append(level, max(level, (before - 2 * FAR * s) / r) + FINER * min(s, 1.0))
-        below = ndtr((before * ROUNDING - r * points) / s)
+            points = np.append(level, max(level, (before - 2 * _FAR_WIDTHS * s) / r) + FINER * min(s, 1.0))
+        below = ndtr((before * _ROUNDING - r * points) / s)
         tails = ndtr(-points)
         # Over each cell the value at its left end; the last cell has no right end.
         found += float(np.sum(below * (tails - np.append(tails[1:], 0.0))))
-    return min(1.0, found * ROUNDING)
+    return min(1.0, found * _ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from voxpop.files.progress import row_called
 from voxpop.reading.arrow import string_array
 from voxpop.reading.keys import is_string
 
-Thing = TypeVar("Thing")
+_Thing = TypeVar("_Thing")
 
 # Error messages of readers may quote rows, and are removed.
 
@@ -53,7 +53,7 @@ def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN)
         raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
 
 
-def guarded(items: Iterator[Thing], guard: Callable[[], AbstractContextManager[None]] = withheld) -> Iterator[Thing]:
+def guarded(items: Iterator[_Thing], guard: Callable[[], AbstractContextManager[None]] = withheld) -> Iterator[_Thing]:
     """Yield items, none of them None; each is computed within a guard."""
     while True:
         with guard():
@@ -63,7 +63,7 @@ def guarded(items: Iterator[Thing], guard: Callable[[], AbstractContextManager[N
         yield item
 
 
-def enclosed(work: Callable[[], Thing]) -> Thing:
+def enclosed(work: Callable[[], _Thing]) -> _Thing:
     """Return the result of the whole way from a source to a corpus.
 
     No exception of a library leaves it, neither raised nor as a cause or context of another one. Failures of the source
@@ -98,11 +98,11 @@ Batches = Iterator[tuple[str, pa.RecordBatch]]
 """Where the rows come from, in words, and the rows."""
 Rows = Iterator[tuple[str, pa.Array, pa.Array]]
 """The source of rows, their users and their content."""
-Counted = Iterator[tuple[str, int, pa.RecordBatch]]
+CountedBatches = Iterator[tuple[str, int, pa.RecordBatch]]
 """The source of rows, the number of earlier rows, and the rows."""
 
 
-MOST_NAMES = 20
+_MOST_NAMES = 20
 """Column names in a message."""
 
 
@@ -138,12 +138,12 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
             close = difflib.get_close_matches(name.lower(), map(str.lower, existing), n=1)
             meant = next((each for each in existing if close and each.lower() == close[0]), None)
             hint = f" {hint}" if hint else f' Did you mean "{meant}"?' if meant else ""
-            listed = ", ".join(f'"{each}"' for each in existing[:MOST_NAMES]) or "none"
-            more = f" and {len(existing) - MOST_NAMES:,} more" if len(existing) > MOST_NAMES else ""
+            listed = ", ".join(f'"{each}"' for each in existing[:_MOST_NAMES]) or "none"
+            more = f" and {len(existing) - _MOST_NAMES:,} more" if len(existing) > _MOST_NAMES else ""
             raise ColumnError(f'{where} has no column "{name}". Choose one of {listed}{more}.{hint}')
 
 
-def checked_users(batches: Batches, user: str) -> Counted:
+def checked_users(batches: Batches, user: str) -> CountedBatches:
     """Pass on batches whose users are of one type and never null, and the number of earlier rows of the same source."""
     seen: dict[str, int] = {}
     kinds: set[str] = set()

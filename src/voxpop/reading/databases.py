@@ -31,7 +31,7 @@ from voxpop.reading.wanted import Request
 SCHEME: Final = re.compile(r"([a-z0-9+]+)://(.*)", re.DOTALL)
 POSTGRES: Final = "adbc_driver_postgresql"
 ADDRESSES: Final = ("postgresql", "postgres", "sqlite", "duckdb")
-LONGEST_REASON: Final = 500
+_LONGEST_REASON: Final = 500
 """Characters of a driver's text that are shown."""
 ALSO: Final = "postgresql://, sqlite:/// and duckdb:/// addresses, or an open connection"
 FEWEST_OF_DUCKDB: Final = 1 << 11
@@ -247,7 +247,7 @@ def _opening(address: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        said = " ".join(without_password(str(error), address).split())[:LONGEST_REASON].rstrip(".")
+        said = " ".join(without_password(str(error), address).split())[:_LONGEST_REASON].rstrip(".")
         raise SourceError(
             f"the database cannot be opened ({type(error).__name__}: {said}). Check the address, and whether the "
             "database runs."

@@ -21,11 +21,11 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.files.progress import row_called
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of
-from voxpop.reading.columns import Counted
+from voxpop.reading.columns import CountedBatches
 from voxpop.reading.keys import family, is_string, spelled, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
-from voxpop.reading.users import encode_users, numbered, spread
+from voxpop.reading.users import encode_users, numbered_users, spread
 
 # When events happened, as numbers that sort, and the longest pause within a session in the same unit.
 
@@ -120,60 +120,65 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
     )
 
 
-def pause_of(session: Any, unit: str) -> float | int | None:
+def pause_of(session_gap: Any, unit: str) -> float | int | None:
     """Return the longest pause within a session in the unit of the times; None where nothing cuts.
 
     Raises:
         InputError: where it is no length of time, or a number is wanted because times are numbers.
     """
-    if session is None:
+    if session_gap is None:
         return None
-    seconds = _seconds(session)
+    seconds = _seconds(session_gap)
     if unit == NUMBERS:
-        if seconds is not None or isinstance(session, bool) or not isinstance(session, int | float) or not session >= 0:
-            raise InputError("the order of these events is a number, so session= must be one of the same unit.")
-        return session
+        if (
+            seconds is not None
+            or isinstance(session_gap, bool)
+            or not isinstance(session_gap, int | float)
+            or not session_gap >= 0
+        ):
+            raise InputError("the order of these events is a number, so session_gap= must be one of the same unit.")
+        return session_gap
     if seconds is None:
-        raise _no_length(session)
+        raise _no_length(session_gap)
     return round(seconds * PER_SECOND[unit])
 
 
-def _no_length(session: Any) -> InputError:
+def _no_length(session_gap: Any) -> InputError:
     return InputError(
-        f'session= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session!r}.'
+        f'session_gap= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session_gap!r}.'
     )
 
 
-def _seconds(session: Any) -> float | None:
-    if isinstance(session, timedelta):
-        return session.total_seconds()
-    found = PAUSE.fullmatch(session) if isinstance(session, str) else None
+def _seconds(session_gap: Any) -> float | None:
+    if isinstance(session_gap, timedelta):
+        return session_gap.total_seconds()
+    found = PAUSE.fullmatch(session_gap) if isinstance(session_gap, str) else None
     return float(found[1]) * SECONDS[found[2][0]] if found else None
 
 
-PARTS = 256
+_PARTS = 256
 SHARE_OF_PART = 16
 """A part takes this many times its own size while it is sorted."""
 SHARE_WAITING = 8
 """Rows wait in memory until they take this part of the room, and are then written together."""
 SESSIONS_AT_ONCE = 1 << 15
-EVENTS = "the events"
+_THE_EVENTS = "the events"
 
 
-def check_events(kind: str, order: Any, session: Any) -> None:
+def check_events(kind: str, order: Any, session_gap: Any) -> None:
     """Check how a call of `read` wants events to become sequences, if rows are events.
 
     Raises:
-        InputError: where order or session do not fit the call.
+        InputError: where order or session_gap do not fit the call.
     """
     if order is None:
-        if session is not None:
-            raise InputError("session= cuts events in order of time: name the column of times as order=.")
+        if session_gap is not None:
+            raise InputError("session_gap= cuts events in order of time: name the column of times as order=.")
         return
     if kind != "sequence" or not isinstance(order, str):
         raise InputError("order= applies only to sequence=. Leave it out, or read the events with sequence=.")
-    if session is not None and _seconds(session) is None and not isinstance(session, int | float):
-        raise _no_length(session)
+    if session_gap is not None and _seconds(session_gap) is None and not isinstance(session_gap, int | float):
+        raise _no_length(session_gap)
 
 
 @final
@@ -183,18 +188,18 @@ class Events:
 
     Attributes:
         order: column of times.
-        session: the longest pause within a session; None for one sequence a user.
+        session_gap: the longest pause within a session; None for one sequence a user.
         limit: of memory.
         left_out: events without anything that happened, which are left out.
     """
 
     order: str
-    session: Any = None
+    session_gap: Any = None
     limit: MemoryLimit | None = None
     left_out: int = 0
     _unit: str | None = field(default=None, init=False)
 
-    def sequences(self, batches: Counted, user: str, column: str) -> Counted:
+    def sequences(self, batches: CountedBatches, user: str, column: str) -> CountedBatches:
         """Yield users and their sequences.
 
         Args:
@@ -212,10 +217,10 @@ class Events:
             if self.limit is not None:
                 self.limit.require(SHARE_OF_PART * part.nbytes, "the events of some users")
             for batch in self._sessions(part, user, column):
-                yield EVENTS, done, batch
+                yield _THE_EVENTS, done, batch
                 done += batch.num_rows
 
-    def _checked(self, batches: Counted, user: str, column: str) -> Iterator[pa.RecordBatch]:
+    def _checked(self, batches: CountedBatches, user: str, column: str) -> Iterator[pa.RecordBatch]:
         """Yield users, strings and times, all of one type each, without empty events."""
         for where, first, batch in batches:
             times, unit = times_of(batch.column(self.order), where, self.order, first)
@@ -234,7 +239,7 @@ class Events:
 
     def _sessions(self, part: pa.Table, user: str, column: str) -> Iterator[pa.RecordBatch]:
         owners = part["user"]
-        codes, _, _ = encode_users([numbered(chunk) for chunk in owners.chunks])
+        codes, _, _ = encode_users([numbered_users(chunk) for chunk in owners.chunks])
         symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # By code: the symbol's place in the order of bytes, which breaks ties of one time.
@@ -242,7 +247,7 @@ class Events:
         times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # By user, then time, then symbol: the order of rows has no part in it.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
-        starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
+        starts = _starts(codes[order], times[order], pause_of(self.session_gap, str(self._unit)))
         whole = owners.combine_chunks()
         for begin in range(0, starts.size, SESSIONS_AT_ONCE):
             mine = starts[begin : begin + SESSIONS_AT_ONCE]
@@ -278,8 +283,8 @@ class _Parts:
     def __init__(self, limit: MemoryLimit | None) -> None:
         self._most = 0 if limit is None else limit.room // SHARE_WAITING
         self._file: WorkFile | None = None if limit is None else limit.file()
-        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in range(PARTS)]
-        self._written: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
+        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in range(_PARTS)]
+        self._written: list[list[tuple[int, int]]] = [[] for _ in range(_PARTS)]
         self._held = 0
         self._schema: pa.Schema | None = None
 
@@ -287,11 +292,11 @@ class _Parts:
         """Deal the rows of a batch."""
         if batch.num_rows == 0:
             return
-        codes, keys, _ = encode_users([numbered(batch.column("user"))])
+        codes, keys, _ = encode_users([numbered_users(batch.column("user"))])
         # The upper eight bits of a mixed key: all rows of a user in one of 256 parts.
         part = (spread(keys) >> np.uint64(56)).astype(np.int64)[codes]
         order = np.argsort(part, kind="stable")
-        ends = np.searchsorted(part[order], np.arange(PARTS + 1))
+        ends = np.searchsorted(part[order], np.arange(_PARTS + 1))
         dealt = batch.take(int64_array(order))
         for number in np.flatnonzero(np.diff(ends)).tolist():
             self._waiting[number].append(dealt.slice(int(ends[number]), int(ends[number + 1] - ends[number])))

@@ -35,7 +35,7 @@ ENDINGS: Final = (
     *(".lock", ".old", ".opdownload", ".orig", ".part", ".partial", ".pending", ".swo", ".swp", ".temp", ".tmp"),
 )
 """Of temporary names, in lower case."""
-SKIPPED: Final = (
+SKIPPED_NAMES: Final = (
     "with hidden or temporary names (such as _temporary, ._a.csv, a.csv.tmp) were skipped. To read one, give its path."
 )
 LOGS: Final = {

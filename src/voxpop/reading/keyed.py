@@ -104,7 +104,7 @@ class KeyedRows:
         return _as_before(columns[0], whole) if len(plain) == 1 else whole
 
 
-MISSING = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
+MISSING_TEXTS = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
 """Users that are spelled like a missing value; so is the name of the column, of which a repeated header consists."""
 
 
@@ -115,7 +115,7 @@ def _spelled_missing(column: pa.Array, name: str) -> Bools:
         return np.asarray(found[numbers_of(column.indices, missing=len(column.dictionary))])
     if not is_string(column.type):
         return np.zeros(len(column), np.bool_)
-    return _truths(pc.is_in(column.cast(pa.large_string()), value_set=string_array([*MISSING, name])))
+    return _truths(pc.is_in(column.cast(pa.large_string()), value_set=string_array([*MISSING_TEXTS, name])))
 
 
 def _truths(values: pa.BooleanArray) -> Bools:

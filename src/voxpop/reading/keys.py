@@ -41,7 +41,7 @@ MOST_DIGITS = 38
 """Digits of a decimal: polars and most databases have no longer ones."""
 TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d+))?", re.ASCII)
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def is_string(kind: pa.DataType) -> bool:
@@ -171,7 +171,7 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     name = family(kind)
     if name == "times of day":
-        ticks = [None if text is None else _ticks(text, UNIT[kind.unit]) for text in texts.to_pylist()]
+        ticks = [None if text is None else _ticks(text, _UNIT[kind.unit]) for text in texts.to_pylist()]
         return pa.array(ticks, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
     if name == "times with a zone":
         naive = pc.replace_substring_regex(texts, "Z$", "").cast(pa.timestamp(kind.unit))
@@ -419,7 +419,7 @@ def _python_values(values: pa.Array) -> list[Any]:
         return list(values.to_numpy(zero_copy_only=False))
 
 
-WORDS: Final = Keys()
+NO_KEYS: Final = Keys()
 """Items without separate columns."""
 
 

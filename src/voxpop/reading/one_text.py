@@ -15,7 +15,7 @@ from voxpop.errors import InputError
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.segmenting import characters, folded, normal_form, words
 
-NAMES = get_args(TokenizerName)
+TOKENIZER_NAMES = get_args(TokenizerName)
 # The corpus takes the definition of white space from Unicode; Python's own patterns add four control characters.
 _NOT_SPACE = re.compile(r"\S|[\x1c-\x1f]")
 
@@ -43,10 +43,10 @@ class Cutter:
 
     def __post_init__(self) -> None:
         known = self.tokenizer is None or callable(self.tokenizer) or isinstance(self.tokenizer, re.Pattern)
-        if not known and self.tokenizer not in NAMES:
+        if not known and self.tokenizer not in TOKENIZER_NAMES:
             raise InputError(
-                f"`tokenizer` must be {', '.join(NAMES)}, a compiled regular expression, a callable from a list of "
-                f"texts to a list of lists of strings, or None for lists of tokens; got {self.tokenizer!r}."
+                f"`tokenizer` must be {', '.join(TOKENIZER_NAMES)}, a compiled regular expression, a callable from a "
+                f"list of texts to a list of lists of strings, or None for lists of tokens; got {self.tokenizer!r}."
             )
 
     def __call__(self, text: str | Iterable[str]) -> list[str]:
@@ -116,16 +116,16 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
 
 
 def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
-    if reading in NAMES:
+    if reading in TOKENIZER_NAMES:
         return Cutter(reading)(text)
     if reading.startswith(REGEX):
         return _found(reading.removeprefix(REGEX), text)
     return [_as_released(part, released) for part in Cutter("whitespace")(text)]
 
 
-PATIENCE = 10.0
+_PATIENCE = 10.0
 """Seconds in which an expression must find the tokens of a prompt."""
-FIND = """
+_FIND = """
 import json, re, sys
 pattern, text = json.load(sys.stdin)
 json.dump([found.group(0) for found in re.finditer(pattern, text) if found.group(0)], sys.stdout)
@@ -139,17 +139,17 @@ def _found(pattern: str, text: str) -> list[str]:
     """
     try:
         ran = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", FIND],
+            [sys.executable, "-I", "-S", "-c", _FIND],
             input=json.dumps([pattern, text]).encode(),
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=_PATIENCE,
             check=True,
         )
         return list(map(str, json.loads(ran.stdout)))
     except (OSError, ValueError, subprocess.SubprocessError):
         raise InputError(
             "the regular expression of this release cannot cut the prompt: it is damaged, or takes more than "
-            f"{PATIENCE:g} s. Give the prompt as a list of tokens."
+            f"{_PATIENCE:g} s. Give the prompt as a list of tokens."
         ) from None
 
 

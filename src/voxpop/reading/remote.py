@@ -18,7 +18,7 @@ from voxpop.kernels.threads import require_polars
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.files import EMPTY, file_batches
 from voxpop.reading.hidden import LOGS, is_hidden, log_message
-from voxpop.reading.tables import TABLE, arrow_batches
+from voxpop.reading.tables import THE_TABLE, arrow_batches
 from voxpop.reading.text_files import UTF8, json_lines
 from voxpop.reading.wanted import Request
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
 UNREAD: Final = "the address cannot be read"
-FILE: Final = "voxpop: the file of the row"
+_FILE: Final = "voxpop: the file of the row"
 
 
 def is_remote(path: object) -> bool:
@@ -65,11 +65,13 @@ def remote_batches(address: str, request: Request) -> Batches:
         return
     if not hasattr(pl, "scan_lines"):
         raise InputError("this polars does not stream lines: pip install -U polars.")
-    frames = _streamed(lambda: pl.scan_lines(address, include_file_paths=FILE), request, address, ["line"])
+    frames = _streamed(lambda: pl.scan_lines(address, include_file_paths=_FILE), request, address, ["line"])
     if is_csv:
         yield from _csv(frames, plain[-4:], request)
     else:
-        yield from ((TABLE, batch) for batch in json_lines(map(_lines, _some(frames)), request.columns, TABLE))
+        yield from (
+            (THE_TABLE, batch) for batch in json_lines(map(_json_lines, _some(frames)), request.columns, THE_TABLE)
+        )
 
 
 def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
@@ -84,15 +86,15 @@ def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
 
 def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Batches:
     """Yield the rows of each file of CSV, copied to a temporary file without a name."""
-    parts = (part for frame in _some(frames) for part in frame.partition_by(FILE, maintain_order=True))
-    for _, lines in groupby(parts, lambda part: part[FILE][0]):
+    parts = (part for frame in _some(frames) for part in frame.partition_by(_FILE, maintain_order=True))
+    for _, lines in groupby(parts, lambda part: part[_FILE][0]):
         with TemporaryDirectory() as folder, TemporaryFile() as copy:
-            copy.writelines(map(_lines, lines))
+            copy.writelines(map(_json_lines, lines))
             copy.flush()
             path = Path(folder, f"the address{suffix}")
             path.symlink_to(f"/proc/self/fd/{copy.fileno()}")
             for batch in file_batches(path, request):
-                yield TABLE, batch
+                yield THE_TABLE, batch
 
 
 def _parquet(address: str) -> "pl.LazyFrame":
@@ -105,7 +107,7 @@ def _parquet(address: str) -> "pl.LazyFrame":
     keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
     hive = {"hive_schema": dict.fromkeys(keys, pl.String)} if keys else {"hive_partitioning": False}
     # Of a single file the column would only take memory.
-    file = FILE if _root_of(address)[1] else None
+    file = _FILE if _root_of(address)[1] else None
     return pl.scan_parquet(address, include_file_paths=file, **hive)
 
 
@@ -119,8 +121,8 @@ def _streamed(
     with withheld(UNREAD):
         table = scan()
         existing = table.collect_schema().names()
-        check_columns(names, [each for each in existing if each != FILE], "the address")
-        table = table.select(*names, *({FILE} & {*existing}))
+        check_columns(names, [each for each in existing if each != _FILE], "the address")
+        table = table.select(*names, *({_FILE} & {*existing}))
         if hasattr(pl.LazyFrame, "collect_batches"):
             rows = min(request.rows, FEW_ROWS) if request.small else request.rows
             batches: Iterator[pl.DataFrame] = iter(
@@ -141,10 +143,10 @@ def _visible(frames: "Iterator[pl.DataFrame]", address: str, request: Request) -
     depth, skipped = len(root.split("/")), set[str]()
     for frame in frames:
         if several:
-            files = frame[FILE].unique().to_list()
+            files = frame[_FILE].unique().to_list()
             hidden = [file for file in files if any(map(is_hidden, file.split("/")[depth:]))]
             skipped |= {*hidden}
-            frame = frame.filter(~frame[FILE].is_in(hidden)) if hidden else frame
+            frame = frame.filter(~frame[_FILE].is_in(hidden)) if hidden else frame
         yield frame
     if skipped:
         count = rounded(len(skipped), exact=EXACT.get())
@@ -184,5 +186,5 @@ def check_no_remote_log(address: str) -> None:
             raise SourceError(log_message(name, call.format("...")))
 
 
-def _lines(frame: "pl.DataFrame") -> bytes:
+def _json_lines(frame: "pl.DataFrame") -> bytes:
     return "\n".join([*frame["line"].fill_null("").to_list(), ""]).encode()

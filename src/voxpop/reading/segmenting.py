@@ -104,7 +104,7 @@ def is_ignored(character: str) -> bool:
     return _SETS["ignored"].match(character) is not None
 
 
-def kind_of(character: str) -> str:
+def kind_of_character(character: str) -> str:
     """Return the kind of a character of a text in normal form.
 
     Letters and numbers are a, those of Hebrew h, of Hangul k and of scripts without spaces c; marks m, n and d, and i
@@ -130,7 +130,7 @@ class _Kinds(dict[int, str]):
     """The kind of each code point, filled in as code points are met."""
 
     def __missing__(self, code: int) -> str:
-        return self.setdefault(code, kind_of(chr(code)))
+        return self.setdefault(code, kind_of_character(chr(code)))
 
 
 IN_ADDRESS = "ahmnj'/"
@@ -220,10 +220,10 @@ def sentences(text: str) -> list[str]:
 
 def needs_dictionary(word: str) -> bool:
     """Return whether a dictionary cut this word."""
-    return any(kind_of(letter) in "cd" for letter in word)
+    return any(kind_of_character(letter) in "cd" for letter in word)
 
 
-MISSING = (
+_MISSING = (
     "icu4py, which cuts sentences and the words of scripts without spaces, cannot be imported: install it with pip "
     "install icu4py, on a cluster for every worker."
 )
@@ -236,7 +236,7 @@ def check_icu() -> None:
         InputError: if icu4py is not installed.
     """
     if find_spec("icu4py") is None:
-        raise InputError(MISSING)
+        raise InputError(_MISSING)
 
 
 @cache
@@ -245,6 +245,6 @@ def _breakers() -> "tuple[Callable[[str], Iterable[str]], Callable[[str], Iterab
     try:
         from icu4py.breakers import SentenceBreaker, WordBreaker
     except ImportError:
-        raise InputError(MISSING) from None
+        raise InputError(_MISSING) from None
     # The rules of the root locale, whatever the language of the machine. Spans would count units of UTF-16.
     return lambda text: WordBreaker(text, ""), lambda text: SentenceBreaker(text, "")

@@ -23,7 +23,7 @@ from voxpop.files.progress import EXACT, rounded, tell
 from voxpop.reading import databases, tables
 from voxpop.reading.columns import Batches, guarded, portions, withheld
 from voxpop.reading.files import READERS, SUFFIXES, TEXT_FILE, beginning, file_batches, suffix_of
-from voxpop.reading.hidden import SKIPPED, check_no_log, root_of, visible
+from voxpop.reading.hidden import SKIPPED_NAMES, check_no_log, root_of, visible
 from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
@@ -32,7 +32,7 @@ NO_TYPES: Final = "none: values are strings"
 SQL_LIKE: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 
 
-class Source(NamedTuple):
+class SourceKind(NamedTuple):
     """A kind of source.
 
     Attributes:
@@ -64,7 +64,7 @@ def open_source(source: Any, request: Request) -> Batches:
     return portions(batches, request.rows) if request.small else batches
 
 
-def source_of(source: Any) -> Source:
+def source_of(source: Any) -> SourceKind:
     """Return the entry of the registry for an object.
 
     Raises:
@@ -107,7 +107,7 @@ def _paths(source: Any, request: Request) -> Batches:
         skipped += hidden
         places += [(file, _state(file), root_of(path)) for file in found]
     if skipped:
-        tell(f"{rounded(skipped, exact=EXACT.get())} files {SKIPPED}", request.progress)
+        tell(f"{rounded(skipped, exact=EXACT.get())} files {SKIPPED_NAMES}", request.progress)
     for place in places:
         if isinstance(place, str):
             opened = place in STANDARD_INPUT
@@ -210,7 +210,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
     if found:
         return found, hidden
     if is_folder or hidden:
-        also = f" It also has files {SKIPPED}" if hidden else ""
+        also = f" It also has files {SKIPPED_NAMES}" if hidden else ""
         what = "folder" if is_folder else "pattern"
         raise SourceError(f"the {what} {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.{also}")
     if SQL_LIKE.match(text):
@@ -245,7 +245,7 @@ def _is_iterable(source: Any) -> bool:
     return isinstance(source, Iterable) and not isinstance(source, str | bytes)
 
 
-FILES: Final = Source(
+FILES: Final = SourceKind(
     "files",
     {
         "Parquet and Arrow (Feather) files": "the schema of each file",
@@ -257,7 +257,7 @@ FILES: Final = Source(
     _are_paths,
     _paths,
 )
-OPENED: Final = Source(
+OPENED: Final = SourceKind(
     "opened",
     {"open files, standard input": "as for files of the same format"},
     lambda source: hasattr(source, "read") and hasattr(source, "seekable"),
@@ -266,7 +266,7 @@ OPENED: Final = Source(
 SOURCES: Final = (
     FILES,
     OPENED,
-    Source(
+    SourceKind(
         "query",
         {
             "queries of PostgreSQL and DuckDB": "the columns of the query",
@@ -275,38 +275,38 @@ SOURCES: Final = (
         lambda source: isinstance(source, databases.SQL),
         databases.sql_batches,
     ),
-    Source(
+    SourceKind(
         "polars",
         {"polars tables": "dtypes; object columns have none: values are strings"},
-        lambda source: tables.kind_of(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
+        lambda source: tables.kind_of_source(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
         tables.polars_batches,
     ),
-    Source(
+    SourceKind(
         "pandas",
         {"pandas tables": "dtypes; object columns have none: values are strings"},
-        lambda source: tables.kind_of(source) in ("pandas.DataFrame", "pandas.Series"),
+        lambda source: tables.kind_of_source(source) in ("pandas.DataFrame", "pandas.Series"),
         tables.pandas_batches,
     ),
-    Source(
+    SourceKind(
         "pyarrow",
         {"pyarrow tables and batches": "the schema"},
         lambda source: isinstance(source, pa.Table | pa.RecordBatch),
         tables.arrow_batches,
     ),
-    Source(
+    SourceKind(
         "pyarrow.dataset",
         {"pyarrow datasets, except of CSV and JSON": "the schema"},
-        lambda source: hasattr(source, "scanner") and tables.kind_of(source).startswith("pyarrow."),
+        lambda source: hasattr(source, "scanner") and tables.kind_of_source(source).startswith("pyarrow."),
         tables.dataset_batches_of_pyarrow,
     ),
-    Source(
+    SourceKind(
         "numpy",
         {"structured arrays of numpy": "dtypes; object columns have none: values are strings"},
         lambda source: isinstance(source, np.ndarray),
         tables.structured_batches,
     ),
-    Source("dataset", {"Hugging Face Datasets": "the features"}, tables.is_dataset, tables.dataset_batches),
-    Source(
+    SourceKind("dataset", {"Hugging Face Datasets": "the features"}, tables.is_dataset, tables.dataset_batches),
+    SourceKind(
         "cursor",
         {
             "DuckDB relations, cursors of ADBC": "the columns of the query",
@@ -315,25 +315,25 @@ SOURCES: Final = (
         databases.is_cursor,
         databases.cursor_batches,
     ),
-    Source(
+    SourceKind(
         "stream",
         {"readers and objects with `__arrow_c_stream__` (Ibis, ...)": "the schema of the stream"},
         lambda source: isinstance(source, pa.RecordBatchReader) or hasattr(source, "__arrow_c_stream__"),
         tables.stream_batches,
     ),
-    Source(
+    SourceKind(
         "array",
         {"objects with `__arrow_c_array__`": "the schema of the batch"},
         lambda source: hasattr(source, "__arrow_c_array__"),
         lambda source, request: tables.arrow_batches(pa.record_batch(source), request),
     ),
-    Source(
+    SourceKind(
         "columns",
         {"dictionaries of columns": "dtypes of arrays; lists have none: values are strings"},
         lambda source: isinstance(source, Mapping),
         tables.columns_batches,
     ),
-    Source(
+    SourceKind(
         "rows",
         {
             "lists and iterators of dictionaries, named tuples, dataclasses, rows of SQLAlchemy and sqlite3": NO_TYPES,

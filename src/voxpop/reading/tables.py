@@ -19,14 +19,14 @@ from voxpop.reading.shape import mixed
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
 from voxpop.reading.wanted import Request
 
-TABLE: Final = "the table"
+THE_TABLE: Final = "the table"
 MEANT: Final = (
     "the source must be files, a table, rows with column names, a cursor or vp.SQL(query, connection); got {}. See "
     "docs/guides/reading.md for all sources."
 )
 
 
-def kind_of(source: Any) -> str:
+def kind_of_source(source: Any) -> str:
     """Return the package and the class of an object."""
     return f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
 
@@ -38,10 +38,10 @@ def is_dataset(source: Any) -> bool:
 
 def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batches:
     """Yield the batches of an Arrow table, whose schema declares the types."""
-    yield TABLE, check_schema(request, source.schema, TABLE)
+    yield THE_TABLE, check_schema(request, source.schema, THE_TABLE)
     table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
     for batch in selected(table, request.names).to_batches(max_chunksize=request.rows):
-        yield TABLE, batch
+        yield THE_TABLE, batch
 
 
 def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBatch:
@@ -88,10 +88,10 @@ def stream_batches(source: Any, request: Request) -> Batches:
     """Yield the batches of an Arrow stream, as they come."""
     with withheld():
         reader = source if isinstance(source, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(source)
-    yield TABLE, check_schema(request, reader.schema, TABLE)
+    yield THE_TABLE, check_schema(request, reader.schema, THE_TABLE)
     for batch in guarded(iter(reader)):
         for part in selected(pa.Table.from_batches([batch]), request.names).to_batches(max_chunksize=request.rows):
-            yield TABLE, part
+            yield THE_TABLE, part
 
 
 def polars_batches(source: Any, request: Request) -> Batches:
@@ -110,7 +110,7 @@ def polars_batches(source: Any, request: Request) -> Batches:
     tops = _tops(request, _column_names(source))
     if not any(str(source.schema[name]) == "Object" for name in tops):
         return arrow_batches(_arrow_of_polars(source.select(tops)), request)
-    check_columns(request.names, source.columns, TABLE)
+    check_columns(request.names, source.columns, THE_TABLE)
     return columns_batches({name: source[name] for name in request.names}, request)
 
 
@@ -128,7 +128,7 @@ def _arrow_of_polars(source: Any) -> pa.Table:
 def _tops(request: Request, names: list[str]) -> list[str]:
     """Return the columns that contain the wanted ones, which must exist."""
     tops = list(dict.fromkeys(top_of(name, names) for name in request.names))
-    check_columns(tops, names, TABLE)
+    check_columns(tops, names, THE_TABLE)
     return tops
 
 
@@ -145,7 +145,9 @@ def pandas_batches(source: Any, request: Request) -> Batches:
     """Yield the rows of a pandas DataFrame, whose dtypes declare the types, except of object columns."""
     names = _column_names(source)
     indexed = {str(name) for name in source.index.names} & {*request.names} - {*names}
-    check_columns(request.names, names, TABLE, hint="It is in the index: give table.reset_index()." if indexed else "")
+    check_columns(
+        request.names, names, THE_TABLE, hint="It is in the index: give table.reset_index()." if indexed else ""
+    )
     by_name = dict(zip(names, source.columns, strict=True))
     return columns_batches({name: source[by_name[name]] for name in request.names}, request)
 
@@ -162,7 +164,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
         InputError: if pyarrow inferred types that are read: of CSV and JSON from rows, of partitions from names of
             folders.
     """
-    if kind_of(source).endswith("UnionDataset"):
+    if kind_of_source(source).endswith("UnionDataset"):
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)
     if getattr(getattr(source, "filesystem", None), "type_name", "") == "local":
         check_no_log(dict.fromkeys(Path(file).parent for file in source.files))
@@ -176,7 +178,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
             f'the partition column "{typed[0]}" of the dataset is no string: pyarrow infers such types from names of '
             "folders. Give the path of the folder instead, whose partition columns are read as strings."
         )
-    check_schema(request, source.schema, TABLE)
+    check_schema(request, source.schema, THE_TABLE)
     with withheld():
         files = [fragment.physical_schema for fragment in source.get_fragments()]
     for schema in files:  # pyarrow takes the types of the first file, and casts the others
@@ -196,7 +198,7 @@ def structured_batches(source: Any, request: Request) -> Batches:
             "an array of numpy has no column names. Give a structured array, or a dictionary of columns such as "
             '{"user": array[:, 0], "item": array[:, 1]}.'
         )
-    check_columns(request.names, list(source.dtype.names), TABLE)
+    check_columns(request.names, list(source.dtype.names), THE_TABLE)
     return columns_batches({name: source[name] for name in request.names}, request)
 
 
@@ -204,7 +206,7 @@ def dataset_batches(source: Any, request: Request) -> Batches:
     """Yield batches of a Hugging Face data set; its own Arrow table would leave out shuffles and selections."""
     if isinstance(source, Mapping):
         raise InputError("this is a dictionary of data sets: give one of them, such as dataset['train'].")
-    check_columns(request.names, list(source.column_names or request.names), TABLE)
+    check_columns(request.names, list(source.column_names or request.names), THE_TABLE)
     for each in source.with_format("arrow").iter(batch_size=FEW_ROWS if request.small else request.rows):
         yield from arrow_batches(each, request)
 
@@ -227,9 +229,9 @@ def array_of_column(values: Any, column: Column) -> Any:
     categories = getattr(getattr(dtype, "categories", None), "dtype", None)
     # Object columns, and categories of objects, have no declared type.
     if dtype is None and not isinstance(values, pa.Array | pa.ChunkedArray) and not _speaks_arrow(values):
-        return array_of_objects(values, column, TABLE, 0)
+        return array_of_objects(values, column, THE_TABLE, 0)
     if {"object", "Object"} & {str(dtype), str(categories)}:
-        return array_of_objects(list(values), column, TABLE, 0)
+        return array_of_objects(list(values), column, THE_TABLE, 0)
     try:
         if package in ("pandas", "numpy"):
             made = pa.array(values, from_pandas=True)
@@ -307,5 +309,5 @@ def _rows(source: Iterator[Any], request: Request) -> Batches:
         rows = [row for row in map(_named, found) if row is not None]
         if len(rows) < len(found):
             raise InputError("some rows have column names and some have none; give all of them as dictionaries.")
-        yield TABLE, batch_of_rows(rows, request.columns, TABLE, first)
+        yield THE_TABLE, batch_of_rows(rows, request.columns, THE_TABLE, first)
         first += len(found)

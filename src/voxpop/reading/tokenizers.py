@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Tokenise = Callable[[pa.Array], pa.Array]
 """From large_string texts to large_list<large_string>, one list per text."""
 
-NAMES = get_args(TokenizerName)
+_NAMES = get_args(TokenizerName)
 INVISIBLE = f"{ANY_IGNORED}|{ANY_WITHOUT_WIDTH}"
 
 
@@ -51,13 +51,13 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     Raises:
         InputError: for anything else.
     """
-    if isinstance(tokenizer, str) and tokenizer in NAMES:
+    if isinstance(tokenizer, str) and tokenizer in _NAMES:
         return {"words": None, "whitespace": _whitespace, "characters": _characters}[tokenizer]
     if isinstance(tokenizer, re.Pattern):
         return lambda texts: _by_call(lambda batch: [_matches(tokenizer, text) for text in batch], texts)
     if callable(tokenizer):
         return lambda texts: _by_call(tokenizer, texts)
-    names = ", ".join(f'"{name}"' for name in NAMES)
+    names = ", ".join(f'"{name}"' for name in _NAMES)
     # A tokenizer of a library prints its vocabulary.
     shown = repr(tokenizer) if isinstance(tokenizer, str | int | float | None) else type(tokenizer).__name__
     if hasattr(tokenizer, "encode_batch"):
@@ -237,7 +237,7 @@ class _Text(HTMLParser):
             self.parts.append("\n")
 
 
-Texts = Iterable[tuple[str, pa.Array]]
+TextBatches = Iterable[tuple[str, pa.Array]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,7 +269,7 @@ def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, 
     if as_lists is None or sentences:
         check_icu()
 
-    def plain_sentences() -> Texts:
+    def plain_sentences() -> TextBatches:
         for where, texts in stretch:
             texts = text_column(texts, where)
             if html:
@@ -293,7 +293,7 @@ def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, 
     return pieces, words
 
 
-def _encode_words(rows: Texts, stretch: Stretch) -> Encoded:
+def _encode_words(rows: TextBatches, stretch: Stretch) -> Encoded:
     """Cut texts into words by the kernel, a thread and an interner each."""
     interners = [WordInterner() for _ in range(THREADS)]
     idle: SimpleQueue[int] = SimpleQueue()
@@ -317,7 +317,7 @@ def _encode_words(rows: Texts, stretch: Stretch) -> Encoded:
     return pieces, [interner.vocabulary() for interner in interners]
 
 
-def encode_lists(rows: Texts, stretch: Stretch, column: str, kind: str) -> Encoded:
+def encode_lists(rows: TextBatches, stretch: Stretch, column: str, kind: str) -> Encoded:
     """Encode lists of strings or numbers, or one item per row."""
 
     def encode(row: tuple[str, pa.Array]) -> tuple[pa.DictionaryArray, np.ndarray | None]:

@@ -21,7 +21,7 @@ from voxpop.errors import ColumnError, InputError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s
 from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
 from voxpop.reading.columns import text_column
-from voxpop.reading.keys import WORDS, KeyColumn, Keys, joined_texts, plain_type, spelled, split_texts
+from voxpop.reading.keys import NO_KEYS, KeyColumn, Keys, joined_texts, plain_type, spelled, split_texts
 from voxpop.reading.segmenting import check_icu
 from voxpop.reading.tokenizers import list_tokeniser
 from voxpop.reading.words import WordInterner
@@ -30,7 +30,7 @@ MOST_SETS: Final = 10_000
 """Most columns and combinations of columns of one table."""
 MOST_CANDIDATES: Final = 1 << 27
 """Most joint tokens that may be released, since noise for more takes long. Plans are charged for 2^31 decisions."""
-AT_ONCE: Final = 1 << 16
+_KEYS_AT_ONCE: Final = 1 << 16
 """Joint tokens that are made together."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
 """Codes of all values of a set, row after row; the number of values by row; and the distinct values by code."""
@@ -86,14 +86,14 @@ class TypedKeys:
         return {each.name: number for number, each in enumerate(self.columns)}
 
     @cached_property
-    def reading(self) -> str:
+    def token_source(self) -> str:
         """The beginning of the `reading` of a corpus of these keys; the name of the tokenizer of texts follows."""
         return f"typed keys {sha256(repr((self.columns, self.texts, self.joint)).encode()).hexdigest()[:16]}: "
 
     def keys_of(self, number: int) -> Keys:
         """Return names and types of the values of a set; none for words."""
         names = self.sets[number]
-        return WORDS if names[0] in self.texts else Keys(tuple(self.columns[self.names[each]] for each in names))
+        return NO_KEYS if names[0] in self.texts else Keys(tuple(self.columns[self.names[each]] for each in names))
 
     def tokens(self, arrays: Sequence[pa.Array], tokenizer: Any = "words") -> pa.Array:
         """Return the list of tokens of each row; null has no token.
@@ -174,8 +174,10 @@ class TypedKeys:
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
         for number, names in enumerate(self.joint, start=len(self.columns)):
             values, size = [single[self.names[name]] for name in names], sizes.get(names, 0)
-            for first in range(0, size, AT_ONCE):
-                places = np.unravel_index(np.arange(first, min(size, first + AT_ONCE)), [len(own) for own in values])
+            for first in range(0, size, _KEYS_AT_ONCE):
+                places = np.unravel_index(
+                    np.arange(first, min(size, first + _KEYS_AT_ONCE)), [len(own) for own in values]
+                )
                 texts = [own.take(int64_array(place)) for own, place in zip(values, places, strict=True)]
                 yield _numbered(number, joined_texts(texts), joint=True)
 

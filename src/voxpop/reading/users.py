@@ -21,7 +21,7 @@ Users = tuple[Int32s, Uint64s, pa.Array]
 """The code of each row; by code the key of each user, and the user."""
 
 
-def numbered(users: pa.Array) -> pa.DictionaryArray:
+def numbered_users(users: pa.Array) -> pa.DictionaryArray:
     """Return users as codes into distinct users; whole numbers of 64 bits become one type."""
     return (users.view(pa.int64()) if pa.types.is_uint64(users.type) else users).dictionary_encode()
 

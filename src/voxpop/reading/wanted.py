@@ -87,7 +87,7 @@ class Wanted:
         sentences: whether they are cut into sentences first.
         html: whether they are HTML.
         order: the column of times by which rows are events, or None.
-        session: the longest pause within a sequence of events, or None.
+        session_gap: the longest pause within a sequence of events, or None.
         types: types that the caller declares, by column, as Arrow prints them.
         drops: whether rows without a user are left out.
         typed: the sets of typed keys that rows become tokens of; None if they do not.
@@ -97,7 +97,7 @@ class Wanted:
 
     Example:
         >>> wanted = Wanted.of(user="author", items=["make", "model"])
-        >>> wanted.kind, wanted.names, wanted.reading
+        >>> wanted.kind, wanted.names, wanted.token_source
         ('items', ['author', 'make', 'model'], 'items')
     """
 
@@ -108,13 +108,13 @@ class Wanted:
     sentences: bool = False
     html: bool = False
     order: str | None = None
-    session: Any = None
+    session_gap: Any = None
     types: Mapping[str, str] = field(default_factory=dict)
     drops: bool = False
     typed: TypedKeys | None = None
 
     def __post_init__(self) -> None:
-        check_events(self.kind, self.order, self.session)
+        check_events(self.kind, self.order, self.session_gap)
         if {self.order} & {*self.users, *self.columns}:
             raise InputError(f'"{self.order}" is named for the order and for something else; name another column.')
         if both := set(self.users) & set(self.columns):
@@ -188,10 +188,10 @@ class Wanted:
         return self.columns[0] if self.kind == "items" and len(self.columns) == 1 else None
 
     @property
-    def reading(self) -> str:
+    def token_source(self) -> str:
         """How tokens are made, as in `Corpus`."""
         if self.typed:
-            return f"{self.typed.reading}{tokeniser_name(self.tokenizer)}"
+            return f"{self.typed.token_source}{tokeniser_name(self.tokenizer)}"
         return tokeniser_name(self.tokenizer) if self.kind == "text" else self.kind
 
 

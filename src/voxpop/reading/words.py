@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.kernels.words import ADDRESS, BUILT, DONE, IGNORED, MISSING_PAGE, SLOW, WORD, cut_words, refill, unpack
 from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, string_array, text_buffers
-from voxpop.reading.segmenting import APOSTROPHES, IN_ADDRESS, is_ignored, kind_of, words
+from voxpop.reading.segmenting import APOSTROPHES, IN_ADDRESS, is_ignored, kind_of_character, words
 
 # The class of each Unicode code point in the word tokenizer, built a page of 256 at a time when first met.
 
@@ -51,7 +51,7 @@ def _describe(code: int) -> int:
     character = chr(code)
     if character in APOSTROPHES:
         return ord("'") | BUILT
-    kind, lower = kind_of(character), character.lower()
+    kind, lower = kind_of_character(character), character.lower()
     word = WORD if kind in LETTERS_OF_WORDS else 0
     address = ADDRESS if kind in IN_ADDRESS else 0
     ignored = IGNORED | SLOW if is_ignored(character) else 0
@@ -81,7 +81,7 @@ HEADS = (
     np.frombuffer(b"https://", np.uint8),
     np.frombuffer(b"www.", np.uint8),
 )
-LETTERS = np.array([ord(chr(code).lower()) * (code < 128 and chr(code).isalnum()) for code in range(256)], np.uint8)
+_LETTERS = np.array([ord(chr(code).lower()) * (code < 128 and chr(code).isalnum()) for code in range(256)], np.uint8)
 """The lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
 UNCHANGED = np.array([byte * (byte != ord(" ")) for byte in range(256)], np.uint8)
 """Each byte, and 0 for the space: words that are cut already."""
@@ -102,7 +102,7 @@ class WordInterner:
     def cut(self, texts: pa.Array) -> Documents:
         """Return the word ids of each text followed by -1, and where each text's ids end (one more, from 0)."""
         data, starts = text_buffers(texts)
-        ids, ends = self._run(data, starts, LETTERS)
+        ids, ends = self._run(data, starts, _LETTERS)
         slow, self.counts[1] = int(self.counts[1]), 0
         return self._mend(texts, ids, ends) if slow else (ids, ends)
 

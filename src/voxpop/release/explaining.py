@@ -14,7 +14,7 @@ from voxpop.privacy.planned import ITEMS_EACH, DiscoveryPlan
 from voxpop.reading.keys import Keys, unspelled
 from voxpop.release.table import Gram
 
-PROBABILITIES = (0.5, 0.95)
+_EXPLAINED_PROBABILITIES = (0.5, 0.95)
 
 
 @final
@@ -70,7 +70,7 @@ def _number(value: int | None) -> str:
     return "any number" if value is None else f"{value:,}"
 
 
-def key_of(keys: Keys, item: Any) -> str | None:
+def key_text(keys: Keys, item: Any) -> str | None:
     """Return the item of a value of the key columns, or of the texts that a command line gives for them."""
     found = keys.item(item)
     parts = item if isinstance(item, list | tuple) else (item,)
@@ -89,9 +89,10 @@ def key_of(keys: Keys, item: Any) -> str | None:
 
 def once_released(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
     """Return what a reader must know about a released gram."""
-    if len(gram) < 2 or numbers.get("eta") is None:
+    if len(gram) < 2 or numbers.get("max_spurious_share") is None:
         return []
-    return [f"At most a share of about {numbers['eta']:g} of the released phrases is expected to be of no user (eta)."]
+    share = f"At most a share of about {numbers['max_spurious_share']:g}"
+    return [f"{share} of the released phrases is expected to be of no user (max_spurious_share)."]
 
 
 def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
@@ -113,10 +114,11 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
         found.append("A user votes for its most frequent word only, so other words of a user do not count.")
     if numbers.get("min_users"):
         found.append(f"The plan releases no item that fewer than {numbers['min_users']:,} users have (min_users).")
-    if isinstance(limit := numbers.get("limit"), int):
-        noun = "phrase" if mechanism == "n-grams" else "item"
-        noun = f"{noun}{'' if limit == 1 else 's'}{' of its length' if mechanism == 'n-grams' else ''}"
-        found.append(f"A user with more than {limit:,} {noun} contributes a random sample of them (limit).")
+    for noun, rest in (("item", ""), ("phrase", " of its length")):
+        setting = f"max_{noun}s_per_user"
+        if isinstance(most := numbers.get(setting), int):
+            several = f"{noun}{'' if most == 1 else 's'}{rest}"
+            found.append(f"A user with more than {most:,} {several} contributes a random sample of them ({setting}).")
     return found
 
 
@@ -126,12 +128,12 @@ def users_needed_of(plan: DiscoveryPlan[Any, Any, Any], length: int) -> tuple[di
         return ()
     size, rows = (length if plan.longest else None), []
     for per_user in ITEMS_EACH if plan.counts_items else (None,):
-        half, most = (plan.users_needed(each, length=size, per_user=per_user) for each in PROBABILITIES)
+        half, most = (plan.users_needed(each, length=size, per_user=per_user) for each in _EXPLAINED_PROBABILITIES)
         rows.append({"per_user": per_user, "users_50": half, "users_95": most})
     return tuple(rows)
 
 
-def folded(gram: Gram) -> str:
+def folded_gram(gram: Gram) -> str:
     """Return the letters and digits of a gram without case and accents."""
     text = unicodedata.normalize("NFKD", "".join(gram)).casefold()
     return "".join(letter for letter in text if letter.isalnum())

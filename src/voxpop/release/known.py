@@ -18,18 +18,18 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.files.folder import entries_of
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
 from voxpop.reading.keys import Keys, spelled_rows
-from voxpop.reading.one_text import NAMES, REGEX
+from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
+from voxpop.release.counts import Counts, Top
 from voxpop.release.profile import Profile
 from voxpop.release.release import Release
 from voxpop.release.result import load
-from voxpop.release.tally import Ranking, Tally
 
 if TYPE_CHECKING:
-    from voxpop.privacy.passes import Listed
+    from voxpop.privacy.passes import KnownList
 
-Known = Union["KnownItems", Release, Tally, Ranking, str, PathLike[str], Iterable[Any]]
-"""What `SetUnion(known=...)` takes."""
-TABLES = {
+Known = Union["KnownItems", Release, Counts, Top, str, PathLike[str], Iterable[Any]]
+"""What `Items(known=...)` takes."""
+_LIST_FILES = {
     ".parquet": "read_parquet",
     ".csv": "read_csv",
     ".tsv": "read_csv",
@@ -37,7 +37,7 @@ TABLES = {
     ".feather": "read_ipc",
 }
 """Files with columns, by ending, and the function of polars that reads them; all others are lines of text."""
-PART = 1 << 17
+_LIST_PART = 1 << 17
 """Items of a list that are cut into tokens or compared together."""
 
 
@@ -75,8 +75,8 @@ class KnownItems:
             return given
         if isinstance(given, Mapping):
             return KnownItems(int(given["size"]), str(given["fingerprint"]), int(given["columns"]), None)
-        items, width = _spelled(given)
-        items = _distinct(items)
+        items, width = _spelled_list(given)
+        items = _distinct_items(items)
         if not len(items):
             raise InputError("`known` must contain at least one item. Leave it out if there is no list.")
         letters, starts = text_buffers(items)
@@ -93,11 +93,11 @@ class KnownItems:
         return {"size": self.size, "fingerprint": self.fingerprint, "columns": self.width}
 
     @property
-    def listed(self) -> "Listed":
+    def listed(self) -> "KnownList":
         """The numbers of the list in a certificate."""
-        from voxpop.privacy.passes import Listed
+        from voxpop.privacy.passes import KnownList
 
-        return Listed(self.size, self.fingerprint)
+        return KnownList(self.size, self.fingerprint)
 
     def check(self, keys: Keys) -> None:
         """Refuse data whose items cannot be on the list.
@@ -134,17 +134,17 @@ class KnownItems:
         """
         self.check(keys)
         items: Any = self.items
-        if kind == "text" and (reading in NAMES or reading.startswith(REGEX)):
+        if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
             single = _single_tokens(reading)
-            items = _distinct(joined(pa.chunked_array([single(each) for each in _cut(items)])))
-        return list(_cut(items))
+            items = _distinct_items(joined(pa.chunked_array([single(each) for each in _in_parts(items)])))
+        return list(_in_parts(items))
 
 
-def _cut(items: pa.LargeStringArray) -> Iterable[pa.LargeStringArray]:
-    return (items.slice(first, PART) for first in range(0, max(len(items), 1), PART))
+def _in_parts(items: pa.LargeStringArray) -> Iterable[pa.LargeStringArray]:
+    return (items.slice(first, _LIST_PART) for first in range(0, max(len(items), 1), _LIST_PART))
 
 
-def _distinct(items: pa.Array) -> pa.LargeStringArray:
+def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
     """Return distinct strings in the order of their bytes, without nulls."""
     import polars as pl
 
@@ -179,14 +179,14 @@ def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStri
     return of_lists
 
 
-def _spelled(given: Any) -> tuple[pa.LargeStringArray, int]:
+def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
     """Return the items of a list, with repetitions, and their number of columns."""
     if isinstance(given, Profile):
         raise InputError(
             'a profile has several columns. Give one of them as `known`, such as profile.columns["shop"], or '
             'profile.joint[("shop", "country")].'
         )
-    if isinstance(given, Tally | Ranking):
+    if isinstance(given, Counts | Top):
         given = given.grams
     if isinstance(given, Release):
         single = given.grams.filter(pc.equal(given.grams["length"], 1))
@@ -195,16 +195,16 @@ def _spelled(given: Any) -> tuple[pa.LargeStringArray, int]:
     if isinstance(given, str | PathLike):
         path = Path(given)
         if path.is_dir():
-            return _spelled(load(path))
-        given = _file(path) if path.suffix.lower() in TABLES else entries_of(path)
-    columns = _columns(given)
+            return _spelled_list(load(path))
+        given = _list_file(path) if path.suffix.lower() in _LIST_FILES else entries_of(path)
+    columns = _list_columns(given)
     return spelled_rows(columns, ["known"] * len(columns)), len(columns)
 
 
-def _file(path: Path) -> Any:
+def _list_file(path: Path) -> Any:
     import polars as pl
 
-    name, settings = TABLES[path.suffix.lower()], {}
+    name, settings = _LIST_FILES[path.suffix.lower()], {}
     if name == "read_csv":
         settings = {"infer_schema": False, "separator": "\t" if path.suffix.lower() == ".tsv" else ","}
     try:
@@ -216,7 +216,7 @@ def _file(path: Path) -> Any:
         ) from None
 
 
-def _columns(given: Any) -> list[pa.Array]:
+def _list_columns(given: Any) -> list[pa.Array]:
     """Return the columns of a table, a column, or a list of values or of tuples."""
     wrong = InputError(
         "`known` must be a list of items, a table, a release, or the path of a file or of a saved release, got "
@@ -225,25 +225,25 @@ def _columns(given: Any) -> list[pa.Array]:
     )
     try:
         if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
-            table = _arrow(given)
+            table = _arrow_table(given)
             return [joined(each) for each in table.columns]
         if isinstance(given, bytes) or not isinstance(given, Iterable):
             raise wrong
         values = list(given)
         if values and isinstance(values[0], tuple | list):
-            return [_values(list(column)) for column in zip(*values, strict=True)]
-        return [_values(values)]
+            return [_list_values(list(column)) for column in zip(*values, strict=True)]
+        return [_list_values(values)]
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, ColumnError) as error:
         if isinstance(error, ColumnError):
             raise
         raise wrong from None
 
 
-def _values(values: list[Any]) -> pa.Array:
+def _list_values(values: list[Any]) -> pa.Array:
     return string_array(values) if values and all(isinstance(each, str) for each in values) else pa.array(values)
 
 
-def _arrow(given: Any) -> pa.Table:
+def _arrow_table(given: Any) -> pa.Table:
     """Return any object of Arrow as a table."""
     try:
         return pa.table(given)

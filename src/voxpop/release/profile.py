@@ -13,29 +13,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.budget import SHOWN, card, printable
+from voxpop.privacy.budget import SAMPLE_SIZE, card, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.release import Release
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import PROFILE, stated
+from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
+from voxpop.release.saving import PROFILE, record_of
 from voxpop.release.table import key_texts, read_parquet, table_of_lists, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s
     from voxpop.release.report.page import Grid
 
-LEVEL: Final = 1.96
+_LEVEL: Final = 1.96
 """Standard errors on either side of an estimate that contain the truth with probability 0.95."""
-SURE: Final = 4.0
+_SURE: Final = 4.0
 """Standard errors below which a number of users is too small for a share."""
 MOST_NAMED: Final = 5
 """Values of a column that its row of the report names."""
 
 
-class Cover(NamedTuple):
+class ColumnCover(NamedTuple):
     """How much of a column the released values cover, by users: each user counts once, whatever its number of rows.
 
     Attributes:
@@ -45,7 +45,7 @@ class Cover(NamedTuple):
         error: standard error of each of the two.
 
     Example:
-        >>> cover = Cover(covered=900.0, other=100.0, error=10.0)
+        >>> cover = ColumnCover(covered=900.0, other=100.0, error=10.0)
         >>> cover.share, round(cover.share_error, 4)
         (0.9, 0.0091)
     """
@@ -62,7 +62,7 @@ class Cover(NamedTuple):
     @property
     def share(self) -> float | None:
         """The mean share of a user's rows that is covered; None if too few users have a value."""
-        if self.users < SURE * self.error:
+        if self.users < _SURE * self.error:
             return None
         return min(1.0, max(0.0, self.covered / self.users))
 
@@ -76,9 +76,9 @@ class Cover(NamedTuple):
             return None
         if not released:
             return "0 %"
-        if LEVEL * self.share_error > self.share:
+        if _LEVEL * self.share_error > self.share:
             return None
-        return f"{100 * self.share:.1f} % ± {100 * LEVEL * self.share_error:.1f}"
+        return f"{100 * self.share:.1f} % ± {100 * _LEVEL * self.share_error:.1f}"
 
     @property
     def share_error(self) -> float | None:
@@ -103,9 +103,9 @@ class Profile(Result):
         cover: of each column; empty without counts.
         plan: the numbers that ran.
         guarantee: of the whole profile.
-        reading: how texts were cut into words.
+        token_source: how texts were cut into words.
         error: standard error of each count; None without counts.
-        about: the operator's statements about the profile.
+        metadata: the operator's statements about the profile.
 
     Example:
         >>> import polars as pl
@@ -122,12 +122,12 @@ class Profile(Result):
 
     keys: TypedKeys
     table: pa.Table
-    cover: Mapping[str, Cover]
+    cover: Mapping[str, ColumnCover]
     plan: Plan
     guarantee: Guarantee
-    reading: str = ""
+    token_source: str = ""
     error: float | None = None
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     def __post_init__(self) -> None:
         if ("users" in self.table.column_names) != (self.error is not None):
@@ -175,7 +175,7 @@ class Profile(Result):
         return values
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
-        reach = LEVEL * (self.error or 0.0)
+        reach = _LEVEL * (self.error or 0.0)
         low, high = np.floor(users - reach), np.ceil(users + reach)
         return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
@@ -206,7 +206,9 @@ class Profile(Result):
     def _release(self, number: int) -> Release:
         items, _ = self._rows(number)
         keys = self.keys.keys_of(number)
-        return Release.from_items(items, self.plan, self.guarantee, self.reading if not keys.columns else "items", keys)
+        return Release.from_items(
+            items, self.plan, self.guarantee, self.token_source if not keys.columns else "items", keys
+        )
 
     def _rows(self, number: int) -> tuple[pa.LargeStringArray, "Int64s"]:
         """Return the items of a set in order of bytes, and their noisy numbers of users, or zeros."""
@@ -223,8 +225,8 @@ class Profile(Result):
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         content = {
-            **stated(self),
-            "reading": self.reading,
+            **record_of(self),
+            "token_source": self.token_source,
             "columns": [{"name": each.name, "type": each.kind} for each in self.keys.columns],
             "text": list(self.keys.texts),
             "joint": [list(names) for names in self.keys.joint],
@@ -266,7 +268,7 @@ class Profile(Result):
         if self.error is not None:
             note = (
                 "The released values with the largest noisy numbers of users, each within "
-                f"{LEVEL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
+                f"{_LEVEL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
                 "column whose value is released, with 95 % confidence."
             )
         return Grid("Columns", head, rows, note)
@@ -286,7 +288,15 @@ class Profile(Result):
         if not isinstance(other, Profile):
             return NotImplemented
         mine, theirs = (
-            (each.keys, each.table, dict(each.cover), each.guarantee, each.reading, each.error, each.plan.to_dict())
+            (
+                each.keys,
+                each.table,
+                dict(each.cover),
+                each.guarantee,
+                each.token_source,
+                each.error,
+                each.plan.to_dict(),
+            )
             for each in (self, other)
         )
         return mine == theirs
@@ -301,7 +311,7 @@ class Profile(Result):
         grid = self._grid()
         title = f"A profile of {len(self.keys.columns):,} columns: {len(self):,} values"
         lines = [str(self.guarantee), "profile.columns[name] is a release; profile.counts(name) has the counts."]
-        rows = [tuple(row[:3]) for row in grid.rows[:SHOWN]]
+        rows = [tuple(row[:3]) for row in grid.rows[:SAMPLE_SIZE]]
         return card(title, lines, tuple(grid.head[:3]), rows, cautions(self.guarantee))
 
 
@@ -310,9 +320,10 @@ def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profil
     columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
     keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])))
     cover = {
-        str(name): Cover(*(float(each[field]) for field in Cover._fields)) for name, each in record["cover"].items()
+        str(name): ColumnCover(*(float(each[field]) for field in ColumnCover._fields))
+        for name, each in record["cover"].items()
     }
-    table, reading, error = read_parquet(tables[PROFILE.tables[0]]), str(record["reading"]), record["error"]
-    profile = Profile(keys, table, cover, reading=reading, error=error, **restored(record))
+    table, token_source, error = read_parquet(tables[PROFILE.tables[0]]), str(record["token_source"]), record["error"]
+    profile = Profile(keys, table, cover, token_source=token_source, error=error, **restored(record))
     profile.to_list()  # checks the values
     return profile

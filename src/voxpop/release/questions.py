@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.contract import Engine, check_engine
-from voxpop.engine.local.exact import PRIVATE, Counted, counted, numbers_in, users_of
+from voxpop.engine.local.exact import PRIVATE, ExactCount, counted, numbers_in, users_of
 from voxpop.errors import InputError, on_one_line
 from voxpop.files.progress import rounded
 from voxpop.kernels.arrays import Int64s
@@ -18,18 +18,18 @@ from voxpop.privacy.budget import Budget, Printed, check_budget, check_whole, pr
 from voxpop.privacy.planned import DiscoveryPlan
 from voxpop.reading.arrow import joined
 from voxpop.reading.one_text import cut_prompt
+from voxpop.release.counts import Counts, Top
 from voxpop.release.explaining import (
     Explanation,
-    folded,
-    key_of,
+    folded_gram,
+    key_text,
     once_released,
     reasons_of_plan,
     users_needed_of,
 )
-from voxpop.release.registry import load, mechanism_called
+from voxpop.release.registry import load_object, mechanism_called
 from voxpop.release.release import Release
 from voxpop.release.table import Gram
-from voxpop.release.tally import Ranking, Tally
 from voxpop.release.verifying import plan_again
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def _shown(item: Any) -> str:
 
 def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
     """Return the tokens of an item as the release would contain them, and how they were made."""
-    keys, reading = release.keys, release.reading
+    keys, reading = release.keys, release.token_source
     if keys is not None and keys.columns:
-        spelled = key_of(keys, item)
+        spelled = key_text(keys, item)
         columns = ", ".join(f"{each.name} ({each.kind})" for each in keys.columns)
         if spelled is None:
             return (), [f"It is no value of the columns of this release: {columns}."]
@@ -128,10 +128,10 @@ def _plan_of(release: Release) -> Any:
 
 
 def _similar(release: Release, gram: Gram) -> tuple[Gram, ...]:
-    wanted = folded(gram)
+    wanted = folded_gram(gram)
     if not wanted:
         return ()
-    return tuple(each for each in release.each_gram() if folded(each) == wanted)[:MOST_SIMILAR]
+    return tuple(each for each in release.each_gram() if folded_gram(each) == wanted)[:MOST_SIMILAR]
 
 
 def _private(release: Release, gram: Gram, corpus: "Corpus", *, exact: bool) -> str:
@@ -148,7 +148,7 @@ def check_same_reading(release: Release, engine: Engine) -> None:
     Raises:
         InputError: The tokenizer or the columns differ.
     """
-    if engine.reading != release.reading or engine.keys.names != (release.keys.names if release.keys else []):
+    if engine.token_source != release.token_source or engine.keys.names != (release.keys.names if release.keys else []):
         raise InputError(
             "the corpus must be read like the data of the release, and its columns or its tokenizer differ. Read it "
             "again with the same arguments."
@@ -174,7 +174,7 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
 
     Example:
         >>> import voxpop as vp
-        >>> settings = {"20 items": vp.SetUnion(limit=20), "100 items": vp.SetUnion(limit=100)}
+        >>> settings = {"20 items": vp.Items(max_items_per_user=20), "100 items": vp.Items(max_items_per_user=100)}
         >>> needed = vp.compare(settings, vp.Budget(epsilon=2, delta=1e-7))
         >>> needed.select("name", "per_user", "users_50").rows()[:3]
         [('20 items', 1, 17), ('20 items', 10, 51), ('20 items', 100, 360)]
@@ -190,7 +190,7 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
         if budgets is not None:
             raise InputError("`budgets` applies to mechanisms; releases have spent theirs. Leave it out.")
         return pl.DataFrame([_shared(one, other) for one, other in combinations(zip(names, listed, strict=True), 2)])
-    plans = [plan for pair in zip(names, listed, strict=True) for plan in _planned(*pair, budgets)]
+    plans = [plan for pair in zip(names, listed, strict=True) for plan in _planned_pairs(*pair, budgets)]
     rows = [
         {"name": name, "guarantee": str(plan.guarantee), "length": length, **row}
         for name, plan in plans
@@ -203,11 +203,11 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
 def _name(compared: Any) -> str:
     """Return the title of a release, or the settings of a mechanism or a plan."""
     if isinstance(compared, Release):
-        return compared.about.title or repr(compared)
+        return compared.metadata.title or repr(compared)
     return repr(getattr(compared, "mechanism", compared))
 
 
-def _planned(name: str, given: Any, budgets: Budget | Sequence[Budget] | None) -> list[tuple[str, Any]]:
+def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | None) -> list[tuple[str, Any]]:
     if isinstance(given, DiscoveryPlan):
         return [(name, given)]
     if not callable(getattr(given, "plan", None)):
@@ -301,7 +301,7 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(3000), "what": ["tea", "milk", "oats"] * 1000})
         >>> corpus = vp.read(table, user="who", items="what")
-        >>> found = vp.SetUnion(limit=1).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> found = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
         >>> print(vp.evaluate(found, corpus, users=[100, 1000]))
         PRIVATE: computed from the data without noise. Do not publish it.
           released: 3
@@ -316,14 +316,14 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
         raise InputError(
             f"`result` must be one of {', '.join(EVALUATIONS)}, got a {type(result).__name__}. Give one of them."
         )
-    found: Evaluation = load(place)(result, corpus, users)
+    found: Evaluation = load_object(place)(result, corpus, users)
     return found
 
 
 EVALUATIONS = {
     "Release": "voxpop.release.questions:evaluate_release",
-    "Tally": "voxpop.release.questions:evaluate_tally",
-    "Ranking": "voxpop.release.questions:evaluate_ranking",
+    "Counts": "voxpop.release.questions:evaluate_counts",
+    "Top": "voxpop.release.questions:evaluate_top",
     "SequenceModel": "voxpop.mechanisms.sequences.evaluate:evaluate_model",
 }
 """The function of each class of results: of the result, the corpus and numbers of users."""
@@ -347,7 +347,7 @@ def evaluate_release(release: Release, corpus: "Corpus", users: Sequence[int]) -
     return Evaluation(facts, tuple(rows))
 
 
-def evaluate_tally(tally: Tally, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
+def evaluate_counts(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
     """Return the errors of counts; see `evaluate`."""
     errors = np.abs(tally.users - _true_users(tally.grams, corpus))
     if not errors.size:
@@ -363,7 +363,7 @@ def evaluate_tally(tally: Tally, corpus: "Corpus", _: Sequence[int]) -> Evaluati
     )
 
 
-def evaluate_ranking(ranking: Ranking, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
+def evaluate_top(ranking: Top, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
     """Return the share of the true first places that a ranking has; see `evaluate`."""
     true, number = _true_users(ranking.grams, corpus), len(ranking)
     if not number:
@@ -378,7 +378,7 @@ def _true_users(release: Release, corpus: "Corpus") -> Int64s:
     return np.concatenate([each.listed for each in _counted(release, corpus)])
 
 
-def _counted(release: Release, corpus: "Corpus") -> Iterator[Counted]:
+def _counted(release: Release, corpus: "Corpus") -> Iterator[ExactCount]:
     """Count the grams of a corpus up to the greatest length of a release, and those of the release."""
     engine = check_engine(corpus)
     check_same_reading(release, engine)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 
-class Mechanism(NamedTuple):
+class Registered(NamedTuple):
     """A mechanism. Where its parts are, as `module:name`, follows from its package.
 
     Attributes:
@@ -44,21 +44,21 @@ class Mechanism(NamedTuple):
     @property
     def audit(self) -> str | None:
         """The function that returns its audit case."""
-        return f"voxpop.testing.cases:{self.command}" if self.audited else None
+        return f"voxpop.testing.cases:{self.command.replace('-', '_')}" if self.audited else None
 
 
 MECHANISMS = (
-    Mechanism("items", "set union", "set_union", "SetUnion", told=True),
-    Mechanism("ngrams", "n-grams", "ngrams", "NGrams", told=True),
-    Mechanism("hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
-    Mechanism("sequences", "sequences", "sequences", "Sequences"),
-    Mechanism("profile", "profile", "profile", "Profiling", told=True),
-    Mechanism("count", "counts", "counts", "Counts", audited=False),
-    Mechanism("top", "top", "counts", "Top"),
+    Registered("items", "items", "set_union", "Items", told=True),
+    Registered("ngrams", "n-grams", "ngrams", "NGrams", told=True),
+    Registered("heavy-hitters", "heavy hitters", "heavy_hitters", "HeavyHitters", told=True),
+    Registered("sequences", "sequences", "sequences", "Sequences"),
+    Registered("profile", "profile", "profile", "ProfileMechanism", told=True),
+    Registered("count", "counts", "counts", "CountsMechanism", audited=False),
+    Registered("top", "top", "counts", "TopMechanism"),
 )
 
 
-def mechanism_called(name: str) -> Mechanism | None:
+def mechanism_called(name: str) -> Registered | None:
     """Return the mechanism that a plan names, or None if it is not in the registry."""
     return next((each for each in MECHANISMS if each.name == name), None)
 
@@ -66,10 +66,10 @@ def mechanism_called(name: str) -> Mechanism | None:
 def configuration(name: str) -> Any:
     """Return the public configuration class with this name in plans."""
     (place,) = (each.config for each in MECHANISMS if each.name == name)
-    return load(place)
+    return load_object(place)
 
 
-def load(place: str) -> Any:
+def load_object(place: str) -> Any:
     """Return the object that `module:name` refers to."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

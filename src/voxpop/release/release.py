@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, Budget, all_printable, card, words_first
+from voxpop.privacy.budget import SAMPLE_SIZE, Budget, all_printable, card, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
-from voxpop.release.registry import configuration, load
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import RELEASE, TABLE, stated
+from voxpop.release.registry import configuration, load_object
+from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
+from voxpop.release.saving import RELEASE, TABLE_FILE, record_of
 from voxpop.release.table import (
     check_canonical,
     from_parquet,
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.privacy.composition import Total
     from voxpop.privacy.planned import Account
+    from voxpop.release.counts import Counts, Top
     from voxpop.release.explaining import Explanation
     from voxpop.release.report.page import Grid
     from voxpop.release.table import Completer, Completion
-    from voxpop.release.tally import Ranking, Tally
 
-ROWS_AT_ONCE = 65_536
+_GRAMS_AT_ONCE = 65_536
 
 
 @final
@@ -56,10 +56,10 @@ class Release(Result):
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the privacy guarantee, or the statement that the release is not private.
-        reading: the source of the tokens: the tokenizer of texts, or "items", "tokens", "sequence"; "" if unknown.
+        token_source: the source of the tokens: the tokenizer of texts, or "items", "tokens", "sequence"; "" if unknown.
         keys: the columns of the items, none for words; None for a release of grams. Their types are those of the table,
             or strings if nothing was released.
-        about: the operator's statements about the release, for the report. Comparisons ignore it.
+        metadata: the operator's statements about the release, for the report. Comparisons ignore it.
         id: 128 random bits that identify the release, so that counts and rankings are saved only with their own
             release. Empty for a release with a seed and for one saved by an earlier version. Comparisons ignore it.
 
@@ -67,7 +67,7 @@ class Release(Result):
         >>> import pyarrow as pa
         >>> import voxpop as vp
         >>> from voxpop.release.result import StoredPlan
-        >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
+        >>> plan = StoredPlan({"mechanism": "items", "sigma": 1.2})
         >>> words = vp.Release.from_items(pa.array(["milk", "tea"]), plan, vp.Guarantee(4, 1e-7))
         >>> words
         Release(2 items, (4, 1e-07)-DP, one user added or removed)
@@ -80,9 +80,9 @@ class Release(Result):
     grams: pa.Table
     plan: Plan
     guarantee: Guarantee
-    reading: str = ""
+    token_source: str = ""
     keys: Keys | None = None
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
     id: str | None = None
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class Release(Result):
 
     @staticmethod
     def from_items(
-        items: Any, plan: Plan, guarantee: Guarantee, reading: str = "", keys: Keys | None = None
+        items: Any, plan: Plan, guarantee: Guarantee, token_source: str = "", keys: Keys | None = None
     ) -> "Release":
         """Make the release of single items.
 
@@ -105,7 +105,7 @@ class Release(Result):
             items: pyarrow array of strings, distinct and sorted by their UTF-8 bytes.
             plan: the plan that ran.
             guarantee: its privacy guarantee.
-            reading: how tokens were made, where that is known.
+            token_source: how tokens were made, where that is known.
             keys: the columns that the items came from; none for words.
 
         Returns:
@@ -114,7 +114,7 @@ class Release(Result):
         Raises:
             InternalError: if the items are not distinct and sorted.
         """
-        return Release(table_of_items(items), plan, guarantee, reading, Keys() if keys is None else keys)
+        return Release(table_of_items(items), plan, guarantee, token_source, Keys() if keys is None else keys)
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow table with the columns `gram` (list of string) and `length` (int32).
@@ -126,14 +126,14 @@ class Release(Result):
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each gram as a tuple of tokens in canonical order; an item is a tuple of one."""
-        for batch in self.grams.to_batches(max_chunksize=ROWS_AT_ONCE):
+        for batch in self.grams.to_batches(max_chunksize=_GRAMS_AT_ONCE):
             # One list of all tokens: a list for each gram takes eight times as long.
             tokens, first = batch.column("gram").flatten().to_pylist(), 0
             for end in np.cumsum(numbers_of(batch.column("length"))).tolist():
                 yield tuple(tokens[first:end])
                 first = end
 
-    def complete(self, prompt: str | Sequence[str], limit: int = 10) -> list["Completion"]:
+    def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
         """Return the continuations of a prompt: tokens that follow its longest released context, then shorter ones.
 
         The context is the longest end of the prompt that a released gram extends, down to the last token. Within one
@@ -144,26 +144,27 @@ class Release(Result):
             prompt: a text, tokenized like the texts of the release (if the tokenizer is known), or a list of tokens.
                 The last word of a text may be unfinished. It is completed if it was not released, if no released gram
                 has it after the word before it, or if nothing follows it. An empty prompt returns first tokens.
-            limit: the maximum number of continuations.
+            first: the maximum number of continuations.
 
         Returns:
-            At most `limit` continuations with distinct tokens, the best first; an empty list if no continuation exists.
+            At most `first` continuations with distinct tokens, the best first; an empty list if no continuation exists.
 
         Raises:
-            InputError: If the prompt is neither a text nor a list of strings, or the limit is below 1.
+            InputError: If the prompt is neither a text nor a list of strings, or `first` is below 1.
 
         Example:
             >>> import polars as pl
             >>> import voxpop as vp
             >>> said = {"who": range(3000), "what": ["Thank you very much", "thank you for it"] * 1500}
             >>> corpus = vp.read(pl.DataFrame(said), user="who", text="what")
-            >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+            >>> ngrams = vp.NGrams(max_length=3, max_phrases_per_user=10)
+            >>> phrases = ngrams.release(corpus, vp.Budget(epsilon=4, delta=1e-8))
             >>> [(each.token, each.context) for each in phrases.complete("I thank you")]
             [('for', ('thank', 'you')), ('very', ('thank', 'you'))]
             >>> [each.token for each in phrases.complete("Thank you v")]
             ['very']
         """
-        return self._completer.complete(prompt, limit)
+        return self._completer.complete(prompt, first)
 
     def explain(self, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> "Explanation":
         """Explain why an item was released, or may be missing.
@@ -188,12 +189,12 @@ class Release(Result):
             >>> import voxpop as vp
             >>> said = pl.DataFrame({"who": range(3000), "what": ["get it", "apt"] * 1500})
             >>> corpus = vp.read(said, user="who", text="what")
-            >>> words = vp.SetUnion(limit=100).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+            >>> words = vp.Items(max_items_per_user=100).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
             >>> found = words.explain("Apt-Get")
             >>> found.tokens, found.released, found.reasons[0]
             (('apt', 'get'), False, "Read as apt | get by the tokenizer 'words'.")
         """
-        explanation: Explanation = load("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
+        explanation: Explanation = load_object("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
         return explanation
 
     def without(self, words: "Iterable[str] | str | PathLike[str]" = (), *, mentions: bool = False) -> "Release":
@@ -218,12 +219,12 @@ class Release(Result):
             >>> import pyarrow as pa
             >>> import voxpop as vp
             >>> from voxpop.release.result import StoredPlan
-            >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
+            >>> plan = StoredPlan({"mechanism": "items", "sigma": 1.2})
             >>> words = vp.Release.from_items(pa.array(["@bob", "ann", "tea"]), plan, vp.Guarantee(4, 1e-7))
             >>> words.without(["Ann"], mentions=True).to_list()
             ['tea']
         """
-        grams = without_words(self.grams, self.keys, self.reading, public_words(words), mentions=mentions)
+        grams = without_words(self.grams, self.keys, self.token_source, public_words(words), mentions=mentions)
         return replace(self, grams=grams, id=None)
 
     def count(
@@ -231,10 +232,10 @@ class Release(Result):
         data: "Corpus",
         budget: Budget,
         *,
-        limit: int | None = None,
+        counted_in_full: int | None = None,
         ledger: "Account | None" = None,
         seed: int | None = None,
-    ) -> "Tally":
+    ) -> "Counts":
         """Count the users who hold each released gram, with noise and a separate budget.
 
         The counts concern the same users as the release, so their budget is added to that of the release;
@@ -243,10 +244,10 @@ class Release(Result):
         Args:
             data: the data set, read as for the release.
             budget: the budget of the counts.
-            limit: the maximum number of released words for which a user counts in full; it halves from length to
+            counted_in_full: the number of released words up to which a user counts in full; it halves from length to
                 length. The noise grows with the square root of the sum over lengths. A user who holds more, n grams,
-                counts as sqrt(limit / n) for each. By default it is chosen privately, for the least mean error
-                (docs/privacy/counts.md).
+                counts as sqrt(counted_in_full / n) for each. By default it is chosen privately, for the least mean
+                error (docs/privacy/counts.md).
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the counts reproducible and NOT private, and marks them so. Leave it out for real data.
 
@@ -254,12 +255,14 @@ class Release(Result):
             The grams with noisy numbers of users, and the standard error of the numbers.
         """
         # The registry imports the mechanism, because this package must not.
-        tally: Tally = configuration("counts")(limit).plan(budget, self).release(data, ledger=ledger, seed=seed)
+        tally: Counts = (
+            configuration("counts")(counted_in_full).plan(budget, self).release(data, ledger=ledger, seed=seed)
+        )
         return tally
 
     def top(
         self, data: "Corpus", budget: Budget, *, k: int = 10, ledger: "Account | None" = None, seed: int | None = None
-    ) -> "Ranking":
+    ) -> "Top":
         """Rank the k released grams that most users hold, with noise and a separate budget.
 
         The ranking concerns the same users as the release, so its budget is added to that of the release;
@@ -275,17 +278,17 @@ class Release(Result):
         Returns:
             The grams in noisy order, without counts.
         """
-        ranking: Ranking = configuration("top")(k).plan(budget, self).release(data, ledger=ledger, seed=seed)
+        ranking: Top = configuration("top")(k).plan(budget, self).release(data, ledger=ledger, seed=seed)
         return ranking
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         content = {
             **({"id": self.id} if self.id else {}),
-            **stated(self),
-            **({"reading": self.reading} if self.reading else {}),
+            **record_of(self),
+            **({"token_source": self.token_source} if self.token_source else {}),
             **({} if self.keys is None else {"keys": self.keys.to_list()}),
         }
-        RELEASE.save(content, {TABLE: to_parquet(self.grams, self.keys)}, self._page, folder, overwrite=overwrite)
+        RELEASE.save(content, {TABLE_FILE: to_parquet(self.grams, self.keys)}, self._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         return report_of(self, checksums)
@@ -297,7 +300,7 @@ class Release(Result):
         if self.keys is None:
             yield from self.each_gram()
             return
-        for batch in self.grams.to_batches(max_chunksize=ROWS_AT_ONCE):
+        for batch in self.grams.to_batches(max_chunksize=_GRAMS_AT_ONCE):
             yield from self.keys.values(batch.column("gram").flatten())
 
     def __contains__(self, gram: object) -> bool:
@@ -309,7 +312,7 @@ class Release(Result):
             item = self.keys.item(gram)
             return item is not None and (item,) in self._members
         wanted = (gram,) if isinstance(gram, str) else tuple(gram) if isinstance(gram, list) else gram
-        of_text = self.keys is None and self.reading not in ("tokens", "sequence")
+        of_text = self.keys is None and self.token_source not in ("tokens", "sequence")
         phrase = tuple(gram.split()) if isinstance(gram, str) and of_text else wanted
         return wanted in self._members or phrase in self._members
 
@@ -317,7 +320,7 @@ class Release(Result):
         """Compare the sets, the numbers that ran and the guarantees."""
         if not isinstance(other, Release):
             return NotImplemented
-        mine, theirs = ((each.guarantee, each.reading, each.keys) for each in (self, other))
+        mine, theirs = ((each.guarantee, each.token_source, each.keys) for each in (self, other))
         return mine == theirs and self.plan.to_dict() == other.plan.to_dict() and bool(self.grams.equals(other.grams))
 
     __hash__ = None  # type: ignore[assignment]
@@ -330,8 +333,8 @@ class Release(Result):
         """Return the guarantee and a sample of the grams for a notebook, words before punctuation."""
         noun = "gram" if self.keys is None else "item"
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
-        sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SHOWN))]
-        some = " · ".join(all_printable(sample)) + (" …" if len(self) > SHOWN else "")
+        sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SAMPLE_SIZE))]
+        some = " · ".join(all_printable(sample)) + (" …" if len(self) > SAMPLE_SIZE else "")
         words = some or "No item was held by enough users."
         lines = [str(self.guarantee), words, "A release has no counts of users."]
         return card(title, lines, warned=cautions(self.guarantee))
@@ -344,7 +347,7 @@ class Release(Result):
     def _completer(self) -> "Completer":
         from voxpop.release.table import Completer
 
-        return Completer(self.each_gram(), self.reading)
+        return Completer(self.each_gram(), self.token_source)
 
 
 def report_of(
@@ -379,11 +382,15 @@ def report_of(
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],
     )
-    return page_of(story, release, sizes, release.grams, release.reading, counts, checksums, total)
+    return page_of(story, release, sizes, release.grams, release.token_source, counts, checksums, total)
 
 
 def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:
     """Return the release of a record and its tables."""
     keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
-    grams, reading, name = from_parquet(tables[TABLE], keys), record.get("reading", ""), record.get("id", "")
-    return Release(grams, reading=str(reading), keys=keys, id=str(name), **restored(record))
+    grams, token_source, name = (
+        from_parquet(tables[TABLE_FILE], keys),
+        record.get("token_source", ""),
+        record.get("id", ""),
+    )
+    return Release(grams, token_source=str(token_source), keys=keys, id=str(name), **restored(record))

@@ -21,7 +21,7 @@ from voxpop.privacy.composition import Admission, Charged, Total, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.release import registry
-from voxpop.release.saving import ABOUT, BESIDE, RELEASE, SUMS, Kind, checksum, kind_in
+from voxpop.release.saving import BESIDE, METADATA_KEY, RELEASE, SUMS, ResultKind, checksum, kind_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ class Plan(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class About:
+class Metadata:
     """The operator's statements about a result, for the report. Nothing here is computed from data.
 
     Attributes:
@@ -78,7 +78,7 @@ class About:
             except ValueError:
                 raise InputError(f"`date` must be a day such as 2026-11-22, got {self.date!r}.") from None
 
-    def stated(self, given: Mapping[str, str | None]) -> "About":
+    def stated(self, given: Mapping[str, str | None]) -> "Metadata":
         """Return a copy with the given fields; None keeps a field. The date defaults to today."""
         known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         about = replace(self, **known)
@@ -87,21 +87,21 @@ class About:
     @staticmethod
     def texts() -> list[str]:
         """Return the names of the fields that are texts: all but the entry of the ledger."""
-        return [each.name for each in fields(About) if each.name != "ledger"]
+        return [each.name for each in fields(Metadata) if each.name != "ledger"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, ready for JSON."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> "About":
+    def from_dict(values: Mapping[str, Any]) -> "Metadata":
         """Return the fields that `to_dict` returned."""
-        texts = {name: values.get(name, "") for name in About.texts()}
+        texts = {name: values.get(name, "") for name in Metadata.texts()}
         ledger = values.get("ledger")
-        return About(**texts, ledger=None if ledger is None else Admission.from_dict(ledger))
+        return Metadata(**texts, ledger=None if ledger is None else Admission.from_dict(ledger))
 
 
-NOTHING_SAID = About()
+NO_METADATA = Metadata()
 
 
 @final
@@ -155,7 +155,7 @@ class Saved:
 
 
 class Result(Sized, Iterable[Any], ABC):
-    """The base of `Release`, `Tally`, `Ranking`, `SequenceModel` and `Profile`. All of a result is public.
+    """The base of `Release`, `Counts`, `Top`, `SequenceModel` and `Profile`. All of a result is public.
 
     A subclass defines `to_arrow`, the number of its rows, iteration over them, `_write` and `_page`; everything else
     follows from them.
@@ -163,13 +163,13 @@ class Result(Sized, Iterable[Any], ABC):
     Attributes:
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the privacy guarantee of this result.
-        about: the operator's statements about the result.
+        metadata: the operator's statements about the result.
     """
 
     plan: Plan
     guarantee: Guarantee
-    about: About
-    _saved_as: ClassVar[Kind | None] = None
+    metadata: Metadata
+    _saved_as: ClassVar[ResultKind | None] = None
     """The kind of a result that is saved in the folder of a release."""
     _saved: Saved | None = None
     """The folder that the result was loaded from; a changed copy has none."""
@@ -184,7 +184,7 @@ class Result(Sized, Iterable[Any], ABC):
 
     @property
     def _stated(self) -> Charged:
-        return self.guarantee, self.about.ledger
+        return self.guarantee, self.metadata.ledger
 
     @property
     def _together(self) -> tuple[Charged, ...]:
@@ -265,7 +265,7 @@ class Result(Sized, Iterable[Any], ABC):
         try:
             import pandas as pd
         except ImportError:
-            raise InputError("to_pandas needs pandas, which is not installed: pip install voxpop[pandas].") from None
+            raise InputError("to_pandas needs pandas, which is not installed: pip install pandas.") from None
         table = self.to_arrow()
         columns = zip(table.column_names, table.columns, strict=True)
         return pd.DataFrame(
@@ -298,15 +298,15 @@ class Result(Sized, Iterable[Any], ABC):
             InputError: If a field is not one line of at most 500 characters, or the date is not a day.
         """
         given = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
-        return replace(self, about=self.about.stated(given))  # type: ignore[type-var]
+        return replace(self, metadata=self.metadata.stated(given))  # type: ignore[type-var]
 
     def with_ledger_entry(self, entry: Admission) -> Self:
         """Return a copy that names the entry of the ledger that was charged for it."""
-        return replace(self, about=replace(self.about, ledger=entry))  # type: ignore[type-var]
+        return replace(self, metadata=replace(self.metadata, ledger=entry))  # type: ignore[type-var]
 
     def with_job(self, digest: str) -> Self:
         """Return a copy that names the digest of the job file that made it."""
-        return replace(self, about=replace(self.about, job=digest))  # type: ignore[type-var]
+        return replace(self, metadata=replace(self.metadata, job=digest))  # type: ignore[type-var]
 
 
 Loaded = TypeVar("Loaded", bound=Result)
@@ -321,7 +321,7 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
 
     Args:
         folder: the folder that `save` wrote.
-        kind: the class of the result: `vp.Tally` or `vp.Ranking` for the counts or the ranking of a release. By default
+        kind: the class of the result: `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
             the result in the folder; `vp.Release`, `vp.SequenceModel` and `vp.Profile` require one of them.
 
     Returns:
@@ -362,7 +362,7 @@ def _saved_in(folder: str | PathLike[str]) -> Saved:
 
 def charged_of(record: Mapping[str, Any]) -> Charged:
     """Return the guarantee that a record states, and the entry that admitted its result."""
-    return Guarantee.from_dict(record["guarantee"]), About.from_dict(record.get(ABOUT, {})).ledger
+    return Guarantee.from_dict(record["guarantee"]), Metadata.from_dict(record.get(METADATA_KEY, {})).ledger
 
 
 @final
@@ -378,11 +378,11 @@ class StoredPlan(Printed):
         transcript: every pass that ran.
 
     Example:
-        >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
+        >>> plan = StoredPlan({"mechanism": "items", "sigma": 1.2})
         >>> plan.sigma
         1.2
         >>> print(plan)
-        mechanism: set union
+        mechanism: items
         sigma: 1.2
     """
 
@@ -408,7 +408,7 @@ class StoredPlan(Printed):
         if found is not None:
             # Numbers of another version, or forged ones.
             with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
-                return str(registry.load(found.describe)(numbers))
+                return str(registry.load_object(found.describe)(numbers))
         return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items())
 
 
@@ -434,5 +434,5 @@ def restored(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "plan": StoredPlan(dict(record["plan"]), *_proved(record)),
         "guarantee": Guarantee.from_dict(dict(record["guarantee"])),
-        "about": About.from_dict(dict(record.get(ABOUT, {}))),
+        "metadata": Metadata.from_dict(dict(record.get(METADATA_KEY, {}))),
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Optional
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import folder_to_read, fresh_prefix, parsed_json, read_whole, replace_folder
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.registry import load
+from voxpop.release.registry import load_object
 
 if TYPE_CHECKING:
     from voxpop.release.result import Result
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 REPORT: Final = "report.html"
 SUMS: Final = "SHA256SUMS"
 """Checksums of all other files, as `sha256sum --check` reads them. A signature on this file covers the report too."""
-ABOUT: Final = "about"
+METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
-DAMAGED: Final = "The folder is damaged: copy it again from where it came, or make the release again."
+DAMAGED_FOLDER: Final = "The folder is damaged: copy it again from where it came, or make the release again."
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResultKind:
     """A kind of saved result and its files.
 
     Attributes:
@@ -48,7 +48,7 @@ class Kind:
     made_by: str
     loader: str
     others: tuple[str, ...] = ()
-    base: Optional["Kind"] = None
+    base: Optional["ResultKind"] = None
     version: int = 1
 
     @property
@@ -88,14 +88,16 @@ class Kind:
         """
         try:
             if base is None:
-                return load(self.loader)(record, tables)
+                return load_object(self.loader)(record, tables)
             if record.get("release") != identity(base[0]):
                 raise ValueError("of another release")
-            return load(self.loader)(record, tables, base[1])
+            return load_object(self.loader)(record, tables, base[1])
         except MemoryError:
             raise
         except Exception as error:  # the contents may be anything: every failure to understand them is one
-            raise ReleaseError(f"the {self.what} in {folder} was changed after it was saved. {DAMAGED}") from error
+            raise ReleaseError(
+                f"the {self.what} in {folder} was changed after it was saved. {DAMAGED_FOLDER}"
+            ) from error
 
     def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Return the absolute path of a folder that such a result can be saved to.
@@ -182,7 +184,7 @@ class Kind:
             raise _already_there(folder, " and ".join(each.what for each in added))
         files = {**beside, **files}
         if any(each.record in files for each in BESIDE):  # the report covers counts and rankings
-            files[REPORT] = load(PAGE_OF_ALL)(files, folder)
+            files[REPORT] = load_object(PAGE_OF_ALL)(files, folder)
         sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
         files[SUMS] = "".join(f"{each}  {name}\n" for name, each in sums.items()).encode()
         try:
@@ -246,7 +248,7 @@ class Kind:
         try:
             parsed = parsed_json(record)
         except ValueError as error:
-            raise ReleaseError(f"{where} is not readable JSON; it may be truncated. {DAMAGED}") from error
+            raise ReleaseError(f"{where} is not readable JSON; it may be truncated. {DAMAGED_FOLDER}") from error
         if not self._wrote(record):
             raise ReleaseError(
                 f"{where} was not written by voxpop as a {self.what}. Give a folder that {self.made_by} wrote."
@@ -259,12 +261,12 @@ class Kind:
         for name, content in tables.items():
             if not isinstance(parsed.get("checksums"), dict) or parsed["checksums"].get(name) != checksum(content):
                 raise ReleaseError(
-                    f"{Path(folder, name)} is not the file that was saved: its checksum differs. {DAMAGED}"
+                    f"{Path(folder, name)} is not the file that was saved: its checksum differs. {DAMAGED_FOLDER}"
                 )
         try:
             Guarantee.from_dict(parsed["guarantee"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ReleaseError(f"{where} has no readable guarantee. {DAMAGED}") from error
+            raise ReleaseError(f"{where} has no readable guarantee. {DAMAGED_FOLDER}") from error
         return parsed, tables
 
     def _wrote(self, record: bytes) -> bool:
@@ -288,34 +290,34 @@ class Kind:
             return False
 
 
-TABLE = "release.parquet"
-RELEASE = Kind(
+TABLE_FILE = "release.parquet"
+RELEASE = ResultKind(
     "release",
     "release.json",
-    (TABLE,),
+    (TABLE_FILE,),
     "`release.save` or `voxpop items -o`",
     "voxpop.release.release:release_of",
     ("counts.parquet", "counts.json", "top.parquet", "top.json"),
 )
-COUNTS = Kind(
+COUNTS = ResultKind(
     "counts",
     "counts.json",
-    ("counts.parquet", TABLE),
+    ("counts.parquet", TABLE_FILE),
     "`release.count` or `voxpop count`",
-    "voxpop.release.tally:tally_of",
+    "voxpop.release.counts:counts_of",
     base=RELEASE,
 )
-RANKINGS = Kind(
+RANKINGS = ResultKind(
     "rankings",
     "top.json",
-    ("top.parquet", TABLE),
+    ("top.parquet", TABLE_FILE),
     "`release.top` or `voxpop top`",
-    "voxpop.release.tally:ranking_of",
+    "voxpop.release.counts:top_of_record",
     base=RELEASE,
 )
 BESIDE = (COUNTS, RANKINGS)
-PAGE_OF_ALL: Final = "voxpop.release.tally:page_of_all"
-MODEL = Kind(
+PAGE_OF_ALL: Final = "voxpop.release.counts:page_of_all"
+MODEL = ResultKind(
     "sequence model",
     "model.json",
     ("grams.parquet", "alphabet.parquet"),
@@ -324,7 +326,7 @@ MODEL = Kind(
     ("synthetic.parquet",),
     version=5,
 )
-PROFILE = Kind(
+PROFILE = ResultKind(
     "profile",
     "profile.json",
     ("profile.parquet",),
@@ -335,16 +337,16 @@ FOLDERS = (RELEASE, MODEL, PROFILE)
 """The kinds that have a folder."""
 
 
-def kind_in(folder: str | PathLike[str]) -> Kind | None:
+def kind_in(folder: str | PathLike[str]) -> ResultKind | None:
     """Return the kind of result in a folder that it was saved to, or None."""
     return next((kind for kind in FOLDERS if kind.is_in(folder)), None)
 
 
-def stated(result: "Result") -> dict[str, Any]:
+def record_of(result: "Result") -> dict[str, Any]:
     """Return the fields of a result's record."""
-    said = result.about.to_dict()
+    said = result.metadata.to_dict()
     return {
-        **({ABOUT: said} if said else {}),
+        **({METADATA_KEY: said} if said else {}),
         "statement": str(result.guarantee),
         "guarantee": result.guarantee.to_dict(),
         "plan": result.plan.to_dict(),
@@ -362,7 +364,7 @@ def _proved(plan: Any) -> dict[str, Any]:
 
 def identity(record: Mapping[str, Any]) -> str:
     """Return a checksum of the content of a record, without the operator's statements."""
-    content = {name: value for name, value in record.items() if name != ABOUT}
+    content = {name: value for name, value in record.items() if name != METADATA_KEY}
     return checksum(json.dumps(content, sort_keys=True).encode())
 
 

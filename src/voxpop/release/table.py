@@ -20,7 +20,7 @@ from voxpop.kernels.arrays import Int32s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.keys import Keys, split_texts
-from voxpop.reading.one_text import NAMES, Cutter, cut_prompt
+from voxpop.reading.one_text import TOKENIZER_NAMES, Cutter, cut_prompt
 from voxpop.reading.segmenting import folded
 
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
@@ -157,7 +157,7 @@ def without_words(
     columns = 0 if keys is None else len(keys.columns)
     whole = columns or reading in ("items", "tokens", "sequence")
     # The expression of a saved release is not run, because it may be forged.
-    cutter = Cutter(reading if reading in NAMES else "words")
+    cutter = Cutter(reading if reading in TOKENIZER_NAMES else "words")
     cut = [(word,) if whole else cutter(word) for word in words]
     blocked = {tuple(map(folded, tokens)) for tokens in cut if tokens}
     sizes = sorted({len(tokens) for tokens in blocked})
@@ -271,17 +271,17 @@ class Completer:
         users = self._users.get(beginning)
         return users is None, -(users or 0), -phrases, rank, beginning
 
-    def complete(self, prompt: str | Sequence[str], limit: int) -> list[Completion]:
+    def complete(self, prompt: str | Sequence[str], first: int) -> list[Completion]:
         """Return continuations; see `Release.complete`."""
-        check_whole("limit", limit, 2**31, "the number of continuations that are returned")
+        check_whole("first", first, 2**31, "the number of continuations that are returned")
         if not self._following:
             return []
         tokens, is_open = cut_prompt(prompt, self._reading, self._tokens)
         if not is_open:
-            return self._continued(tokens, "", limit)
+            return self._continued(tokens, "", first)
         if self._stands(tokens):
-            return self._continued(tokens, "", limit) or self._continued(tokens[:-1], tokens[-1], limit)
-        return self._continued(tokens[:-1], tokens[-1], limit) or self._continued(tokens, "", limit)
+            return self._continued(tokens, "", first) or self._continued(tokens[:-1], tokens[-1], first)
+        return self._continued(tokens[:-1], tokens[-1], first) or self._continued(tokens, "", first)
 
     def _stands(self, tokens: Sequence[str]) -> bool:
         """Check whether the last token was released, and behind the one before it if that was released."""
@@ -289,13 +289,13 @@ class Completer:
         after = [self._following.get((token,), {}) for token in before if token in self._tokens]
         return last in self._tokens and all(last in each for each in after)
 
-    def _continued(self, tokens: Sequence[str], begun: str, limit: int) -> list[Completion]:
+    def _continued(self, tokens: Sequence[str], begun: str, first: int) -> list[Completion]:
         """Go from the longest context to the shortest; to none only where the prompt holds no whole token.
 
         Args:
             tokens: whole tokens.
             begun: the beginning of the next token; "" where none was typed.
-            limit: most continuations.
+            first: most continuations.
         """
         found: dict[str, Completion] = {}
         shortest = 0 if begun or not tokens else 1
@@ -304,6 +304,6 @@ class Completer:
             for token, phrases in self._following.get(context, {}).items():
                 if token not in found and token.startswith(begun):
                     found[token] = Completion(token, context, phrases, self._users.get((*context, token)))
-                    if len(found) == limit:
+                    if len(found) == first:
                         return list(found.values())
         return list(found.values())

@@ -11,26 +11,28 @@ from voxpop.errors import InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read, write_file
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import check
-from voxpop.privacy.composition import covers, total_of
+from voxpop.privacy.composition import covers_guarantees, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
+from voxpop.release.counts import page_of_all
 from voxpop.release.registry import configuration, mechanism_called
-from voxpop.release.registry import load as imported
+from voxpop.release.registry import load_object as imported
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
 from voxpop.release.result import charged_of, load
-from voxpop.release.saving import BESIDE, DAMAGED, RELEASE, REPORT, SUMS, checksum, kind_in
-from voxpop.release.tally import page_of_all
+from voxpop.release.saving import BESIDE, DAMAGED_FOLDER, RELEASE, REPORT, SUMS, checksum, kind_in
 
 NAMESPACE = "voxpop-release"
 """The namespace of signatures, by which ssh-keygen tells them from those of other software."""
-LONGEST_REASON = 200
-PRECISION = 1e-9
+_LONGEST_REASON = 200
+_PRECISION = 1e-9
 """Relative difference that is taken for rounding of another machine."""
-LARGE = 2**32
+_LARGE = 2**32
 """Whole numbers from here on are rounded numbers in fine units."""
-RAN = frozenset({"ran", "second_chance", "trust"})
+_CHOSEN = frozenset({"max_items_per_user", "max_phrases_per_user", "counted_in_full"})
+"""Settings that a release chooses privately if they are not given."""
+_RAN = frozenset({"ran", "second_chance", "trust"})
 """Numbers that follow from released phrases, and a statement of a federation; the guarantee depends on neither."""
 
 
@@ -54,11 +56,11 @@ def verify(folder: Path) -> dict[str, Any]:
     lines = [line.partition("  ") for line in listed.decode(errors="replace").splitlines()]
     sums = {name: digest for digest, _, name in lines}
     if not all(sums or [""]):
-        raise ReleaseError(f"{folder / SUMS} must list a checksum and a name in each line. {DAMAGED}")
+        raise ReleaseError(f"{folder / SUMS} must list a checksum and a name in each line. {DAMAGED_FOLDER}")
     for name in sorted({*files, *sums}):
         if name not in files or checksum(files[name]) != f"sha256:{sums.get(name)}":
             state = "is missing" if name not in files else "differs" if name in sums else "was added"
-            raise ReleaseError(f"{folder / name} {state} since the folder was saved. {DAMAGED}")
+            raise ReleaseError(f"{folder / name} {state} since the folder was saved. {DAMAGED_FOLDER}")
     kind = kind_in(folder) or RELEASE
     kinds = [kind, *(each for each in BESIDE if each.is_in(folder))]
     checked = []
@@ -120,7 +122,7 @@ def _ssh_keygen(arguments: list[str], content: Path, problem: str) -> bytes:
         what = "ssh-keygen is not installed" if error.filename == "ssh-keygen" else f"{content} does not exist"
         raise ReleaseError(f"{problem}: {what}. Install OpenSSH, or check the path.") from None
     if ran.returncode != 0:
-        said = " ".join((ran.stderr or ran.stdout).decode(errors="replace").split())[:LONGEST_REASON]
+        said = " ".join((ran.stderr or ran.stdout).decode(errors="replace").split())[:_LONGEST_REASON]
         raise ReleaseError(f"{problem}. Check the key, the identity and the signature. ssh-keygen: {said}")
     return ran.stdout
 
@@ -152,19 +154,19 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
         wrong = _differing(plan, numbers)
         guarantee = plan.guarantee if stated.private else replace(plan.guarantee, private=False)
     except Exception as error:  # the numbers may be anything, and this version plans its own without an error
-        raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED}") from error
-    if {*numbers} - {*plan.to_dict()} - RAN:
+        raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED_FOLDER}") from error
+    if {*numbers} - {*plan.to_dict()} - _RAN:
         raise unknown
     wrong = _unproved(record, stated, plan) + wrong
-    seen = replace(stated, seen="")  # a federation's statement
-    if not _same(replace(guarantee, seen="").to_dict(), seen.to_dict()):
+    seen = replace(stated, server_view="")  # a federation's statement
+    if not _same(replace(guarantee, server_view="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
     texts = {"statement": str(stated)}
     if release is not None:
         texts["total"] = str(total_of([release._stated, charged_of(record)]))
     wrong += [name for name, text in texts.items() if record.get(name, text) != text]
     entry = charged_of(record)[1]
-    if entry is not None and not covers(entry.budget, [stated]):
+    if entry is not None and not covers_guarantees(entry.budget, [stated]):
         wrong.append("the entry of the ledger")
     if wrong:
         raise _differs(where, wrong[0], "the settings give", record)
@@ -201,17 +203,17 @@ def _in_doubles(value: Any) -> Any:
         return {name: _in_doubles(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_in_doubles(each) for each in value]
-    return float(value) if isinstance(value, int) and value >= LARGE else value
+    return float(value) if isinstance(value, int) and value >= _LARGE else value
 
 
 def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the mechanism that may have given these numbers."""
     kind = configuration(str(numbers["mechanism"]))
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
-    if _chosen(numbers) and any(each.name == "limit" for each in fields(kind)):
-        found["limit"] = None
+    if _is_chosen(numbers):
+        found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
     if "nights" in numbers:
-        return [{"limit": numbers["limit"]}]
+        return [{"max_items_per_user": numbers["max_items_per_user"]}]
     if "weighting" in found and found["weighting"] != "adaptive":
         rules = imported("voxpop.privacy.weightings.builtin:WEIGHTINGS").values()
         rule = next(each for each in rules if (each.name, each.noise) == (numbers["weighting"], numbers["noise"]))
@@ -225,7 +227,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [found]
 
 
-def _chosen(numbers: Mapping[str, Any]) -> bool:
+def _is_chosen(numbers: Mapping[str, Any]) -> bool:
     """Tell whether the release chose a limit privately."""
     return "menu" in numbers or any(row["pass"] == "choice" for row in numbers.get("passes", ()))
 
@@ -248,27 +250,27 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     if "data_sets" in numbers:
         plan = mechanism.plan_each(tuple(numbers["data_sets"]), budget)
     elif "nights" in numbers:
-        plan = mechanism.plan_series(budget, numbers["nights"], prices=numbers["prices"])
+        plan = mechanism.plan_series(budget, numbers["nights"], spending=numbers["spending"])
     elif numbers["mechanism"] in ("counts", "top"):
         plan = mechanism.plan(budget, release)
     else:
         plan = mechanism.plan(budget)
     if "epsilon_to_find" in numbers:
         return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
-    if not _chosen(numbers):
+    if not _is_chosen(numbers):
         return plan
     if numbers["mechanism"] == "counts":
         return with_record(plan, ran=plan.menu.index(tuple(numbers["limits"])))
     if numbers["mechanism"] == "n-grams":
-        return with_record(plan, words=plan.first.entry(numbers["word_limit"]))
+        return with_record(plan, words=plan.first.entry(numbers["max_words_per_user"]))
     (menu,) = plan.passes
-    return with_record(plan, passes=(menu, menu.entry(numbers["limit"])))
+    return with_record(plan, passes=(menu, menu.entry(numbers["max_items_per_user"])))
 
 
 def _differing(plan: Any, numbers: Mapping[str, Any]) -> list[str]:
     """Return the names of numbers that differ from those of a plan."""
     again = plan.to_dict()
-    names = sorted({*again, *numbers} - RAN)
+    names = sorted({*again, *numbers} - _RAN)
     return [name for name in names if not _same(again.get(name), numbers.get(name))]
 
 
@@ -279,5 +281,5 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, float) and isinstance(other, int | float):
-        return isclose(one, other, rel_tol=PRECISION)
+        return isclose(one, other, rel_tol=_PRECISION)
     return bool(one == other)

@@ -1,6 +1,10 @@
-"""Tools that test a privacy claim: a search for weightings of your own, and an audit of the installed mechanisms."""
+"""Tools that test a privacy claim: a search for weightings of your own, and an audit of the mechanisms.
+
+`orders` is the made-up table of the guides.
+"""
 
 from voxpop.testing.auditing import Case, Finding, audit, examine
+from voxpop.testing.orders import orders
 from voxpop.testing.sensitivity import Violation, neighbour_distance, search_sensitivity
 
-__all__ = ["Case", "Finding", "Violation", "audit", "examine", "neighbour_distance", "search_sensitivity"]
+__all__ = ["Case", "Finding", "Violation", "audit", "examine", "neighbour_distance", "orders", "search_sensitivity"]

@@ -26,17 +26,17 @@ from typing import Any, Final
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget, check_choice, check_whole
-from voxpop.release.registry import MECHANISMS, load
+from voxpop.release.registry import MECHANISMS, load_object
 
 ERROR = 1e-9
 """Chance that the bounds of one case are wrong, by default."""
 
 
-Pairs = list[tuple[float, float]]
+_Pairs = list[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class TrialCounts:
     """The counts of an event.
 
     Attributes:
@@ -49,13 +49,13 @@ class Counts:
     without: int
     trials: int
 
-    def directions(self, error: float) -> Pairs:
+    def directions(self, error: float) -> _Pairs:
         """Return (at least, at most) of the probabilities that privacy compares, right but with probability `error`."""
         hits = self.joined, self.without
         return directions(*(clopper_pearson(each, self.trials, error / 4) for each in hits))
 
 
-def directions(joined: tuple[float, float], without: tuple[float, float]) -> Pairs:
+def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pairs:
     """Return (at least, at most) of the probabilities that privacy compares: of the event and of its complement.
 
     Args:
@@ -87,7 +87,7 @@ def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]
     return low, high
 
 
-def epsilon_shown(counts: Counts, delta: float, error: float = ERROR) -> float:
+def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> float:
     """Return an epsilon below which no mechanism of this delta shows such counts, but with probability `error`.
 
     Args:
@@ -99,18 +99,18 @@ def epsilon_shown(counts: Counts, delta: float, error: float = ERROR) -> float:
         The lower bound, at least 0; infinite where no epsilon would do.
 
     Example:
-        >>> 0.9 < epsilon_shown(Counts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
+        >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
         True
     """
     return _largest_epsilon(counts.directions(error), delta)
 
 
-def _largest_epsilon(pairs: Pairs, delta: float) -> float:
+def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
     above = [(least - delta, most) for least, most in pairs if least > delta]
     return max([0.0, *(log(least / most) if most > 0.0 else inf for least, most in above)])
 
 
-def delta_shown(counts: Counts, epsilon: float, error: float = ERROR) -> float:
+def delta_shown(counts: TrialCounts, epsilon: float, error: float = ERROR) -> float:
     """Return a delta below which no mechanism of this epsilon shows such counts, but with probability `error`.
 
     Args:
@@ -121,7 +121,7 @@ def delta_shown(counts: Counts, epsilon: float, error: float = ERROR) -> float:
     return _largest_delta(counts.directions(error), epsilon)
 
 
-def _largest_delta(pairs: Pairs, epsilon: float) -> float:
+def _largest_delta(pairs: _Pairs, epsilon: float) -> float:
     return max(0.0, *(least - exp(epsilon) * most for least, most in pairs))
 
 
@@ -185,7 +185,7 @@ class Finding:
     name: str
     epsilon: float
     delta: float
-    counts: Counts
+    counts: TrialCounts
     exact: tuple[float, float]
     error: float
     repeated: bool
@@ -210,7 +210,7 @@ class Finding:
         """The same for delta at the claim's epsilon."""
         return _largest_delta(self._pairs(), self.epsilon)
 
-    def _pairs(self) -> Pairs:
+    def _pairs(self) -> _Pairs:
         return directions(*((probability, probability) for probability in self.exact))
 
     @property
@@ -257,7 +257,7 @@ def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Findin
     """Audit a mechanism: run its case and compare the observed counts with the claim and with the plan.
 
     Args:
-        mechanism: the name of its command: "items", "ngrams", "hitters", "sequences", "profile" or "top".
+        mechanism: the name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
         trials: number of trials with the additional user, and as many without.
         error: probability that a bound is wrong, and probability that correct counts are reported as a deviation.
 
@@ -268,7 +268,7 @@ def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Findin
     check_whole("trials", trials, 2**40, "the number of trials of each side of the case")
     if not 0 < error < 0.5:
         raise InputError(f"`error` must be above 0 and below 0.5, got {error}: the probability of a false alarm.")
-    case: Case = load(AUDITED[mechanism])()
+    case: Case = load_object(AUDITED[mechanism])()
     return examine(case, trials, error)
 
 
@@ -286,7 +286,7 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
     releases = max(2, ceil(trials * case.share / case.copies))
     joined, repeated = _run(case.joined, case.copies, releases, case.exact[0])
     without, again = _run(case.without, case.copies, releases, case.exact[1])
-    counts = Counts(joined, without, releases * case.copies)
+    counts = TrialCounts(joined, without, releases * case.copies)
     claim = case.budget.epsilon, case.budget.delta
     return Finding(case.mechanism, case.name, *claim, counts, case.exact, error, repeated or again)
 

@@ -24,17 +24,17 @@ from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools
-from voxpop.mechanisms.counts.mechanism import Top
+from voxpop.mechanisms.counts.mechanism import TopMechanism
 from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
-from voxpop.mechanisms.profile.mechanism import Profiling
+from voxpop.mechanisms.profile.mechanism import ProfileMechanism
 from voxpop.mechanisms.rounds.menu import LIMITS
-from voxpop.mechanisms.rounds.users_needed import released
+from voxpop.mechanisms.rounds.users_needed import item_probability
 from voxpop.mechanisms.sequences.mechanism import Sequences
 from voxpop.mechanisms.sequences.releasing import part_after_statistics
-from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import BOUND_STEPS, WHOLE
@@ -43,13 +43,13 @@ from voxpop.privacy.trie.ballot import discovery_rate
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 from voxpop.testing import sensitivity
-from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 
 with warnings.catch_warnings(action="ignore"):  # no data are released with this delta
     BUDGET = Budget(1.0, 0.02)
 PURE = Budget(1.0)
-LIMIT = 4
-MOST_USERS = 60
+_LIMIT = 4
+MOST_CASE_USERS = 60
 TELLING = 10**6
 """Number of trials for which the most informative case is selected."""
 
@@ -78,7 +78,7 @@ def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[
 
     def shown(entry: tuple[Chances, Any]) -> float:
         joined, without = entry[0]
-        return epsilon_shown(Counts(round(TELLING * joined), round(TELLING * without), TELLING), delta)
+        return epsilon_shown(TrialCounts(round(TELLING * joined), round(TELLING * without), TELLING), delta)
 
     return max(chances, key=shown)
 
@@ -144,7 +144,7 @@ def near(
 
 def _chances(rounds: Any) -> list[float]:
     """Return the probability that adaptive rounds release an item by its number of users, each with no other."""
-    return [0.0, *(released(rounds, users, 1) for users in range(1, MOST_USERS))]
+    return [0.0, *(item_probability(rounds, users, 1) for users in range(1, MOST_CASE_USERS))]
 
 
 def _one_item(users: int, copies: int) -> LocalCorpus:
@@ -153,19 +153,19 @@ def _one_item(users: int, copies: int) -> LocalCorpus:
 
 def items(budget: Budget = BUDGET) -> Case:
     """Return the case of the default set union: all users of a copy hold the same item."""
-    plan: Any = SetUnion(limit=LIMIT).plan(budget)
-    return near("set union", plan, _chances(plan.last), _one_item, first_numbers)
+    plan: Any = Items(max_items_per_user=_LIMIT).plan(budget)
+    return near("items", plan, _chances(plan.last), _one_item, first_numbers)
 
 
 def profile(budget: Budget = BUDGET) -> Case:
     """Return the case of a profile: all users of a copy hold the same value of one column."""
-    plan: Any = Profiling({"item": "int64"}, counts=False).plan(budget)
+    plan: Any = ProfileMechanism({"item": "int64"}, counts=False).plan(budget)
 
     def typed(users: int, copies: int) -> LocalCorpus:
         """Return the copies with each item as a value of the first column."""
         corpus = _one_item(users, copies)
         spelled = pc.binary_join_element_wise("0", corpus.vocabulary.cast(pa.string()), "|").cast(pa.large_string())
-        return replace(corpus, vocabulary=spelled, reading=plan.mechanism.keys.reading)
+        return replace(corpus, vocabulary=spelled, token_source=plan.mechanism.keys.token_source)
 
     # Each of very many users holds one value, so the smallest limit is chosen.
     chance = _chances(plan.passes[0].entry(LIMITS[0]))
@@ -177,13 +177,13 @@ def first_numbers(release: Release, length: int = 1) -> np.ndarray:
     return sensitivity.released_numbers(release, length)[:, 0]
 
 
-def hitters(budget: Budget = BUDGET) -> Case:
+def heavy_hitters(budget: Budget = BUDGET) -> Case:
     """Return the case of heavy hitters: all users of a copy hold the same word of two symbols.
 
     Words of different copies have no symbol in common. The release takes three rounds, as long as one copy needs them.
     """
     plan = HeavyHitters(max_length=3, alphabet="tokens").plan(budget)
-    chance = [discovery_rate(users, plan.rules.ballot, plan.rounds) for users in range(MOST_USERS + 1)]
+    chance = [discovery_rate(users, plan.rules.ballot, plan.rounds) for users in range(MOST_CASE_USERS + 1)]
 
     def copied(users: int, copies: int) -> LocalCorpus:
         symbols = np.arange(2 * copies).reshape(copies, 2)
@@ -213,15 +213,15 @@ def sequences(budget: Budget = PURE) -> Case:
     )
     # The noisy number of sequences is far above the number at which this part changes.
     epsilon = float(part_after_statistics(Fraction(budget.epsilon), others * symbols)) * budget.epsilon
-    exact = laplace_tail(0, length / epsilon), laplace_tail(length, length / epsilon)
+    exact = laplace_tail_of_case(0, length / epsilon), laplace_tail_of_case(length, length / epsilon)
     return case_of(("sequences", "every symbol the same"), plan, corpora, symbols, high, exact)
 
 
-def laplace_tail(least: int, scale: float) -> float:
+def laplace_tail_of_case(least: int, scale: float) -> float:
     """Return P(X >= least) for integer Laplace noise X of this scale.
 
     Example:
-        >>> round(laplace_tail(0, 1.0) + laplace_tail(1, 1.0), 12)
+        >>> round(laplace_tail_of_case(0, 1.0) + laplace_tail_of_case(1, 1.0), 12)
         1.0
     """
     tail = exp(-max(least, 1 - least) / scale) / (1 + exp(-1 / scale))
@@ -241,12 +241,12 @@ def top(budget: Budget = BUDGET) -> Case:
         )
 
     def with_width(width: int) -> tuple[Chances, int]:
-        weight = exp(Top(1).plan(budget, public_list(width)).rate)
+        weight = exp(TopMechanism(1).plan(budget, public_list(width)).rate)
         return (weight / (weight + width - 1), 1 / width), width
 
     exact, width = most_telling(map(with_width, (2, 3, 4, 6, 9, 13, 18, 24, 32)), budget.delta)
     copies = 100_000 // width
-    plan = Top(1).plan(budget, public_list(width))
+    plan = TopMechanism(1).plan(budget, public_list(width))
     every = unchecked(replace(plan, grams=public_list(copies * width), picks=copies * width))
 
     def first(ranking: Any) -> np.ndarray:
@@ -276,14 +276,14 @@ MOST_HOLDERS = 5
 COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
 
 
-def ngrams(budget: Budget = BUDGET, engine: sensitivity.Engine = sensitivity.in_memory) -> Case:
+def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.in_memory) -> Case:
     """Return the case of n-grams, in which one more user of each pair has the largest effect.
 
     Args:
         budget: the claim.
         engine: where the collection is read and weighed.
     """
-    plan = NGrams(2, limit=4, eta=0.5).plan(budget)
+    plan = NGrams(2, max_phrases_per_user=4, max_spurious_share=0.5).plan(budget)
     needed = plan.users_needed(1 - UNSURE, per_user=1)
     if needed is None:
         raise InternalError("no number of users makes a word sure")
@@ -310,7 +310,7 @@ def pairs_of_words(needed: int, others: int) -> LocalCorpus:
     ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
     sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
     tokens = np.concatenate([each.ravel() for each in ended]).astype(np.int32)
-    return sensitivity.corpus_of(tokens, sizes, COMMON + RARE, "tokens")
+    return sensitivity.corpus_of_tokens(tokens, sizes, COMMON + RARE, "tokens")
 
 
 def bound_of_pair(plan: NGramsPlan) -> float:

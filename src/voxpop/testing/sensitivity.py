@@ -18,7 +18,7 @@ from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.privacy.weightings.rule import CustomRule, RuleSetting, Weighting, WeightingRule
 from voxpop.release.release import Release
 
-Users = list[Int32s]
+_Users = list[Int32s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _histogram(weighting_rule: WeightingRule, users: "Sequence[Int32s]", setting
     return histogram
 
 
-def _wild(rng: np.random.Generator, limit: int) -> tuple[Users, int]:
+def _wild(rng: np.random.Generator, limit: int) -> tuple[_Users, int]:
     """A few users with any few items, and any one of them extra."""
     universe = int(rng.integers(1, limit + 3))
     users = [_some_items(rng, universe, limit) for _ in range(int(rng.integers(1, 10)))]
@@ -120,7 +120,7 @@ def _some_items(rng: np.random.Generator, universe: int, limit: int) -> Int32s:
     return rng.choice(universe, size, replace=False).astype(np.int32)
 
 
-def _crowded(rng: np.random.Generator, limit: int, cutoff: float) -> tuple[Users, int]:
+def _crowded(rng: np.random.Generator, limit: int, cutoff: float) -> tuple[_Users, int]:
     """Items near the cutoff, then a user who holds them all, then users who hold one of them with fresh items."""
     near = int(rng.integers(1, limit + 1))
     users = [np.array([item], np.int32) for item in range(near - 1) for _ in range(int(cutoff))]
@@ -145,9 +145,9 @@ def rule_of(weighting: str | Weighting | WeightingRule) -> WeightingRule:
     return WEIGHTINGS[weighting] if isinstance(weighting, str) else weighting
 
 
-DIGITS = 9
+_ROUNDED_DIGITS = 9
 Holds = Sequence[int]
-Engine = Callable[[LocalCorpus], Any]
+EngineOf = Callable[[LocalCorpus], Any]
 """From a collection to an engine that reads and weighs it (`voxpop.engine.contract.Engine`)."""
 
 
@@ -180,10 +180,10 @@ def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind:
     pattern = np.array([place for document in documents for place in [*document, *end]], np.int64)
     tokens = np.where(pattern < 0, -1, rows[:, np.maximum(pattern, 0)]).ravel().astype(np.int32)
     sizes = np.array([len(document) + len(end) for document in documents] * len(rows), np.int64)
-    return corpus_of(tokens, sizes, words, kind)
+    return corpus_of_tokens(tokens, sizes, words, kind)
 
 
-def corpus_of(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> LocalCorpus:
+def corpus_of_tokens(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> LocalCorpus:
     """Return a corpus whose words are numbers of equal width, so that ids are the numbers themselves.
 
     Args:
@@ -198,7 +198,7 @@ def corpus_of(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> LocalCorp
 
 def numbered_words(count: int) -> pa.LargeStringArray:
     """Return the numbers from 0 on as words of equal width, which rise as their bytes do."""
-    return pc.utf8_lpad(pa.array(np.arange(count)).cast(pa.large_string()), width=DIGITS, padding="0")
+    return pc.utf8_lpad(pa.array(np.arange(count)).cast(pa.large_string()), width=_ROUNDED_DIGITS, padding="0")
 
 
 def released_numbers(release: Release, length: int = 1) -> Int64s:

@@ -18,7 +18,7 @@ from voxpop.errors import BudgetError
 from voxpop.papers.triehh import TrieHH, corollary_rate, theorem_delta, theorem_theta
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie.accountant import trie_delta
-from voxpop.privacy.trie.ballot import Ballot, users_needed
+from voxpop.privacy.trie.ballot import Ballot, voters_needed
 
 USERS = 658_769
 
@@ -54,7 +54,7 @@ def test_a_plan_by_the_paper():
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
     assert theta == 12
-    assert 2600 < users_needed(0.9, Ballot(rate, theta), 10) < 2750
+    assert 2600 < voters_needed(0.9, Ballot(rate, theta), 10) < 2750
     assert trie_delta(0.05, Ballot(rate, theta), 10) <= 1 / (100 * USERS)
     assert theorem_theta(0.5) == 10
 

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie.accountant import trie_delta
-from voxpop.privacy.trie.ballot import Ballot, discovery_rate, users_needed
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate, voters_needed
 from voxpop.privacy.trie.calibrate import best_sampling
 
 DELTA = 1 / 65_876_900
@@ -29,10 +29,10 @@ DELTA = 1 / 65_876_900
 def test_no_worse_than_the_best_known(epsilon, words, rate, theta, holders):
     """The best result of a coarse search is valid and needs the known number of users; the plan needs no more."""
     assert trie_delta(epsilon, Ballot(rate, theta), 10, words) <= DELTA
-    assert users_needed(0.9, Ballot(rate, theta), 10) == holders
+    assert voters_needed(0.9, Ballot(rate, theta), 10) == holders
     found = best_sampling(Budget(epsilon, DELTA), 10, words, "one")
     assert found.delta == trie_delta(epsilon, found.ballot, 10, words) <= DELTA
-    assert users_needed(0.9, found.ballot, 10) <= holders
+    assert voters_needed(0.9, found.ballot, 10) <= holders
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
@@ -47,12 +47,12 @@ def test_no_worse_than_the_best_known(epsilon, words, rate, theta, holders):
 def test_no_threshold_near_is_better(words, epsilon, delta, rounds):
     """The plan is compared with a search over thresholds, each with the largest rate on a grid of two per cent."""
     found = best_sampling(Budget(epsilon, delta), rounds, words, "one")
-    ours = users_needed(0.9, found.ballot, rounds)
+    ours = voters_needed(0.9, found.ballot, rounds)
     for theta in range(max(2, found.ballot.theta - 6), found.ballot.theta + 8, 2):
         rate = found.ballot.rate * (theta / found.ballot.theta) ** 2 * 1.15
         while rate >= 1 or trie_delta(epsilon, Ballot(rate, theta), rounds, words, nodes=400) > delta:
             rate /= 1.02
-        assert ours <= users_needed(0.9, Ballot(rate, theta), rounds) + 1
+        assert ours <= voters_needed(0.9, Ballot(rate, theta), rounds) + 1
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_several_votes_need_far_fewer_holders(epsilon, rounds, words, holders):
     """Certified at full length. At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117)."""
     found = best_sampling(Budget(epsilon, DELTA), rounds, words)
     assert found.delta == trie_delta(epsilon, found.ballot, rounds, words) <= DELTA
-    assert users_needed(0.9, found.ballot, rounds) <= holders
+    assert voters_needed(0.9, found.ballot, rounds) <= holders
     coin = best_sampling(Budget(epsilon, DELTA), rounds, words, "one")
-    assert users_needed(0.9, found.ballot, rounds) < 0.87 * users_needed(0.9, coin.ballot, rounds)
+    assert voters_needed(0.9, found.ballot, rounds) < 0.87 * voters_needed(0.9, coin.ballot, rounds)
 
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
@@ -94,7 +94,7 @@ def test_no_coin_needs_fewer_than_one_round_does(epsilon, least):
         enough = np.flatnonzero(binom.sf(theta - 1, holders, high) >= 0.9)
         best = min(best, *enough[:1], 10**6)
     assert best == least
-    assert best <= users_needed(0.9, best_sampling(Budget(epsilon, DELTA), 1, "one", "one").ballot, 1) <= 1.05 * best
+    assert best <= voters_needed(0.9, best_sampling(Budget(epsilon, DELTA), 1, "one", "one").ballot, 1) <= 1.05 * best
 
 
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), pytest.param(0.3, 24, marks=pytest.mark.slow)])
@@ -117,8 +117,8 @@ def test_discovery_is_a_binomial_tail_to_the_power_of_rounds():
     tail = sum(math.comb(12, i) * 0.3**i * 0.7 ** (12 - i) for i in range(4, 13))
     assert discovery_rate(12, Ballot(0.3, 4), 5) == pytest.approx(tail**5, rel=1e-12)
     assert discovery_rate(3, Ballot(0.3, 4), 5) == 0.0
-    needed = users_needed(0.9, Ballot(0.3, 4), 5)
+    needed = voters_needed(0.9, Ballot(0.3, 4), 5)
     assert discovery_rate(needed - 1, Ballot(0.3, 4), 5) < 0.9 <= discovery_rate(needed, Ballot(0.3, 4), 5)
     for probability in (0.0, 1.0, -1.0):
         with pytest.raises(InputError, match="probability"):
-            users_needed(probability, Ballot(0.3, 4), 5)
+            voters_needed(probability, Ballot(0.3, 4), 5)

@@ -32,7 +32,7 @@ from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, cut_sequences
 from voxpop.privacy.secret import Source
 from voxpop.reading.arrow import int64_array, numbers_of, string_array
-from voxpop.reading.keys import WORDS, Keys
+from voxpop.reading.keys import NO_KEYS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, stored
 from voxpop.reading.typed_keys import TypedKeys, column_numbers
 
@@ -53,7 +53,7 @@ class LocalCorpus:
         user_key: uint64 (users), a function of the user's id only, from which the user's random draws follow.
         vocabulary: large_string, token by id, sorted by UTF-8 bytes: ids do not depend on the order of the input.
         kind: "text", "tokens", "items" or "sequence".
-        reading: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
+        token_source: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
             "characters", "regex:PATTERN"), else the kind; "" where it is not known.
         keys: the columns that items came from, which are public as the schema is; none for words.
         limit: memory limit of the work on it; None for as much as it needs.
@@ -66,8 +66,8 @@ class LocalCorpus:
     user_key: Uint64s
     vocabulary: pa.LargeStringArray
     kind: str
-    reading: str = ""
-    keys: Keys = WORDS
+    token_source: str = ""
+    keys: Keys = NO_KEYS
     limit: MemoryLimit | None = None
     families: tuple[str, ...] = ()
 
@@ -221,7 +221,7 @@ class LocalCorpus:
         if place.exists() and not (place / META).is_file() and (not place.is_dir() or any(place.iterdir())):
             raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
         try:
-            replace_folder_by(place.resolve(), lambda fresh: _write(self, fresh))
+            replace_folder_by(place.resolve(), lambda fresh: _write_corpus(self, fresh))
         except OSError as error:
             raise SourceError(
                 f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
@@ -229,26 +229,26 @@ class LocalCorpus:
             ) from None
 
 
-VERSION = 1
+_VERSION = 1
 META = "corpus.json"
 VOCABULARY = "vocabulary.arrow"
 ARRAYS = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
-AT_ONCE = 1 << 20
+_SAVED_AT_ONCE = 1 << 20
 
 
-def _write(corpus: LocalCorpus, folder: Path) -> None:
+def _write_corpus(corpus: LocalCorpus, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     for name in ARRAYS:
         array = getattr(corpus, name)
         with _private(folder / f"{name}.npy") as file:
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-            for begin in range(0, array.size, AT_ONCE):
-                file.write(np.ascontiguousarray(array[begin : begin + AT_ONCE]).data)
-                forget_pages(array, begin, begin + AT_ONCE)
+            for begin in range(0, array.size, _SAVED_AT_ONCE):
+                file.write(np.ascontiguousarray(array[begin : begin + _SAVED_AT_ONCE]).data)
+                forget_pages(array, begin, begin + _SAVED_AT_ONCE)
     table = pa.table({"token": corpus.vocabulary})
     with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-    meta = {"format": "voxpop corpus", "version": VERSION, "kind": corpus.kind, "reading": corpus.reading}
+    meta = {"format": "voxpop corpus", "version": _VERSION, "kind": corpus.kind, "token_source": corpus.token_source}
     with _private(folder / META) as file:
         file.write(json.dumps({**meta, "keys": corpus.keys.to_list(), "families": corpus.families}).encode())
     sync(folder)
@@ -304,9 +304,9 @@ def load_corpus(
         keys, families = Keys.from_list(meta.get("keys", [])), tuple(map(str, meta.get("families", [])))
     except Exception:  # the files may be anything
         raise _damaged(path) from None
-    kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
+    kind, token_source = str(meta.get("kind")), str(meta.get("token_source", ""))
     corpus = LocalCorpus(
-        **arrays, vocabulary=vocabulary, kind=kind, reading=reading, keys=keys, limit=limit, families=families
+        **arrays, vocabulary=vocabulary, kind=kind, token_source=token_source, keys=keys, limit=limit, families=families
     )
     if not _fits(corpus):
         raise _damaged(path)
@@ -320,7 +320,7 @@ def _meta(path: Path) -> dict[str, Any]:
         raise SourceError(f"{path} is not a saved corpus: it has no {META}. Save one with corpus.save(...).") from None
     except ValueError:
         raise _damaged(path) from None
-    if not isinstance(meta, dict) or meta.get("version") != VERSION:
+    if not isinstance(meta, dict) or meta.get("version") != _VERSION:
         raise SourceError(f"{path} was saved by another version of voxpop; read the source again and save it.")
     return meta
 

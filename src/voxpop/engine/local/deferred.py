@@ -95,7 +95,7 @@ class DeferredCandidates:
 # user's own items, its own past and public results, on which the proof of the individual filter relies
 # (docs/privacy/individual.md).
 
-POSITIONS_AT_ONCE = 1 << 21
+_DEFERRED_AT_ONCE = 1 << 21
 
 
 class UserBudgets:
@@ -122,7 +122,7 @@ class UserBudgets:
         users = holdings.user_key.size
         left = self.left(users)
         left = np.full(users, charge.whole, np.int64) if left is None else left
-        runs = runs_of(holdings, wanted, whole=charge.by_runs)
+        runs = runs_of_holdings(holdings, wanted, whole=charge.by_runs)
         # (users,), before any weight is read: other users have no influence on it (docs/privacy/individual.md).
         costs = charge.costs(left, runs > 0, runs)
         # Private for good: no charge, noise or threshold is ever computed from it.
@@ -130,13 +130,13 @@ class UserBudgets:
         return charge.bounds(costs)
 
 
-def runs_of(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:
+def runs_of_holdings(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:
     """Return by user the most positions in a row that hold a candidate; where not `whole`, 1 for any."""
     starts = holdings.user_start
     # uint8 (ids); empty stands for all.
     mask = np.empty(0, np.uint8) if wanted is None else wanted
     # Cut at users, so that no run is counted in two parts.
-    cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), POSITIONS_AT_ONCE))
+    cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), _DEFERRED_AT_ONCE))
     edges = np.unique([0, *cuts.tolist(), starts.size - 1]).tolist()
 
     def count(span: tuple[int, int]) -> Int64s:

@@ -28,14 +28,14 @@ class Summary(Printed):
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
-        reading: How tokens were made.
+        token_source: How tokens were made.
         columns: The columns of items and their types; none for words.
         figures: Each private number by its name, rounded to two digits unless exact.
         frequent: The tokens that most users have, with their users; empty unless requested.
     """
 
     kind: str
-    reading: str
+    token_source: str
     columns: tuple[str, ...]
     figures: dict[str, str]
     frequent: tuple[tuple[str, str], ...] = ()
@@ -45,14 +45,14 @@ class Summary(Printed):
         return {
             "private": PRIVATE,
             "kind": self.kind,
-            "reading": self.reading,
+            "token_source": self.token_source,
             "columns": list(self.columns),
             "figures": dict(self.figures),
             "frequent": [list(each) for each in self.frequent],
         }
 
     def __str__(self) -> str:
-        rows = [("kind", self.kind), ("tokens made by", self.reading or "a function without a name")]
+        rows = [("kind", self.kind), ("tokens made by", self.token_source or "a function without a name")]
         rows += [("columns of items", ", ".join(self.columns))] if self.columns else []
         rows += [*self.figures.items(), *self.frequent]  # a token may be called like a figure
         width = max(len(name) for name, _ in rows)
@@ -82,7 +82,7 @@ def summary_of(held: Any, *, exact: bool = False, frequent: int = 0) -> Summary:
         }
     figures |= {"ids of users": ", ".join(each or "undeclared type" for each in held.families)} if held.families else {}
     columns = tuple(f"{each.name} ({each.kind})" for each in held.keys.columns)
-    return Summary(held.kind, held.reading, columns, figures, _frequent(held, frequent, exact=exact))
+    return Summary(held.kind, held.token_source, columns, figures, _frequent(held, frequent, exact=exact))
 
 
 def _frequent(held: Any, number: int, *, exact: bool) -> tuple[tuple[str, str], ...]:
@@ -121,7 +121,7 @@ def numbers_in(held: Any, tokens: pa.Array) -> Int64s:
 
 @final
 @dataclass(frozen=True, repr=False)
-class Counted:
+class ExactCount:
     """The grams of one length, counted exactly: private.
 
     Attributes:
@@ -139,7 +139,7 @@ class Counted:
     covered: int
 
 
-def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
+def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
     """Count the users of all grams, length by length.
 
     From length 2 on, a gram is counted if at least two users have its beginning or a listed gram has it, because only
@@ -169,7 +169,7 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
         known = np.append(have, 0)[mine]  # -1 is the last, which no user has
         is_listed = np.zeros(number + 1, np.bool_)
         is_listed[mine] = True
-        yield Counted(length, have, known, names.size, int(is_listed[names].sum()))
+        yield ExactCount(length, have, known, names.size, int(is_listed[names].sum()))
         if length == longest:
             return
         kept = np.append(have >= 2, False)
@@ -183,10 +183,12 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[Counted]:
         number = distinct.size
         for each, rows in beginnings.items():
             longer = listed[each][:, length]
-            beginnings[each] = _found(distinct, np.where((rows < 0) | (longer < 0), -1, rows * width + longer))
+            beginnings[each] = _positions_found(
+                distinct, np.where((rows < 0) | (longer < 0), -1, rows * width + longer)
+            )
 
 
-def _found(distinct: Int64s, wanted: Int64s) -> Int64s:
+def _positions_found(distinct: Int64s, wanted: Int64s) -> Int64s:
     """Return the place of each wanted number among distinct ones in increasing order, or -1."""
     if not distinct.size:
         return np.full(wanted.size, -1, np.int64)

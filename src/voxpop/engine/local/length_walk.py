@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.engine.contract import ALL_LENGTHS, Shares, no_order
-from voxpop.engine.data import Candidates, Subset
+from voxpop.engine.data import CandidateArrays, Subset
 from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, in_weighing_order, weigh
 from voxpop.errors import InternalError
@@ -32,14 +32,14 @@ from voxpop.reading.arrow import check_width, numbers_of
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import copied, number_within, rename_all
 
-POSITIONS_AT_ONCE = 1 << 20
-NAMES_AT_ONCE = 1 << 20
+_WALKED_AT_ONCE = 1 << 20
+_NAMES_AT_ONCE = 1 << 20
 POSITIONS_IN_PARTS = 1 << 28
 """Beyond this number one thread numbers the pairs: two threads would need more memory than the positions themselves."""
 PHRASES = "distinct phrases of one length"
 
-Kind = TypeVar("Kind", np.int32, np.uint8)
-State = dict[str, NDArray[Any]]
+_Cell = TypeVar("_Cell", np.int32, np.uint8)
+_WalkState = dict[str, NDArray[Any]]
 
 
 class MemoryLengthWalk:
@@ -83,7 +83,7 @@ class MemoryLengthWalk:
         self._deferred = DeferredCandidates(limit)
 
     @classmethod
-    def of_state(cls, state: State, length: int, size: int, deferred_size: int) -> "MemoryLengthWalk":
+    def of_state(cls, state: _WalkState, length: int, size: int, deferred_size: int) -> "MemoryLengthWalk":
         """Return a walk that goes on where another one was after `keep`.
 
         Args:
@@ -99,7 +99,7 @@ class MemoryLengthWalk:
             walk._deferred = DeferredCandidates.of(state["deferred"], state["deferred_start"], deferred_size)
         return walk
 
-    def state(self, *, single: bool) -> State:
+    def state(self, *, single: bool) -> _WalkState:
         """Return the arrays from which `of_state` goes on, without positions that no longer gram can reach.
 
         Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
@@ -121,7 +121,7 @@ class MemoryLengthWalk:
         needed &= np.repeat(holding, np.diff(self._user_start))
         starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
         user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
-        state: State = {"ids": ids[needed], "user_start": user_start, "user_key": self._user_key[holding]}
+        state: _WalkState = {"ids": ids[needed], "user_start": user_start, "user_key": self._user_key[holding]}
         if single:
             state["first"] = first[needed]
         left = self._budgets.left(holding.size)
@@ -182,11 +182,11 @@ class MemoryLengthWalk:
             raise InternalError("some of the candidates were asked for where there are none")
         return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
 
-    def _of_names(self, work: Callable[[Int64s], NDArray[Kind]], kind: type[Kind]) -> NDArray[Kind]:
+    def _of_names(self, work: Callable[[Int64s], NDArray[_Cell]], kind: type[_Cell]) -> NDArray[_Cell]:
         """Return by id the value computed from its name, some names at a time."""
         if self._names is None:
             raise InternalError("names were asked of where there are none")
-        parts = [self._names[begin : begin + NAMES_AT_ONCE] for begin in range(0, self._names.size, NAMES_AT_ONCE)]
+        parts = [self._names[begin : begin + _NAMES_AT_ONCE] for begin in range(0, self._names.size, _NAMES_AT_ONCE)]
         found, end = np.empty(self._names.size, kind), 0
         for each in in_order(work, parts):
             found[end : end + each.size] = each
@@ -280,7 +280,7 @@ class MemoryLengthWalk:
             self.put_in_order(order)
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
 
-    def extend(self, candidates: Candidates) -> None:
+    def extend(self, candidates: CandidateArrays) -> None:
         """Go on to the next length: the candidates among the pairs that occur, numbered and named.
 
         Raises:
@@ -340,11 +340,11 @@ class MemoryLengthWalk:
         ids = self._tokens if self._in_order else np.empty(self._tokens.size, np.int32)
 
         def start(begin: int) -> None:
-            end = min(begin + POSITIONS_AT_ONCE, ids.size)
+            end = min(begin + _WALKED_AT_ONCE, ids.size)
             rename(self._tokens[begin:end], ranks, ids[begin:end])
             forget_pages(self._tokens, begin, end)
 
-        for _ in in_order(start, range(0, ids.size, POSITIONS_AT_ONCE)):
+        for _ in in_order(start, range(0, ids.size, _WALKED_AT_ONCE)):
             pass
         self._ids = ids
 

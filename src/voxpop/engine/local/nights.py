@@ -20,7 +20,7 @@ from voxpop.privacy.secret import Source
 from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
 from voxpop.reading.limited.memory import MemoryLimit
 
-ORDER = "series"
+ORDER_OF_NIGHTS = "series"
 BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
 """Bytes at the peak of a night: for each item of each pool or row, each user and each item."""
 
@@ -30,7 +30,7 @@ States = Callable[[Int64s, Int64s], Bytes]
 """From scores and nights of release to 0 for released items, 1 for resting ones, 2 for active ones."""
 
 
-class Users(Protocol):
+class UserBatches(Protocol):
     """The rows of a night: a `LocalCorpus`."""
 
     @property
@@ -104,7 +104,7 @@ class NightlyPools:
         )
 
     def take(
-        self, corpus: Users, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
+        self, corpus: UserBatches, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
     ) -> None:
         """Let new items join the pools: in order of arrival, those of one night by a keyed hash, at most `pool` a user.
 
@@ -218,7 +218,7 @@ class NightlyPools:
         self, keys: Uint64s, places: Int64s, fresh: Int32s, begins: Int64s, secret: Source, night: int, whole: int
     ) -> None:
         everybody = np.concatenate([self.keys, keys[places < 0]])
-        order = weighing_order(everybody, secret, ORDER)
+        order = weighing_order(everybody, secret, ORDER_OF_NIGHTS)
         old = np.where(order < self.keys.size, order, -1)
         tonight = np.full(everybody.size, -1, np.int64)
         tonight[places[places >= 0]] = np.flatnonzero(places >= 0)
@@ -229,7 +229,7 @@ class NightlyPools:
         self.keys, self.paid = everybody[order], np.zeros(everybody.size, np.int64)
 
 
-def require_memory(corpus: Users, pools: NightlyPools) -> None:
+def require_memory(corpus: UserBatches, pools: NightlyPools) -> None:
     """Refuse a night that would go beyond the limit of the corpus, if it has one."""
     if corpus.limit is not None:
         size = BYTES_OF_PAIR * (corpus.tokens.size + pools.items.size)
@@ -238,7 +238,7 @@ def require_memory(corpus: Users, pools: NightlyPools) -> None:
         corpus.limit.require(size, "the pools of all users and the scores of all items")
 
 
-def _by_key(corpus: Users) -> tuple[Uint64s, Int32s, Int64s]:
+def _by_key(corpus: UserBatches) -> tuple[Uint64s, Int32s, Int64s]:
     """Return the users in order of their keys with their tokens; users who share a key are one user."""
     order = np.argsort(corpus.user_key, kind="stable")
     keys, tokens = corpus.user_key[order], np.empty(corpus.tokens.size, np.int32)
@@ -262,7 +262,7 @@ def _within(
     drawn = np.flatnonzero(crowded[owner])
     held, number = np.unique(items[drawn], return_inverse=True)
     names = item_names(words.take(int64_array(held)), secret, parts=1)[:, 0][number]
-    priority = secret.draws(sample_of(ORDER), keys[owner[drawn]], names)[:, 0]
+    priority = secret.draws(sample_of(ORDER_OF_NIGHTS), keys[owner[drawn]], names)[:, 0]
     order = drawn[np.lexsort((priority, owner[drawn]))]
     # The rank of each item within its user.
     rank = np.arange(order.size) - np.searchsorted(owner[order], owner[order])

@@ -67,7 +67,7 @@ class Batch:
 
 
 @final
-class Batches:
+class PoolBatches:
     """Batches by number; each is read, made smaller and written back."""
 
     __slots__ = ("_file", "_kept", "_lock", "_places")
@@ -121,11 +121,11 @@ class Batches:
 # The users' side of adaptive rounds: pools of undecided items, and the users' contributions to them; the same on every
 # engine.
 
-Result = TypeVar("Result")
+_PoolResult = TypeVar("_PoolResult")
 
 ITEMS_BEFORE_FORGETTING = 1 << 22
 
-ORDER = "adaptive rounds/length 1"
+ORDER_OF_POOLS = "adaptive rounds/length 1"
 """The name of the one order in which users weigh in all rounds."""
 
 
@@ -147,7 +147,7 @@ class PoolUsers:
         listed: uint8 (items), nonzero for items of a public list; empty without a list.
     """
 
-    def __init__(self, batches: Batches, names: Uint64s, secret: Source) -> None:
+    def __init__(self, batches: PoolBatches, names: Uint64s, secret: Source) -> None:
         """Take users in their order.
 
         Args:
@@ -164,7 +164,7 @@ class PoolUsers:
     @staticmethod
     def of(corpus: "LocalCorpus", names: Uint64s, secret: Source) -> "PoolUsers":
         """Lay out the distinct items of every user, users in the order in which they weigh."""
-        batches, holdings, held = Batches(corpus.limit), corpus.holdings(secret, ORDER, ordered=True), 0
+        batches, holdings, held = PoolBatches(corpus.limit), corpus.holdings(secret, ORDER_OF_POOLS, ordered=True), 0
         # In the secret order of users, one for all rounds.
         for batch in distinct_sets(holdings, None, Batch.of):
             batches.append(batch)
@@ -179,7 +179,7 @@ class PoolUsers:
     @staticmethod
     def at(users: Batch, names: Uint64s, secret: Source) -> "PoolUsers":
         """Take up users that `joined` gave, which are used up."""
-        batches, starts = Batches(None), users.starts
+        batches, starts = PoolBatches(None), users.starts
         for first, stop in user_spans(starts, TOKENS_AT_ONCE):
             begin, end = int(starts[first]), int(starts[stop])
             mine = slice(first, stop)
@@ -247,10 +247,10 @@ class PoolUsers:
             np.concatenate([np.empty(0, np.int64), *(batch.dropped for batch in held)]),
         )
 
-    def _each(self, work: Callable[[Batch], Result]) -> Iterator[tuple[int, Result]]:
+    def _each(self, work: Callable[[Batch], _PoolResult]) -> Iterator[tuple[int, _PoolResult]]:
         """Yield the result for each batch without its decided items, in order."""
 
-        def prepare(number: int) -> tuple[int, Result]:
+        def prepare(number: int) -> tuple[int, _PoolResult]:
             return number, work(self._batches.read(number).undecided(self.states))
 
         return in_order(prepare, range(len(self._batches)))

@@ -26,7 +26,7 @@ from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, 
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
-from voxpop.reading.users import Stretch, Users, encode_users, identities, numbered, stretches
+from voxpop.reading.users import Stretch, Users, encode_users, identities, numbered_users, stretches
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 from voxpop.reading.words import merge_words
 
@@ -91,11 +91,11 @@ def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) 
     """Return the corpus of rows; within a limit its arrays are mapped where they are large."""
     # The next stretch is encoded while the last is grouped and written. Threads number users and encode rows, but only
     # this thread reads rows, since a source may belong to it.
-    rows = in_order(lambda row: (row[0], numbered(row[1]), row[2]), rows)
+    rows = in_order(lambda row: (row[0], numbered_users(row[1]), row[2]), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
     if first is None:  # it is released like any other: an error would distinguish it from a table of one user
-        return build_corpus([], [], encode_users([numbered(int64_array([]))]), kind).within(limit)
+        return build_corpus([], [], encode_users([numbered_users(int64_array([]))]), kind).within(limit)
     # All rows fit into one stretch: nothing to merge.
     stretch, tokens = first
     if limit is None or stretch.finished:
@@ -171,10 +171,10 @@ class _Spill:
 
 
 ROWS_AT_ONCE = 1 << 15
-ITEMS_AT_ONCE = 1 << 20
-FINE: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
+_ITEMS_READ_AT_ONCE = 1 << 20
+_FINE_TYPES: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
 """Types of items whose values are often too fine to be shared."""
-NEIGHBOURS: Final = " The tokens before and after such a value count as neighbours."
+_NEIGHBOURS_IN_TEXT: Final = " The tokens before and after such a value count as neighbours."
 DEFAULTS: Final = ReadOptions()
 FOUND: Final = CSV()
 
@@ -199,8 +199,8 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
 def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> LocalCorpus:
     kind, keyed = wanted.kind, KeyedRows(wanted)
     limit = None if options.memory is None else MemoryLimit.of(options.memory, options.work_folder)
-    events = None if wanted.order is None else Events(wanted.order, wanted.session, limit)
-    rows_at_once = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
+    events = None if wanted.order is None else Events(wanted.order, wanted.session_gap, limit)
+    rows_at_once = _ITEMS_READ_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     request = Request(wanted.selection, rows_at_once, limit is not None, wanted.repeated, csv, options.progress)
     batches = track(
         keyed.rows(open_source(source, request)),
@@ -231,19 +231,20 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         ),
         (
             left_out,
-            f'of the values in "{keyed.content}" are null and were left out.{"" if kind == "items" else NEIGHBOURS}',
+            f'of the values in "{keyed.content}" are null and were left out.'
+            f"{'' if kind == 'items' else _NEIGHBOURS_IN_TEXT}",
         ),
     ):
         if count:
             tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
     for each in keyed.keys.columns:
-        if FINE.match(each.kind) and each.name not in wanted.types:  # a declared type is intended
+        if _FINE_TYPES.match(each.kind) and each.name not in wanted.types:  # a declared type is intended
             tell(
                 f'the column "{each.name}" holds values of the type {each.kind}, which few users share. If nothing is '
                 "released, round numbers or truncate times first.",
                 options.progress,
             )
-    return replace(corpus, reading=wanted.reading, keys=keyed.keys, families=keyed.families)
+    return replace(corpus, token_source=wanted.token_source, keys=keyed.keys, families=keyed.families)
 
 
 @contextmanager
@@ -281,7 +282,7 @@ def _with_users(batches: Batches, user: str, column: str, events: Events | None)
 # Spark takes files in the order of their sizes, so one user's rows could exchange the files of all, and with them the
 # documents that others are counted by. The order here depends only on a user's own documents (docs/privacy/spark.md).
 
-POSITIONS_AT_ONCE = 1 << 20
+_POSITIONS_READ_AT_ONCE = 1 << 20
 BYTES_OF_POSITION = 72
 """Of one user's: three copies of its tokens, and up to seven numbers of a document."""
 
@@ -302,7 +303,7 @@ def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCor
         if corpus.limit is not None:
             size = BYTES_OF_POSITION * int(np.diff(corpus.user_start).max(initial=0))
             corpus.limit.require(size, "the documents of one user, to be put in the order of their contents,")
-        for _ in in_order(lambda block: _sort(corpus, *block), user_spans(corpus.user_start, POSITIONS_AT_ONCE)):
+        for _ in in_order(lambda block: _sort(corpus, *block), user_spans(corpus.user_start, _POSITIONS_READ_AT_ONCE)):
             pass
     return corpus
 

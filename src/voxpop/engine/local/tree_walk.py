@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from voxpop.engine.contract import Counted
+from voxpop.engine.contract import CountKind
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.sequences import (
@@ -62,7 +62,7 @@ class MemoryTreeWalk:
     def _starts(self) -> Int64s:
         return np.append(0, np.flatnonzero(self.symbols == self._width - 1) + 1)
 
-    def released(self, counted: Counted, noise: ContextNoise, *given: Int64s) -> Int64s:
+    def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
         """Count and add noise; see `TreeWalk.released`."""
         noisy: Int64s = opened(noise, *getattr(self, f"count_{counted}")(*given))
         return noisy

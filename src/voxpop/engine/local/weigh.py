@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import WORDS, Shares, order_of, sample_of
+from voxpop.engine.contract import WORDS_PASS, Shares, order_of, sample_of
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.group import gather_slices
@@ -81,14 +81,14 @@ def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Ui
     for first in range(0, len(words), WORDS_AT_ONCE):
         mine = starts[first : first + WORDS_AT_ONCE + 1]
         # A function of the bytes and the secret: ids differ between engines, names do not.
-        names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, :parts]
+        names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS_PASS, letters, mine)[:, :parts]
     return names
 
 
 # User first: a user's items are made distinct and cut to the limit before weighing.
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
+_WeighTask = TypeVar("_WeighTask")
+_WeighResult = TypeVar("_WeighResult")
 
 TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
@@ -128,8 +128,8 @@ def bounded_sets(
 def distinct_sets(
     holdings: Holdings,
     candidates: Bytes | None,
-    then: Callable[[Int32s, Int64s, Uint64s], Result],
-) -> Iterator[Result]:
+    then: Callable[[Int32s, Int64s, Uint64s], _WeighResult],
+) -> Iterator[_WeighResult]:
     """Yield the result of `then` on (items, starts, keys) of users: all distinct candidates of each, in order."""
     check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
     # uint8 (ids), nonzero for candidates; empty for all.
@@ -138,7 +138,7 @@ def distinct_sets(
     for _ in range(THREADS if holdings.limit is None else 1):
         scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
 
-    def distinct(users: Int64s) -> Result:
+    def distinct(users: Int64s) -> _WeighResult:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
         # Marks of this thread's next users begin behind those of the last ones.
@@ -306,7 +306,7 @@ class Histogram:
         return noisy
 
 
-NAMES_AT_ONCE = 1 << 20
+_NAMES_AT_ONCE = 1 << 20
 BYTES_OF_ID = 48
 """Bytes that a distinct item takes at the peak: weight, last user who held it, result, and pages of its name."""
 
@@ -360,10 +360,10 @@ def weigh(
 def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
     """Return the names and the weights of those above 0; the weights that are given are used up."""
     found, end = np.empty(np.count_nonzero(weights), np.int64), 0
-    for begin in range(0, names.size, NAMES_AT_ONCE):
-        mine = weights[begin : begin + NAMES_AT_ONCE]
+    for begin in range(0, names.size, _NAMES_AT_ONCE):
+        mine = weights[begin : begin + _NAMES_AT_ONCE]
         held = np.flatnonzero(mine)
-        found[end : end + held.size] = names[begin : begin + NAMES_AT_ONCE][held]
+        found[end : end + held.size] = names[begin : begin + _NAMES_AT_ONCE][held]
         # In place, from the front: hundreds of millions of pairs are not copied once more.
         weights[end : end + held.size] = mine[held]
         end += held.size
@@ -408,7 +408,7 @@ def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     return order
 
 
-POSITIONS_AT_ONCE = 1 << 22
+_WEIGHED_AT_ONCE = 1 << 22
 """Positions that a thread moves before the pages of a mapped corpus are given back."""
 
 
@@ -428,7 +428,7 @@ def in_weighing_order(
             first, stop = span
             gather_slices(tokens, user_start, order[first:stop], moved[starts[first] : starts[stop]])
 
-        for _ in in_order(gather, user_spans(starts, POSITIONS_AT_ONCE)):
+        for _ in in_order(gather, user_spans(starts, _WEIGHED_AT_ONCE)):
             forget_pages(tokens)
         return moved, starts, user_key[order]
     # Bytes; a sixteenth of it at a time goes in.

@@ -35,18 +35,18 @@ class SparkCorpus:
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
-        reading: how its tokens were made, as in `Corpus`.
+        token_source: how its tokens were made, as in `Corpus`.
         keys: the columns that items came from, as in `Corpus`.
         families: the families of the ids of users, as in `LocalCorpus`.
     """
 
     def __init__(
-        self, state: "DataFrame", places: int, kind: str, reading: str, keys: Keys, families: tuple[str, ...]
+        self, state: "DataFrame", places: int, kind: str, token_source: str, keys: Keys, families: tuple[str, ...]
     ) -> None:
         """Take the encoded partitions and their number; see `voxpop.engine.spark.frames`."""
         self._places = places
         self.kind = kind
-        self.reading = reading
+        self.token_source = token_source
         self.keys = keys
         self.families = families
         self._holder = Holder()
@@ -76,7 +76,7 @@ class SparkCorpus:
         """Return the same users with their single keys, or with the joint keys of listed values."""
         public = {} if listed is None else word_arrays(listed)
         state = run_with_public(self._state, closure(choose_keys, keys=keys), public)
-        return SparkCorpus(state, self._places, "items", self.reading, self.keys, self.families)
+        return SparkCorpus(state, self._places, "items", self.token_source, self.keys, self.families)
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> "SparkHistogram":
         """Add up the shares of each user's typed keys that are on a public list, row by row."""

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Arrays = dict[str, NDArray[Any]]
-Batches = Iterable[pa.RecordBatch]
-Answer = Iterator[pa.RecordBatch]
-Task = Callable[..., Answer]
+SparkBatches = Iterable[pa.RecordBatch]
+AnswerBatches = Iterator[pa.RecordBatch]
+SparkTask = Callable[..., AnswerBatches]
 """A task on a partition; see `voxpop.engine.spark.tasks`."""
 Message = tuple[int, int, Arrays]
 """Place, sender and arrays."""
 
 MESSAGES = "place int, sender int, piece int, name string, type string, data binary"
-SCHEMA = pa.schema(
+STATE_SCHEMA = pa.schema(
     {
         "place": pa.int32(),
         "sender": pa.int32(),
@@ -51,7 +51,7 @@ PIECE = 1 << 21
 """Bytes in one row."""
 BYTES_AT_ONCE = 1 << 24
 """Approximate number of bytes of rows that go to Spark together."""
-ROWS_AT_ONCE = 1 << 16
+_FRAME_ROWS_AT_ONCE = 1 << 16
 LOW_BITS = 31
 """Weights of sequential weightings reach 2^61 in each partition, so they are summed in two parts."""
 MOST_IN_CLOSURE = 1 << 18
@@ -60,10 +60,10 @@ MOST_CLOSURE = 1 << 19
 """Bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, and keys must not be written."""
 SEED = 42
 """Of the hash by which Spark finds the partition of a number."""
-_WORD = 2**32 - 1
+_WORD_MASK = 2**32 - 1
 
 
-def written(messages: Iterable[Message]) -> Answer:
+def written(messages: Iterable[Message]) -> AnswerBatches:
     """Yield the rows of messages. The pieces of a message are numbered from 0."""
     rows: list[tuple[Any, ...]] = []
     size = 0
@@ -76,24 +76,24 @@ def written(messages: Iterable[Message]) -> Answer:
                 rows.append((place, sender, number, name, kind, content[begin : begin + PIECE].tobytes()))
                 number, size = number + 1, size + len(rows[-1][-1])
                 if size > BYTES_AT_ONCE:
-                    yield _together(rows)
+                    yield _rows_together(rows)
                     rows, size = [], 0
     if rows:
-        yield _together(rows)
+        yield _rows_together(rows)
 
 
-def _together(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+def _rows_together(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, STATE_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=STATE_SCHEMA)
 
 
 def as_table(messages: Iterable[Message]) -> pa.Table:
     """Return the rows of messages as one table."""
-    return pa.Table.from_batches(written(messages), SCHEMA)
+    return pa.Table.from_batches(written(messages), STATE_SCHEMA)
 
 
-def pieces(arrays: Arrays) -> Answer:
+def pieces(arrays: Arrays) -> AnswerBatches:
     """Yield the rows of the state of one partition."""
     return written([(0, 0, arrays)])
 
@@ -108,16 +108,16 @@ def received(rows: pa.Table) -> dict[int, Arrays]:
     for sender, name, kind, piece, content in zip(*columns, data, strict=True):
         found.setdefault(sender, {}).setdefault((name, kind), []).append((piece, content))
     return {
-        sender: {name: _joined(kind, parts) for (name, kind), parts in found[sender].items()}
+        sender: {name: _joined_arrays(kind, parts) for (name, kind), parts in found[sender].items()}
         for sender in sorted(found)
     }
 
 
-def _joined(kind: str, parts: list[tuple[int, Any]]) -> NDArray[Any]:
+def _joined_arrays(kind: str, parts: list[tuple[int, Any]]) -> NDArray[Any]:
     return np.frombuffer(bytearray().join(content for _, content in sorted(parts, key=itemgetter(0))), kind)
 
 
-def laid_together(batches: Batches, sent: bytes | None = None) -> tuple[Arrays, Arrays]:
+def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arrays, Arrays]:
     """Return the arrays of a partition and the public ones; none of an empty partition.
 
     Args:
@@ -128,14 +128,14 @@ def laid_together(batches: Batches, sent: bytes | None = None) -> tuple[Arrays, 
     if not held:
         return {}, {}
     rows = pa.Table.from_batches(held)
-    public: Arrays = {} if sent is None else unpacked(sent)
+    public: Arrays = {} if sent is None else unpacked_arrays(sent)
     if "public" in rows.column_names:
         for content in rows.column("public").drop_null().to_pylist():
-            public = unpacked(content)
+            public = unpacked_arrays(content)
     return next(iter(received(rows).values()), {}), public
 
 
-def on_state(work: Callable[..., Answer]) -> Task:
+def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
     """Make a task of a function of a partition's arrays and the public arrays. Empty partitions are omitted.
 
     A function with a parameter `mine` gets the number of its partition, which `numbered` wrote down.
@@ -143,7 +143,7 @@ def on_state(work: Callable[..., Answer]) -> Task:
     wants_number = "mine" in signature(work).parameters
 
     @wraps(work)
-    def run(batches: Batches, *, public: bytes | None = None, **settings: Any) -> Answer:
+    def run(batches: SparkBatches, *, public: bytes | None = None, **settings: Any) -> AnswerBatches:
         held = list(batches)
         arrays, sent = laid_together(held, public)
         if arrays and wants_number:
@@ -155,7 +155,7 @@ def on_state(work: Callable[..., Answer]) -> Task:
     return task(run)
 
 
-def numbered(state: "DataFrame") -> "DataFrame":
+def numbered_state(state: "DataFrame") -> "DataFrame":
     """Return a state whose rows contain the number of their partition as the sender."""
     from pyspark.sql import functions as sql
 
@@ -169,13 +169,13 @@ def packed(arrays: Arrays) -> bytes:
     return sink.getvalue()
 
 
-def unpacked(content: bytes) -> Arrays:
+def unpacked_arrays(content: bytes) -> Arrays:
     """Return the arrays of `packed`."""
     with np.load(io.BytesIO(content), allow_pickle=False) as held:
         return {name: held[name] for name in held.files}
 
 
-def run_with_public(state: "DataFrame", work: Task, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
+def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
     """Run a task on every partition, with public arrays: small ones in its closure, others by a broadcast.
 
     A broadcast brings them with the first piece of a partition. It is a separate job, which costs more than small
@@ -225,12 +225,12 @@ def words_of(names: pa.Array) -> pa.LargeStringArray:
     return names.cast(pa.large_binary()).cast(pa.large_string())
 
 
-def weight_rows(names: pa.Array | Int64s, weights: Int64s) -> Answer:
+def weight_rows(names: pa.Array | Int64s, weights: Int64s) -> AnswerBatches:
     """Yield (name, high, low): weights in two parts whose sums over all partitions cannot overflow."""
     parts = [pa.array(names), pa.array(weights >> LOW_BITS), pa.array(weights & ((1 << LOW_BITS) - 1))]
     batch = pa.RecordBatch.from_arrays(parts, ["name", "high", "low"])
-    for begin in range(0, batch.num_rows, ROWS_AT_ONCE):
-        yield batch.slice(begin, ROWS_AT_ONCE)
+    for begin in range(0, batch.num_rows, _FRAME_ROWS_AT_ONCE):
+        yield batch.slice(begin, _FRAME_ROWS_AT_ONCE)
 
 
 def word_arrays(words: pa.LargeStringArray) -> Arrays:
@@ -239,7 +239,7 @@ def word_arrays(words: pa.LargeStringArray) -> Arrays:
     return {"word_data": data[starts[0] : starts[-1]], "word_starts": starts - starts[0]}
 
 
-def spread(count: int) -> Int64s:
+def spread_rows(count: int) -> Int64s:
     """Return numbers that Spark's hash sends to partitions 0, 1, 2, ..., one to each.
 
     Spark places by the hash of a number, and hashes of 0, 1, 2, ... leave a third of the partitions without any. Where
@@ -258,15 +258,15 @@ def spread(count: int) -> Int64s:
 
 def _hashes(numbers: Int64s) -> Int64s:
     """Return Spark's hash of 32-bit numbers: Murmur3 (Appleby, 2011), x86, 32 bits."""
-    mixed = numbers.astype(np.uint64) * np.uint64(0xCC9E2D51) & np.uint64(_WORD)
-    mixed = (mixed << np.uint64(15) | mixed >> np.uint64(17)) & np.uint64(_WORD)
-    mixed = mixed * np.uint64(0x1B873593) & np.uint64(_WORD)
+    mixed = numbers.astype(np.uint64) * np.uint64(0xCC9E2D51) & np.uint64(_WORD_MASK)
+    mixed = (mixed << np.uint64(15) | mixed >> np.uint64(17)) & np.uint64(_WORD_MASK)
+    mixed = mixed * np.uint64(0x1B873593) & np.uint64(_WORD_MASK)
     state = mixed ^ np.uint64(SEED)
-    state = (state << np.uint64(13) | state >> np.uint64(19)) & np.uint64(_WORD)
-    state = (state * np.uint64(5) + np.uint64(0xE6546B64)) & np.uint64(_WORD)
+    state = (state << np.uint64(13) | state >> np.uint64(19)) & np.uint64(_WORD_MASK)
+    state = (state * np.uint64(5) + np.uint64(0xE6546B64)) & np.uint64(_WORD_MASK)
     state ^= np.uint64(4)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        state = (state ^ state >> np.uint64(shift)) * np.uint64(factor) & np.uint64(_WORD)
+        state = (state ^ state >> np.uint64(shift)) * np.uint64(factor) & np.uint64(_WORD_MASK)
     state ^= state >> np.uint64(16)
     return state.astype(np.uint32).view(np.int32).astype(np.int64)
 

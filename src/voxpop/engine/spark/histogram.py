@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.spark.frames import LOW_BITS, Answer, Batches, closure, words_of
+from voxpop.engine.spark.frames import LOW_BITS, AnswerBatches, SparkBatches, closure, words_of
 from voxpop.engine.spark.session import answer, cores
-from voxpop.engine.spark.tasks import MOST_WEIGHT
+from voxpop.engine.spark.tasks import MOST_SUM
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
@@ -103,7 +103,7 @@ def _summed(weights: "DataFrame") -> "DataFrame":
 
 
 @task
-def level(batches: Batches, *, levels: Opening, words: bool) -> Answer:
+def level(batches: SparkBatches, *, levels: Opening, words: bool) -> AnswerBatches:
     """Yield the names of a level above 0: by their own noise where they have weight; without weight, as simulated.
 
     A name that passes a decision has level 1.
@@ -122,7 +122,7 @@ def level(batches: Batches, *, levels: Opening, words: bool) -> Answer:
 
 
 @task
-def add_noise(batches: Batches, *, noise: Opening) -> Answer:
+def add_noise(batches: SparkBatches, *, noise: Opening) -> AnswerBatches:
     """Yield noisy weights in whole cells."""
     for batch in batches:
         names = np.asarray(batch.column("name"))
@@ -135,4 +135,4 @@ def _weights_of(batch: pa.RecordBatch) -> Int64s:
     high, low = (np.asarray(batch.column(name)) for name in ("high", "low"))
     high = high + (low >> LOW_BITS)
     whole = (high << LOW_BITS) | (low & ((1 << LOW_BITS) - 1))
-    return np.where(high >= MOST_WEIGHT >> LOW_BITS, MOST_WEIGHT, whole)
+    return np.where(high >= MOST_SUM >> LOW_BITS, MOST_SUM, whole)

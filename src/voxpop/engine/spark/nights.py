@@ -14,21 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import WORDS, order_of, sample_of
-from voxpop.engine.local.nights import ORDER, Add, NightlyPools, Removed, States
+from voxpop.engine.contract import WORDS_PASS, order_of, sample_of
+from voxpop.engine.local.nights import ORDER_OF_NIGHTS, Add, NightlyPools, Removed, States
 from voxpop.engine.local.weigh import item_names, weighing_order
 from voxpop.engine.spark.frames import (
-    Answer,
+    AnswerBatches,
     Arrays,
-    Batches,
     Holder,
+    SparkBatches,
     closure,
     names_of,
-    numbered,
+    numbered_state,
     on_state,
     received,
     run_with_public,
-    spread,
+    spread_rows,
     texts_of,
     word_arrays,
     words_of,
@@ -44,7 +44,7 @@ from voxpop.engine.spark.session import (
     start_session,
     with_setting,
 )
-from voxpop.engine.spark.tasks import GROUPS, corpus_of, joined, places_of
+from voxpop.engine.spark.tasks import GROUPS, corpus_of_arrays, joined_arrays, places_of
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import sync
@@ -65,20 +65,20 @@ if TYPE_CHECKING:
 USERS = "place int, key bigint, remaining bigint, paid bigint, items array<binary>, nights array<int>"
 ITEMS = "word binary, score bigint, released int"
 PLACE = "place/series"
-ROWS_AT_ONCE = 1 << 14
+_NIGHT_ROWS_AT_ONCE = 1 << 14
 
 
 @on_state
-def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Source", places: int) -> Answer:
+def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Source", places: int) -> AnswerBatches:
     """Send tonight's users to their groups, without released items."""
-    corpus = corpus_of(arrays)
+    corpus = corpus_of_arrays(arrays)
     decided = np.zeros(len(corpus.vocabulary) + 1, np.bool_)
     found = places_of(texts_of(sent), corpus.vocabulary) if sent else np.empty(0, np.int64)
     decided[found[found >= 0]] = True
     tokens, words = np.where(decided[corpus.tokens], -1, corpus.tokens).astype(np.int32), word_arrays(corpus.vocabulary)
     group = secret.draws(PLACE, corpus.user_key, 0)[:, 0] % np.uint64(places)
     sizes = np.diff(corpus.user_start)
-    for number, place in enumerate(spread(places).tolist()):
+    for number, place in enumerate(spread_rows(places).tolist()):
         users = np.flatnonzero(group == number)
         starts = np.append(0, np.cumsum(sizes[users])).astype(np.int64)
         own = np.empty(int(starts[-1]), np.int32)
@@ -93,13 +93,18 @@ def take_users(users: pa.Table, news: pa.Table, *, secret: "Source", night: int,
         pools, sent = _pools_of(users, secret), list(received(news).values())
         if sent:
             pools.take(
-                corpus_of(joined(sent)), secret, night, pool, whole, lambda names: np.zeros(len(names), np.int64)
+                corpus_of_arrays(joined_arrays(sent)),
+                secret,
+                night,
+                pool,
+                whole,
+                lambda names: np.zeros(len(names), np.int64),
             )
         return _rows_of(pools, _place(users, news))
 
 
 @task
-def new_items(batches: Batches, *, secret: "Source", past: Callable[[Uint64s], Int64s]) -> Answer:
+def new_items(batches: SparkBatches, *, secret: "Source", past: Callable[[Uint64s], Int64s]) -> AnswerBatches:
     """Return items that are new tonight with the noise of all earlier nights."""
     for batch in batches:
         words = batch.column(0)
@@ -108,7 +113,7 @@ def new_items(batches: Batches, *, secret: "Source", past: Callable[[Uint64s], I
 
 
 @task
-def item_states(batches: Batches, *, states: States) -> Answer:
+def item_states(batches: SparkBatches, *, states: States) -> AnswerBatches:
     """Return the states of items that are not released."""
     for batch in batches:
         found = states(*(numbers_of(batch.column(name)).astype(np.int64) for name in ("score", "released")))
@@ -137,7 +142,9 @@ def weigh_users(
 
 
 @task
-def read_items(batches: Batches, *, secret: "Source", reading: "NightReading", threshold: int, night: int) -> Answer:
+def read_items(
+    batches: SparkBatches, *, secret: "Source", reading: "NightReading", threshold: int, night: int
+) -> AnswerBatches:
     """Add a night's noise to all items, and release by the threshold."""
     for batch in batches:
         score, released, weight = (
@@ -172,7 +179,7 @@ def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
     words = pa.concat_arrays([words_of(chunk.flatten()) for chunk in rows.column("items").chunks])
     nights = np.concatenate([numbers_of(chunk.flatten()) for chunk in rows.column("nights").chunks])
     sizes = numbers_of(pc.list_value_length(rows.column("items")).combine_chunks()).astype(np.int64)
-    encoded, order = words.dictionary_encode(), weighing_order(keys.view(np.uint64), secret, ORDER)
+    encoded, order = words.dictionary_encode(), weighing_order(keys.view(np.uint64), secret, ORDER_OF_NIGHTS)
     starts = np.append(0, np.cumsum(sizes)).astype(np.int64)
     pools.items, pools.nights = np.empty(len(words), np.int32), np.empty(len(words), np.int32)
     gather_slices(numbers_of(encoded.indices).astype(np.int32), starts, order, pools.items)
@@ -186,7 +193,7 @@ def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
 
 def _rows_of(pools: NightlyPools, place: int) -> pa.Table:
     # At least one batch, whose schema is the same without users.
-    parts = [*(range(0, pools.keys.size, ROWS_AT_ONCE) or [0]), pools.keys.size]
+    parts = [*(range(0, pools.keys.size, _NIGHT_ROWS_AT_ONCE) or [0]), pools.keys.size]
     return pa.Table.from_batches([_batch(pools, first, stop, place) for first, stop in pairwise(parts)])
 
 
@@ -252,12 +259,12 @@ class SparkNights:
         self._session = corpus._state.sparkSession
         users, items = self._both
         send = closure(send_users, secret=secret.restrict(PLACE), places=self.places)
-        sent = run_with_public(numbered(corpus._state), send, word_arrays(self.out(0)[0]))
+        sent = run_with_public(numbered_state(corpus._state), send, word_arrays(self.out(0)[0]))
         take = closure(take_users, secret=_of_users(secret), night=night, pool=pool, whole=whole)
         with self._by_cores():
             users = self._holder.hold(met(users, sent, take, self.places, USERS))
             words = users.select(sql.explode("items").alias("word")).distinct().join(items, "word", "left_anti")
-            new = words.mapInArrow(closure(new_items, secret=secret.restrict(f"{WORDS}{TEXT}"), past=past), ITEMS)
+            new = words.mapInArrow(closure(new_items, secret=secret.restrict(f"{WORDS_PASS}{TEXT}"), past=past), ITEMS)
             self._frames = users, self._holder.hold(items.union(new))
 
     def pay(self, charge: "Charge", states: States, since: int) -> None:
@@ -288,7 +295,7 @@ class SparkNights:
         else:
             weighed = items.join(weights.groupBy("word").agg(sql.sum("weight").alias("weight")), "word", "left")
         settings: dict[str, Any] = {"reading": reading.restricted(), "threshold": threshold, "night": night}
-        work = closure(read_items, secret=secret.restrict(f"{WORDS}{TEXT}"), **settings)
+        work = closure(read_items, secret=secret.restrict(f"{WORDS_PASS}{TEXT}"), **settings)
         self._frames = users, weighed.mapInArrow(work, ITEMS)
 
     def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
@@ -362,4 +369,4 @@ class SparkNights:
 
 
 def _of_users(secret: "Source") -> "Source":
-    return secret.restrict(sample_of(ORDER), order_of(ORDER), f"{WORDS}{TEXT}")
+    return secret.restrict(sample_of(ORDER_OF_NIGHTS), order_of(ORDER_OF_NIGHTS), f"{WORDS_PASS}{TEXT}")

@@ -15,25 +15,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import WORDS, order_of, part_of, sample_of
-from voxpop.engine.local.pools import ORDER, Batch, PoolUsers, count_classes
+from voxpop.engine.contract import WORDS_PASS, order_of, part_of, sample_of
+from voxpop.engine.local.pools import ORDER_OF_POOLS, Batch, PoolUsers, count_classes
 from voxpop.engine.local.weigh import ITEMS_AT_ONCE, distinct_sets, item_names
 from voxpop.engine.spark.frames import (
     MESSAGES,
-    SCHEMA,
-    Answer,
+    STATE_SCHEMA,
+    AnswerBatches,
     Arrays,
-    Batches,
     Holder,
     Message,
+    SparkBatches,
     as_table,
     closure,
     names_of,
-    numbered,
+    numbered_state,
     on_state,
     received,
     run_with_public,
-    spread,
+    spread_rows,
     texts_of,
     weight_rows,
     word_arrays,
@@ -41,7 +41,7 @@ from voxpop.engine.spark.frames import (
     written,
 )
 from voxpop.engine.spark.session import answer, at_least_two
-from voxpop.engine.spark.tasks import MOST_WEIGHT, Weighing, corpus_of, places_of, word_rows
+from voxpop.engine.spark.tasks import MOST_SUM, Weighing, corpus_of_arrays, places_of, word_rows
 from voxpop.engine.spark.walks import weigh_by
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import InternalError
@@ -67,17 +67,17 @@ STATE_OF_ITEMS = -1
 
 
 @on_state
-def count_sizes(arrays: Arrays, sent: Arrays, *, edges: Sequence[int], secret: "Source") -> Answer:
+def count_sizes(arrays: Arrays, sent: Arrays, *, edges: Sequence[int], secret: "Source") -> AnswerBatches:
     """Count the users of a partition by their number of distinct items."""
-    holdings = corpus_of(arrays).holdings(secret, ORDER, ordered=False)
+    holdings = corpus_of_arrays(arrays).holdings(secret, ORDER_OF_POOLS, ordered=False)
     counts = count_classes(distinct_sets(holdings, None, lambda items, starts, keys: starts), edges)
     yield from weight_rows(np.arange(counts.size), counts)
 
 
 @on_state
-def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answer:
+def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> AnswerBatches:
     """Weigh the items of a partition, users in the order of all rounds."""
-    corpus = corpus_of(arrays)
+    corpus = corpus_of_arrays(arrays)
     users = PoolUsers.of(corpus, item_names(corpus.vocabulary, weighing.secret)[:, 0], weighing.secret)
     histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
     ids = np.flatnonzero(histogram)
@@ -87,9 +87,9 @@ def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> An
 @on_state
 def draw_pools(
     arrays: Arrays, sent: Arrays, *, mine: int, size: int, pass_name: str, secret: "Source", places: int, reducers: int
-) -> Answer:
+) -> AnswerBatches:
     """Give every user of a partition a pool, and send each reducer those of its items that lie in one."""
-    corpus = corpus_of(arrays)
+    corpus = corpus_of_arrays(arrays)
     names = item_names(corpus.vocabulary, secret)
     users = PoolUsers.of(corpus, names[:, 0], secret)
     # Released items, then those of a public list.
@@ -109,7 +109,7 @@ def draw_pools(
     # Empty without a list, as in `PoolUsers`.
     marks = users.listed[pooled] if users.listed.size else users.listed
     kept |= {"user_names": names[pooled, 0], "bounds": bounds, "user_listed": marks}
-    yield from written([(int(spread(places)[mine]), mine, kept)])
+    yield from written([(int(spread_rows(places)[mine]), mine, kept)])
     texts = corpus.vocabulary.take(int64_array(pooled))
     yield from written(_registrations(texts, names[pooled], listed[pooled], bounds, mine))
 
@@ -124,7 +124,7 @@ def _by_reducer(ids: Int64s, names: Uint64s, reducers: int) -> tuple[Int64s, Int
 def _registrations(
     words: pa.LargeStringArray, names: Uint64s, listed: Bytes, bounds: Int64s, mine: int
 ) -> Iterator[Message]:
-    places = spread(bounds.size - 1)
+    places = spread_rows(bounds.size - 1)
     for reducer, (begin, end) in enumerate(pairwise(bounds.tolist())):
         if end > begin:
             known: Arrays = {"reducer": np.array([reducer]), "names": names[begin:end], "listed": listed[begin:end]}
@@ -166,7 +166,7 @@ def weigh_pools(
     Messages of reducers to themselves are passed on: a round makes one table of the one before, which is used once.
     """
     with safely("weigh_pools"):
-        places, sent = spread(reducers), received(news)
+        places, sent = spread_rows(reducers), received(news)
         states = [
             (int(places[reducer]), STATE_OF_ITEMS, {name: each[name] for name in OF_ITEMS})
             for reducer, each in sent.items()
@@ -246,18 +246,18 @@ def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
         theirs: Any = sent.get(sender, {}).get("weights", np.empty(0, np.int64))
         if theirs.size != held.size:
             raise InternalError("a partition's weights do not fit its undecided items")
-        weights[held] = np.minimum(weights[held] + theirs, MOST_WEIGHT)
+        weights[held] = np.minimum(weights[held] + theirs, MOST_SUM)
     return weights
 
 
 def _outcomes(mine: int, arrays: Arrays, states: Bytes, score: Floats, levels: Bytes, places: int) -> Iterator[Message]:
-    numbers, starts = spread(places), arrays["held_starts"]
+    numbers, starts = spread_rows(places), arrays["held_starts"]
     yield int(numbers[mine]), mine, {"score": score[states > DROPPED], "states": states, "levels": levels}
     for number, sender in enumerate(arrays["senders"].tolist()):
         yield int(numbers[sender]), mine, {"held": states[arrays["held"][starts[number] : starts[number + 1]]]}
 
 
-def released_items(items: pa.Table, news: pa.Table) -> pa.Table:
+def released_of_reducer(items: pa.Table, news: pa.Table) -> pa.Table:
     """Return the bytes of a reducer's released items, of level 0, and of its listed items with their levels."""
     with safely("released_items"):
         names, numbers = [pa.array([], pa.binary())], [np.empty(0, np.int32)]
@@ -270,11 +270,11 @@ def released_items(items: pa.Table, news: pa.Table) -> pa.Table:
 
 
 @task
-def run_rounds(batches: Batches, *, rounds: "Sequence[Round]", places: int, reducers: int) -> Answer:
+def run_rounds(batches: SparkBatches, *, rounds: "Sequence[_PoolRound]", places: int, reducers: int) -> AnswerBatches:
     """Run all rounds on all pools in one task, and yield the bytes of the released items."""
-    rows = pa.Table.from_batches(batches, SCHEMA)
+    rows = pa.Table.from_batches(batches, STATE_SCHEMA)
     of_users = pc.is_in(rows["name"], pa.array(OF_USERS))
-    users, news = _by_place(rows.filter(of_users)), SCHEMA.empty_table()
+    users, news = _by_place(rows.filter(of_users)), STATE_SCHEMA.empty_table()
     items = {place: register(each) for place, each in _by_place(rows.filter(pc.invert(of_users))).items()}
     for shares, step, secret, pass_name in rounds:
         given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name, "reducers": reducers}
@@ -282,7 +282,7 @@ def run_rounds(batches: Batches, *, rounds: "Sequence[Round]", places: int, redu
         news = _met_here(items, weights, advance_items, step=step, places=places)
     states = news.filter(pc.is_in(news["name"], pa.array(OF_ITEMS)))
     for each in items.values():
-        yield from released_items(each, states).to_batches()
+        yield from released_of_reducer(each, states).to_batches()
 
 
 def _by_place(rows: pa.Table) -> dict[int, pa.Table]:
@@ -290,13 +290,13 @@ def _by_place(rows: pa.Table) -> dict[int, pa.Table]:
 
 
 def _met_here(there: dict[int, pa.Table], news: pa.Table, work: Callable[..., pa.Table], **settings: Any) -> pa.Table:
-    sent, nothing = _by_place(news), SCHEMA.empty_table()
+    sent, nothing = _by_place(news), STATE_SCHEMA.empty_table()
     places = {**there, **sent}
     found = [work(there.get(place, nothing), sent.get(place, nothing), **settings) for place in places]
     return pa.concat_tables(found) if found else nothing
 
 
-Round = tuple[CappedDescent, "ScoreStep", "Source", str]
+_PoolRound = tuple[CappedDescent, "ScoreStep", "Source", str]
 """Weights, step, draws of the weights, and name of the pass."""
 MOST_REDUCERS = 1024
 """A round sends a message from every place to every reducer."""
@@ -326,7 +326,7 @@ class SparkPools:
         self._listed: list[pa.LargeStringArray] | None = None
         self._found: tuple[pa.LargeStringArray, Bytes] | None = None
         self._drawn: DataFrame | None = None
-        self._rounds: list[Round] = []
+        self._rounds: list[_PoolRound] = []
         self._holder = Holder(most=None)
 
     def sizes(self, edges: Sequence[int]) -> "SparkHistogram":
@@ -350,7 +350,7 @@ class SparkPools:
         public |= {"released": np.array([len(self._opened)]), "listed": np.array([self._listed is not None])}
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}
         work = closure(draw_pools, pass_name=pass_name, secret=self._restricted(pass_name), **settings)
-        self._drawn = self._holder.hold(run_with_public(numbered(self._state), work, public))
+        self._drawn = self._holder.hold(run_with_public(numbered_state(self._state), work, public))
 
     def advance(self, shares: CappedDescent, step: "ScoreStep", pass_name: str) -> None:
         """Run a round: weigh items of each pool, add to the score of every item in any pool."""
@@ -412,13 +412,13 @@ class SparkPools:
             weigh = closure(weigh_pools, **given, reducers=self._reducers)
             weights = met(users, outcome, weigh, self._places)
             outcome = met(items, weights, closure(advance_items, step=step, places=self._places), self._reducers)
-        homes = sql.array(*map(sql.lit, spread(self._reducers).tolist()))
+        homes = sql.array(*map(sql.lit, spread_rows(self._reducers).tolist()))
         states = outcome.filter(sql.col("name").isin(*OF_ITEMS))
         states = states.withColumn("place", homes[sql.col("sender")].cast("int"))
-        return met(items, states, closure(released_items), self._reducers, "name binary, level int")
+        return met(items, states, closure(released_of_reducer), self._reducers, "name binary, level int")
 
     def _restricted(self, pass_name: str) -> "Source":
-        return self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
+        return self._secret.restrict(sample_of(pass_name), order_of(ORDER_OF_POOLS), f"{WORDS_PASS}{TEXT}")
 
     def _placed(self, rows: "DataFrame", count: int) -> "DataFrame":
         """Keep rows where messages to them will arrive, so that only messages are shuffled."""

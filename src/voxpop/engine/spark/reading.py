@@ -34,8 +34,8 @@ from voxpop.privacy.budget import check_whole
 from voxpop.reading.columns import check_columns
 from voxpop.reading.files import SUFFIXES, file_batches
 from voxpop.reading.hidden import check_no_log, root_of
-from voxpop.reading.keyed import MISSING
-from voxpop.reading.keys import WORDS, KeyColumn, Keys, family, plain_type
+from voxpop.reading.keyed import MISSING_TEXTS
+from voxpop.reading.keys import NO_KEYS, KeyColumn, Keys, family, plain_type
 from voxpop.reading.limited.memory import MemoryLimit, usual_limit
 from voxpop.reading.types import Column
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
@@ -200,7 +200,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
         *(_exact(frame, name).alias(alias) for name, alias in zip(wanted.names, wanted.aliases, strict=True))
     )
     rows = _with_users(rows, wanted, options) if wanted.drops else rows
-    keys = _keys(frame, wanted.columns) if wanted.kind == "items" else WORDS
+    keys = _keys(frame, wanted.columns) if wanted.kind == "items" else NO_KEYS
     if partitions is None and is_here(frame.sparkSession):
         return replace(corpus_here(rows, wanted, options), keys=keys, families=families)
     if memory is not None:
@@ -208,7 +208,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     if partitions is not None:
         check_whole("partitions", partitions, MOST_PARTITIONS, "the number of parts into which users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
-    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.reading, keys, families)
+    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.token_source, keys, families)
 
 
 def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "DataFrame":
@@ -217,7 +217,7 @@ def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "Dat
 
     missing = sql.lit(False)
     for alias, name in zip(wanted.aliases, wanted.users, strict=False):
-        spelled_so = sql.col(alias).cast("string").isin(*MISSING, name)
+        spelled_so = sql.col(alias).cast("string").isin(*MISSING_TEXTS, name)
         missing = missing | sql.col(alias).isNull() | sql.coalesce(spelled_so, sql.lit(False))
     count = answer(rows.filter(missing).agg(sql.count(sql.lit(1)).alias("rows"))).column("rows")[0].as_py()
     if count:

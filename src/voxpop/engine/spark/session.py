@@ -26,7 +26,7 @@ LOCAL = re.compile(r"local(\[\s*(\*|\d+)\s*(,\s*\d+\s*)?\])?")
 """Masters whose tasks run in the Java process of the driver. `local-cluster[...]` starts other processes."""
 CONNECT = "sc://"
 LEAST_JAVA = 17
-VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 """Output of `java -version`. Before Java 9 the version was 1.8."""
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For Java on this machine: Python does the work, and Java spent half of its time on optimizing itself."""
@@ -56,7 +56,7 @@ def check_java() -> None:
     program = java()
     with suppress(OSError):
         told = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
-        found = VERSION.search(told.stderr + told.stdout)
+        found = _VERSION.search(told.stderr + told.stdout)
         if found is not None and int(found.group(1)) >= LEAST_JAVA:
             return
         if found is not None:
@@ -78,7 +78,9 @@ def start_session(master: str) -> "SparkSession":
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise InputError("--engine spark needs pyspark: pip install 'voxpop[spark]', or use --engine local.") from None
+        raise InputError(
+            "--engine spark needs pyspark: pip install 'pyspark>=4,<5' 'pandas<3', or use --engine local."
+        ) from None
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder: Any = SparkSession.builder.appName("voxpop")
     if master.startswith(CONNECT):
@@ -204,7 +206,7 @@ def at_least_two(count: int) -> int:
 
 NOT_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
 """Adaptive execution runs every shuffle as a separate job, to learn sizes that are known here."""
-Result = TypeVar("Result")
+_SparkResult = TypeVar("_SparkResult")
 _LOCK = Lock()
 _DEPTH: dict[tuple[int, str], tuple[int, str]] = {}
 
@@ -279,10 +281,10 @@ def answer(frame: "DataFrame") -> "pa.Table":
 
 def ran(
     session: "SparkSession",
-    query: Callable[..., Result],
+    query: Callable[..., _SparkResult],
     *given: Any,
     settings: Mapping[str, str] = NOT_ADAPTIVE,
-) -> Result:
+) -> _SparkResult:
     """Return the result of a query that runs with some settings, or raise a VoxpopError that quotes nothing."""
     try:
         with ExitStack() as changed:
@@ -309,7 +311,7 @@ def translated(text: str) -> VoxpopError | None:
     match = RAISED.search(text)
     if match is not None:
         kind = getattr(errors, match.group(1), InternalError)
-        return kind(match.group(2).removesuffix(errors.REPORT)) if issubclass(kind, VoxpopError) else None
+        return kind(match.group(2).removesuffix(errors.PLEASE_REPORT)) if issubclass(kind, VoxpopError) else None
     for pattern, (known, advice) in KNOWN.items():
         found = re.search(pattern, text)
         if found is not None:

@@ -18,15 +18,15 @@ import pyarrow.compute as pc
 
 from voxpop.engine.spark.frames import (
     MESSAGES,
-    Answer,
+    AnswerBatches,
     Arrays,
-    Batches,
+    SparkBatches,
     names_of,
-    numbered,
+    numbered_state,
     on_state,
     pieces,
     received,
-    spread,
+    spread_rows,
     texts_of,
     weight_rows,
     word_arrays,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 set_up()  # in a worker of the daemon the package was there before there was a task
 
-MOST_WEIGHT = 1 << 61
+MOST_SUM = 1 << 61
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def own_versions() -> dict[str, str]:
 
 
 @task
-def encode(batches: Batches, *, wanted: dict[str, Any], versions: Mapping[str, str]) -> Answer:
+def encode(batches: SparkBatches, *, wanted: dict[str, Any], versions: Mapping[str, str]) -> AnswerBatches:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
     Args:
@@ -140,7 +140,7 @@ def _arrays_of(corpus: "LocalCorpus") -> Arrays:
     return {**held, **word_arrays(corpus.vocabulary)}
 
 
-def corpus_of(arrays: Arrays) -> "LocalCorpus":
+def corpus_of_arrays(arrays: Arrays) -> "LocalCorpus":
     """Return the corpus of a partition's users."""
     from voxpop.engine.local.corpus import LocalCorpus
 
@@ -148,34 +148,34 @@ def corpus_of(arrays: Arrays) -> "LocalCorpus":
 
 
 @on_state
-def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str) -> Answer:
+def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str) -> AnswerBatches:
     """Weigh the items of a partition, or the words at the first length of a walk."""
-    histogram = corpus_of(arrays).weigh(*weighing.given, order)
+    histogram = corpus_of_arrays(arrays).weigh(*weighing.given, order)
     yield from word_rows(histogram._words, histogram._weights)
 
 
 @on_state
-def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> Answer:
+def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> AnswerBatches:
     """Keep the single keys of a partition's users, or with a list that was sent the joint keys of listed values."""
-    yield from pieces(_arrays_of(corpus_of(arrays).only(keys, texts_of(sent) if sent else None)))
+    yield from pieces(_arrays_of(corpus_of_arrays(arrays).only(keys, texts_of(sent) if sent else None)))
 
 
 @on_state
-def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> Answer:
+def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> AnswerBatches:
     """Add up the shares of the keys of a partition's users that are on the list that was sent."""
-    histogram = corpus_of(arrays).row_shares(texts_of(sent), columns, unit)
+    histogram = corpus_of_arrays(arrays).row_shares(texts_of(sent), columns, unit)
     yield from weight_rows(histogram._ids, histogram._weights)
 
 
-def word_rows(words: Any, weights: Int64s) -> Answer:
+def word_rows(words: Any, weights: Int64s) -> AnswerBatches:
     """Yield (name, high, low) of words by their bytes."""
     return weight_rows(names_of(words), weights)
 
 
 @on_state
-def keep_words(arrays: Arrays, sent: Arrays, *, order: "Source | None") -> Answer:
+def keep_words(arrays: Arrays, sent: Arrays, *, order: "Source | None") -> AnswerBatches:
     """Drop every unreleased word, and arrange users in the order of weighing, if there is one."""
-    levels = corpus_of(arrays).length_walk()
+    levels = corpus_of_arrays(arrays).length_walk()
     levels.keep_words(texts_of(sent), order)
     yield from _kept_rows(levels, single=False)
 
@@ -186,7 +186,7 @@ def places_of(wanted: pa.Array, vocabulary: pa.Array) -> Int64s:
     return np.asarray(found).astype(np.int64)
 
 
-def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> Answer:
+def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> AnswerBatches:
     """Yield the rest of a partition, unless none of its users holds anything any more."""
     state = levels.state(single=single)
     if state["user_key"].size:
@@ -246,7 +246,7 @@ def _walk(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
 
 
 @on_state
-def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> Answer:
+def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> AnswerBatches:
     """Go on to the released grams one longer."""
     levels = _walk(arrays, sent, since)
     levels.keep(sent["names"], sent.get("deferred"))
@@ -254,7 +254,7 @@ def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> Answer:
 
 
 @on_state
-def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> Answer:
+def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> AnswerBatches:
     """Weigh candidates if some were sent, else kept grams by their ranks."""
     charge = None if weighing.paying is None else weighing.paying.charge
     among = _subset(sent, weighing.paying)
@@ -263,7 +263,9 @@ def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Sinc
 
 
 @on_state
-def weigh_deferred(arrays: Arrays, sent: Arrays, *, weighing: Weighing, charge: "Charge", since: Since) -> Answer:
+def weigh_deferred(
+    arrays: Arrays, sent: Arrays, *, weighing: Weighing, charge: "Charge", since: Since
+) -> AnswerBatches:
     """Weigh the candidates that were deferred, by their numbers."""
     histogram = _walk(arrays, sent, since).weigh_deferred(*weighing.given, charge)
     yield from weight_rows(histogram._ids, histogram._weights)
@@ -284,22 +286,22 @@ def in_groups(state: "DataFrame", places: int) -> "DataFrame":
 
     if places <= GROUPS:
         return state
-    homes = sql.array(*(sql.lit(number) for number in spread(GROUPS).tolist()))
-    sent = numbered(state).withColumn("place", homes[sql.col("sender") % GROUPS].cast("int"))
+    homes = sql.array(*(sql.lit(number) for number in spread_rows(GROUPS).tolist()))
+    sent = numbered_state(state).withColumn("place", homes[sql.col("sender") % GROUPS].cast("int"))
     arrived = sent.repartition(GROUPS, "place")
     return arrived.mapInArrow(gather, MESSAGES)
 
 
 @task
-def gather(batches: Batches) -> Answer:
+def gather(batches: SparkBatches) -> AnswerBatches:
     """Yield the state of a group: the corpora of several partitions, in the order of their numbers."""
     held = list(batches)
     parts = list(received(pa.Table.from_batches(held)).values()) if held else []
     if parts:
-        yield from pieces(joined(parts))
+        yield from pieces(joined_arrays(parts))
 
 
-def joined(parts: list[Arrays]) -> Arrays:
+def joined_arrays(parts: list[Arrays]) -> Arrays:
     """Return the arrays of the users of all parts, with one vocabulary."""
     texts = [texts_of(part) for part in parts]
     vocabulary, names = merge_words(texts, [np.ones(len(each), np.bool_) for each in texts])

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import ALL_LENGTHS, WORDS, no_order, order_of, sample_of
+from voxpop.engine.contract import ALL_LENGTHS, WORDS_PASS, no_order, order_of, sample_of
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.engine.spark.frames import (
-    Answer,
+    AnswerBatches,
     Arrays,
     Holder,
-    Task,
+    SparkTask,
     closure,
     on_state,
     pieces,
@@ -26,7 +26,7 @@ from voxpop.engine.spark.tasks import (
     Paying,
     Since,
     Weighing,
-    corpus_of,
+    corpus_of_arrays,
     keep_next,
     keep_words,
     weigh_deferred,
@@ -41,8 +41,8 @@ from voxpop.privacy.secret import TEXT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Counted, Shares
-    from voxpop.engine.data import Candidates, Subset
+    from voxpop.engine.contract import CountKind, Shares
+    from voxpop.engine.data import CandidateArrays, Subset
     from voxpop.privacy.individual import Charge
     from voxpop.privacy.path_budget import ContextNoise
     from voxpop.privacy.secret import Source
@@ -58,13 +58,13 @@ def restricted_weighing(
     paying: Paying | None = None,
 ) -> Weighing:
     """Return a weighing with the keys of only its sample and order."""
-    purposes = [sample_of(pass_name), f"{WORDS}{TEXT}"]
+    purposes = [sample_of(pass_name), f"{WORDS_PASS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))
     return Weighing(shares, limit, secret.restrict(*purposes), pass_name, paying)
 
 
-def weigh_by(state: "DataFrame", work: Task, public: Arrays, *, words: bool) -> SparkHistogram:
+def weigh_by(state: "DataFrame", work: SparkTask, public: Arrays, *, words: bool) -> SparkHistogram:
     """Run a weighing on every partition, with public arrays."""
     schema = f"name {'binary' if words else 'bigint'}, high bigint, low bigint"
     return SparkHistogram(run_with_public(state, work, public, schema), words=words)
@@ -99,7 +99,7 @@ class SparkLengthWalk:
         self._ordered = ordered
         self._length = 1
         self._size: int | None = None
-        self._candidates: Candidates | None = None
+        self._candidates: CandidateArrays | None = None
         self._words: SparkHistogram | None = None
         self._order: Source | None = None
         self._holder = Holder()
@@ -191,13 +191,13 @@ class SparkLengthWalk:
             self._in_order(order)
         self._go_on(closure(keep_words, order=self._order), word_arrays(words), len(words))
 
-    def _go_on(self, work: Task, public: Arrays, size: int) -> None:
+    def _go_on(self, work: SparkTask, public: Arrays, size: int) -> None:
         """Make the state of that number of kept grams."""
         self._state = self._holder.hold(run_with_public(self._state, work, public))
         self._size, self._candidates, self._words = size, None, None
         self._paid, self._subsets = [], []
 
-    def extend(self, candidates: "Candidates") -> None:
+    def extend(self, candidates: "CandidateArrays") -> None:
         """Go on to the next length: these are its candidates."""
         if not self._ordered:
             raise no_order()
@@ -221,16 +221,18 @@ class SparkLengthWalk:
 
 
 @on_state
-def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Source", other: str | None) -> Answer:
+def cut_sequences_of(
+    arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Source", other: str | None
+) -> AnswerBatches:
     """Cut one sequence of each user of a partition."""
     alphabet = tuple(texts_of(sent).to_pylist())
-    yield from _rows_of(corpus_of(arrays).tree_walk(alphabet, max_length, secret, other))
+    yield from _rows_of(corpus_of_arrays(arrays).tree_walk(alphabet, max_length, secret, other))
 
 
 @on_state
 def count_steps_of(
     arrays: Arrays, sent: Arrays, *, alphabet: int, block: int, counted: str, given: tuple[Int64s, ...]
-) -> Answer:
+) -> AnswerBatches:
     """Count what `TreeWalk.released` counts, each count with the block of its node."""
     keys, counts = getattr(_counting_of(arrays, alphabet), f"count_{counted}")(*given)
     columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
@@ -238,7 +240,7 @@ def count_steps_of(
 
 
 @on_state
-def first_steps_of(arrays: Arrays, sent: Arrays, *, steps: int, alphabet: int) -> Answer:
+def first_steps_of(arrays: Arrays, sent: Arrays, *, steps: int, alphabet: int) -> AnswerBatches:
     """Count only the first steps of each sequence."""
     counting = _counting_of(arrays, alphabet)
     counting.count_first(steps)
@@ -246,7 +248,7 @@ def first_steps_of(arrays: Arrays, sent: Arrays, *, steps: int, alphabet: int) -
 
 
 @on_state
-def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int) -> Answer:
+def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int) -> AnswerBatches:
     """Move each step to a longer context."""
     counting = _counting_of(arrays, alphabet)
     counting.lengthen(depth, sent["keys"], sent["longer"], sent["others"])
@@ -301,7 +303,7 @@ class SparkTreeWalk:
         work = closure(cut_sequences_of, max_length=max_length, secret=mine, other=other)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
-    def released(self, counted: "Counted", noise: "ContextNoise", *given: Int64s) -> Int64s:
+    def released(self, counted: "CountKind", noise: "ContextNoise", *given: Int64s) -> Int64s:
         """Count, add noise on the executors, and return the noisy counts.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.

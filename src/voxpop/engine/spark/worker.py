@@ -32,10 +32,10 @@ def keep_machine_code() -> None:
     _jit.keep_overloads_in(next(map(str, folders()), None))
 
 
-Task = TypeVar("Task", bound=Callable[..., "Iterator[pa.RecordBatch]"])
+_WorkerTask = TypeVar("_WorkerTask", bound=Callable[..., "Iterator[pa.RecordBatch]"])
 
 
-def task(work: Task) -> Task:
+def task(work: _WorkerTask) -> _WorkerTask:
     """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
     That cache, shared by many processes, has crashed schedulers (docs/design/0005-spark.md): `keep_machine_code` keeps
@@ -47,7 +47,7 @@ def task(work: Task) -> Task:
         with safely(work.__name__):
             yield from work(*args, **keywords)
 
-    return cast(Task, run)
+    return cast(_WorkerTask, run)
 
 
 @contextmanager

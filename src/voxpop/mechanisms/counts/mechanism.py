@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.mechanisms.counts.constants import LIMITS, MOST_PLACES
+from voxpop.mechanisms.counts.constants import COUNT_LIMITS, MOST_PLACES
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 
 if TYPE_CHECKING:
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CountsMechanism:
     """Count the users who hold each released gram, with noise and a separate budget.
 
     The grams are those of a release, so they are public, and each gets Gaussian noise, including grams without users. A
-    user who holds at most `limit` released grams of a length counts as one for each of them; a user who holds n, more
-    than that, counts as sqrt(limit / n) for each. So such users count too little, never too much. The proof is in
-    docs/privacy/counts.md.
+    user who holds at most `counted_in_full` released grams of a length counts as one for each of them; a user who holds
+    n, more than that, counts as sqrt(counted_in_full / n) for each. So such users count too little, never too much. The
+    proof is in docs/privacy/counts.md.
 
     Attributes:
-        limit: most released words for which a user counts in full; it halves from length to length. Noise grows with
-            the root of the sum over lengths. By default it is chosen privately, for the least mean error.
+        counted_in_full: The number of released words up to which a user counts in full; it halves from length to
+            length. Noise grows with the root of the sum over lengths. By default it is chosen privately, for the least
+            mean error.
 
     Raises:
         InputError: for a limit out of range.
@@ -34,18 +35,20 @@ class Counts:
         >>> import voxpop as vp
         >>> held = {"who": range(3000), "what": ["tea", "tea", "milk"] * 1000}
         >>> corpus = vp.read(pl.DataFrame(held), user="who", items="what")
-        >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
-        >>> tally = words.count(corpus, vp.Budget(epsilon=1, delta=1e-8), limit=1)
+        >>> words = vp.Items(max_items_per_user=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> tally = words.count(corpus, vp.Budget(epsilon=1, delta=1e-8), counted_in_full=1)
         >>> [gram for gram, users in tally]
         ['tea', 'milk']
     """
 
-    limit: int | None = None
+    counted_in_full: int | None = None
 
     def __post_init__(self) -> None:
         """Check the limit."""
-        if self.limit is not None:
-            check_whole("limit", self.limit, LARGEST_LIMIT, "the most words for which a user counts in full")
+        if self.counted_in_full is not None:
+            check_whole(
+                "counted_in_full", self.counted_in_full, LARGEST_LIMIT, "the most words for which a user counts in full"
+            )
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":
         """Fill in the noise for a budget and the grams of a release; no private data is needed.
@@ -75,26 +78,26 @@ class Counts:
         Args:
             sizes: number of grams of each length.
         """
-        chosen = LIMITS if self.limit is None else (self.limit,)
+        chosen = COUNT_LIMITS if self.counted_in_full is None else (self.counted_in_full,)
         # limit / 2^k, rounded up, for grams of k + 1 tokens. Limits above the number of grams are the same.
         cut = (tuple(min(-(-limit // 2**k), size) for k, size in enumerate(sizes)) for limit in chosen)
         return tuple(dict.fromkeys(cut))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "counts", "limit": self.limit}
+        return {"mechanism": "counts", "counted_in_full": self.counted_in_full}
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Top:
+class TopMechanism:
     """Name the k released grams that most users hold, in order, with a separate budget.
 
     The grams are those of a release, so they are public. Gumbel noise is added to the number of users of each, and the
     k highest are named: the exponential mechanism, one pick after the other ("peeling"). Each user counts in full for
     any number of grams, so there is no limit to choose. The noise grows with the root of k. For up to about twice as
-    many places as `Counts` has for a limit, that is less noise than counting; counts themselves stay unknown. The proof
-    is in docs/privacy/top.md.
+    many places as `CountsMechanism` has for a limit, that is less noise than counting; counts themselves stay unknown.
+    The proof is in docs/privacy/top.md.
 
     Attributes:
         k: number of grams.
@@ -107,7 +110,7 @@ class Top:
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(3000), "what": ["tea", "tea", "milk"] * 1000})
         >>> corpus, budget = vp.read(table, user="who", items="what"), vp.Budget(epsilon=1, delta=1e-8)
-        >>> vp.SetUnion(limit=10).release(corpus, budget).top(corpus, budget, k=1).to_list()
+        >>> vp.Items(max_items_per_user=10).release(corpus, budget).top(corpus, budget, k=1).to_list()
         ['tea']
     """
 

@@ -5,23 +5,23 @@ from math import hypot, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from voxpop.errors import InternalError
-from voxpop.mechanisms.counts.constants import SHARE, USUAL
+from voxpop.mechanisms.counts.constants import SHARE_OF_LIMIT, USUAL
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
 from voxpop.privacy.certificate import counts_square, root_above
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.passes import Counted, CountsProof, PicksProof
-from voxpop.privacy.peeling import behind, largest_rate, spread
+from voxpop.privacy.peeling import behind, gumbel_spread, largest_rate
 from voxpop.privacy.planned import Configured, Planned, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
+    from voxpop.release.counts import Counts, Top
     from voxpop.release.release import Release
-    from voxpop.release.tally import Ranking, Tally
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class CountsPlan(Planned[Configured, "Corpus", "Tally"]):
+class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
     """What `Counts.plan` returns: every number that will run, before any private data is read.
 
     Without a limit the numbers before the release are those of the largest limit, which has the most noise.
@@ -69,7 +69,7 @@ class CountsPlan(Planned[Configured, "Corpus", "Tally"]):
         pairs = zip(self.menu, self.sigmas, strict=True)
         return CountsProof(tuple(Counted(limits, sigma) for limits, sigma in pairs), self.histogram_sigma)
 
-    def _run(self, data: "Corpus", seed: int | None) -> "Tally":
+    def _run(self, data: "Corpus", seed: int | None) -> "Counts":
         from voxpop.mechanisms.counts.releasing import release_counts
 
         return release_counts(self, data, seed)
@@ -131,8 +131,8 @@ def plan_counts(
     else:
         # Split between histogram and counts.
         whole = noise(1.0) * (1 + 2.0**-40)
-        sigmas = tuple(each * (whole / sqrt(1 - SHARE)) for each in sensitivities)
-        histogram = whole / sqrt(SHARE)
+        sigmas = tuple(each * (whole / sqrt(1 - SHARE_OF_LIMIT)) for each in sensitivities)
+        histogram = whole / sqrt(SHARE_OF_LIMIT)
     plan = CountsPlan(counts, budget, release, menu, sigmas, histogram)
     # In eighty digits, in which sigma was confirmed; of the limit that costs most.
     if square is not None and counts_square(plan._proof()) > precise.number(square):
@@ -147,7 +147,7 @@ def _slack(budget: Budget, lengths: int, chosen: float) -> float:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
+class TopPlan(Planned[Configured, "Corpus", "Top"]):
     """The plan of `Top`: every number that will run, before any private data is read.
 
     Attributes:
@@ -163,7 +163,7 @@ class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
     @property
     def error(self) -> float:
         """Standard deviation of the noise on the number of users that the order follows."""
-        return spread(self.rate)
+        return gumbel_spread(self.rate)
 
     def _proof(self) -> PicksProof:
         return PicksProof(self.picks, len(self.grams), self.rate)
@@ -183,7 +183,7 @@ class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
         check_probability(probability)
         return behind(self.picks, len(self.grams), self.rate, probability) if self.picks else 0.0
 
-    def _run(self, data: "Corpus", seed: int | None) -> "Ranking":
+    def _run(self, data: "Corpus", seed: int | None) -> "Top":
         from voxpop.mechanisms.counts.releasing import release_top
 
         return release_top(self, data, seed)

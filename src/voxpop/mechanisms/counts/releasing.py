@@ -11,16 +11,16 @@ import pyarrow as pa
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus
 from voxpop.kernels.arrays import Bools, Int64s
-from voxpop.mechanisms.counts.constants import EDGES, SURE, TYPICAL
+from voxpop.mechanisms.counts.constants import CERTAIN_SIGMAS, CLASS_EDGES, TYPICAL_SIZES
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import string_array
-from voxpop.release.tally import Ranking, Tally
+from voxpop.release.counts import Counts, Top
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
     from voxpop.release.release import Release
 
-Gram = tuple[str, ...]
+_Gram = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +56,14 @@ def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
         release: whose grams are on the list.
         lengths: of the longest gram.
     """
-    wanted: list[dict[Gram, None]] = [{} for _ in range(lengths)]
+    wanted: list[dict[_Gram, None]] = [{} for _ in range(lengths)]
     for gram in release.each_gram():
         wanted[len(gram) - 1][gram] = None
     walked = [dict(each) for each in wanted]
     for longer, shorter in zip(walked[:0:-1], walked[-2::-1], strict=True):
         # Parts that are not on the list are walked through, and do not count.
         shorter |= {part: None for gram in longer for part in (gram[:-1], gram[1:])}
-    rank: dict[Gram, int] = {}
+    rank: dict[_Gram, int] = {}
     for number, grams in enumerate(walked):
         if number:
             # left * 2^32 + partner, as the walk names a gram by its two parts.
@@ -84,14 +84,14 @@ def sizes_of(release: "Release") -> list[int]:
     return [int(size) for size in np.bincount(release.grams["length"].to_numpy())[1:]]
 
 
-def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
+def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Counts:
     """Count every released gram with noise, in whole users; see `Counts.release`."""
     gate, guarantee = plan.begin(seed)
     engine, lengths = _engine_of(data, plan.grams)
     lists = list(listed_grams(plan.grams, lengths))
     words = max(1, len(lists[0].ranks)) if lists else 1
     # No user holds more words than there are.
-    edges = tuple(edge for edge in EDGES if edge <= words)
+    edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
     ran = None
     if plan.histogram_sigma:
@@ -99,7 +99,7 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
         gate.choose(ran)
     users = gate.counted()
     done = with_record(plan, gate, ran=ran)
-    return Tally(plan.grams, users, done.error, done, guarantee)
+    return Counts(plan.grams, users, done.error, done, guarantee)
 
 
 def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
@@ -107,25 +107,25 @@ def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
 
     A user is in the class of its number of released words (docs/privacy/counts.md, "The choice of the limit").
     """
-    kept = [users if users >= SURE * plan.histogram_sigma else 0 for users in counts]
+    kept = [users if users >= CERTAIN_SIGMAS * plan.histogram_sigma else 0 for users in counts]
 
     def error(place: int) -> float:
         limit = plan.menu[place][0]
         # The bias of users who hold more than the limit, over all words; and the mean size of the noise.
         lost: float = sum(
-            users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL, strict=False)
+            users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL_SIZES, strict=False)
         )
         return plan.sigmas[place] * sqrt(2 / pi) + lost / words
 
     return min(range(len(plan.menu)), key=error)
 
 
-def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Ranking:
+def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Top:
     """Return the released grams that most users hold, in order; see `Top.release`."""
     gate, guarantee = plan.begin(seed)
     engine, lengths = _engine_of(data, plan.grams)
     first = gate.first(engine, listed_grams(plan.grams, lengths), lengths)
-    return Ranking(plan.grams, first, with_record(plan, gate), guarantee)
+    return Top(plan.grams, first, with_record(plan, gate), guarantee)
 
 
 def _engine_of(data: Corpus, release: "Release") -> tuple[Engine, int]:

@@ -7,7 +7,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.release.report.numbers import curve, plain, voting_chance, whole
 from voxpop.release.report.page import Grid, Story
 
-DIGITS = 12
+_SHOWN_DIGITS = 12
 """Hexadecimal digits of a fingerprint in texts."""
 
 
@@ -55,7 +55,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = 
 
 
 def _listed(exclude: Mapping[str, Any]) -> str:
-    digest = str(exclude["fingerprint"]).removeprefix("sha256:")[:DIGITS]
+    digest = str(exclude["fingerprint"]).removeprefix("sha256:")[:_SHOWN_DIGITS]
     return f"no user votes for a word of a public list of {exclude['size']:,} (sha256 {digest}...)"
 
 

@@ -21,7 +21,7 @@ TOKENIZERS = ("words", "whitespace", "characters")
 PATTERN = "regex:"
 
 
-def public_words(given: object) -> tuple[PublicWord, ...]:
+def public_list(given: object) -> tuple[PublicWord, ...]:
     """Return the distinct entries of a public list, in canonical order.
 
     Args:
@@ -47,10 +47,10 @@ def public_words(given: object) -> tuple[PublicWord, ...]:
         raise InputError(
             "`exclude` contains a string with half of a surrogate pair, which no token has. Remove that string."
         ) from None
-    return tuple(sorted(set(entries), key=_text))
+    return tuple(sorted(set(entries), key=_entry_text))
 
 
-def _text(entry: PublicWord) -> str:
+def _entry_text(entry: PublicWord) -> str:
     return json.dumps(entry)
 
 
@@ -80,7 +80,7 @@ class PublicList:
             return given
         if isinstance(given, Mapping):
             return PublicList(int(given["size"]), str(given["fingerprint"]), None)
-        words = public_words(given)
+        words = public_list(given)
         return PublicList(len(words), f"sha256:{sha256(json.dumps(words).encode()).hexdigest()}", words)
 
     def __repr__(self) -> str:
@@ -108,11 +108,11 @@ class PublicList:
         return [*phrases, *_cut(texts, corpus)]
 
 
-NOTHING = PublicList.of(())
+NO_WORDS = PublicList.of(())
 
 
 def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
-    reading = corpus.reading
+    reading = corpus.token_source
     if corpus.kind in ("tokens", "sequence"):
         return [tuple(text.split()) for text in texts]
     if not texts or corpus.kind == "items" or not (reading in TOKENIZERS or reading.startswith(PATTERN)):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.trie.ballot import Ballot
     from voxpop.release.release import Release  # noqa: F401
 
-LONGEST: Final = 256
+LONGEST_WORD: Final = 256
 WIDEST_UNIT: Final = 4
 AUTO: Final = {"characters": (4, 2), "bytes": (2, 1), "tokens": (1, 1)}
 """Symbols of the first round and of later rounds under unit="auto".
@@ -76,7 +76,9 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
 
     def __post_init__(self) -> None:
         """Check every field."""
-        check_whole("max_length", self.max_length, LONGEST, "the most symbols of a word with its end mark", least=2)
+        check_whole(
+            "max_length", self.max_length, LONGEST_WORD, "the most symbols of a word with its end mark", least=2
+        )
         check_choice("alphabet", self.alphabet, tuple(AUTO))
         if self.unit != "auto":
             check_whole("unit", self.unit, WIDEST_UNIT, 'by how many symbols prefixes grow in a round, or "auto"')

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.heavy_hitters.exclude import NOTHING, PublicList
+from voxpop.mechanisms.heavy_hitters.exclude import NO_WORDS, PublicList
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.budget import Budget, budget_numbers, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import VotesProof
 from voxpop.privacy.planned import Configured, DiscoveryPlan, certified
 from voxpop.privacy.trie.accountant import group_delta, trie_delta
-from voxpop.privacy.trie.ballot import users_needed
+from voxpop.privacy.trie.ballot import voters_needed
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Aggregation = Literal["", "open", "secure"]
 """How sums of votes were added: the server saw the sums of each node, or only their total; "" without a server."""
 
-SEEN: dict[Aggregation, str] = {
+SERVER_VIEW: dict[Aggregation, str] = {
     "": "",
     "open": "In each round the server saw the sums of votes of every node, before the threshold.",
     "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, and of no "
@@ -42,9 +42,9 @@ TRUST: dict[Aggregation, str] = {
 """Assumptions about server and nodes, stated in the plan of a run."""
 
 
-PROBABILITIES = (0.5, 0.9, 0.99)
-LETTERS = 26
-MOST_SYMBOLS = 1 << 20
+_VOTER_PROBABILITIES = (0.5, 0.9, 0.99)
+_LETTERS = 26
+_MOST_SYMBOLS = 1 << 20
 
 
 @final
@@ -71,7 +71,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     def _guaranteed(self) -> Guarantee:
         # The claim excludes the server's view before the threshold, so the plan states that view separately.
-        return Guarantee(self.budget.epsilon, self.budget.delta, seen=SEEN[self.aggregation])
+        return Guarantee(self.budget.epsilon, self.budget.delta, server_view=SERVER_VIEW[self.aggregation])
 
     def _proof(self) -> VotesProof:
         ballot = self.rules.ballot
@@ -118,10 +118,10 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     @property
     def exclude(self) -> PublicList:
         """The public words that no user votes for."""
-        listed: PublicList = getattr(self.mechanism, "excluded", NOTHING)
+        listed: PublicList = getattr(self.mechanism, "excluded", NO_WORDS)
         return listed
 
-    def sums(self, symbols: int = LETTERS) -> tuple[int, int]:
+    def sums(self, symbols: int = _LETTERS) -> tuple[int, int]:
         """Return the number of sums that secure aggregation adds in a round.
 
         Args:
@@ -135,7 +135,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
             >>> vp.HeavyHitters(max_length=10).plan(vp.Budget(epsilon=1, delta=1e-8)).sums()
             (475254, 703)
         """
-        check_whole("symbols", symbols, MOST_SYMBOLS, "the number of symbols of the public alphabet")
+        check_whole("symbols", symbols, _MOST_SYMBOLS, "the number of symbols of the public alphabet")
         first = min(self.rules.size(1), self.rules.longest)
         later = min(self.rules.unit, self.rules.longest - first)
         return (
@@ -146,7 +146,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     def _users_needed(self, probability: float, length: int, per_user: int) -> int:
         # The worst case is a word of the greatest length that shares no prefix with others and takes every round:
         # P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
-        return users_needed(probability, self.rules.ballot, self.rules.rounds)
+        return voters_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.heavy_hitters.releasing import release_hitters
@@ -167,7 +167,8 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
             "theta": self.theta,
             "rounds": self.rounds,
             "users_needed": [
-                {"probability": probability, "users": self.users_needed(probability)} for probability in PROBABILITIES
+                {"probability": probability, "users": self.users_needed(probability)}
+                for probability in _VOTER_PROBABILITIES
             ],
             **({"trust": TRUST[self.aggregation]} if self.aggregation else {}),
         }

@@ -20,7 +20,7 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.tries import hold_all, keep_most_frequent, measure_strings
-from voxpop.mechanisms.heavy_hitters.exclude import NOTHING, PublicList, excluded_tokens
+from voxpop.mechanisms.heavy_hitters.exclude import NO_WORDS, PublicList, excluded_tokens
 from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import int64_array, text_buffers
@@ -103,7 +103,7 @@ class Trie:
         return Trie((*self.levels, prefixes))
 
 
-WHOLE = 1 << 128
+_WHOLE = 1 << 128
 
 
 @final
@@ -141,7 +141,7 @@ class Rules:
         Each is exactly its probability's share of all 128 bits.
         """
         # P(X >= x) 2^128, rounded down: no user votes more often than accounting assumes.
-        return tuple(int(Fraction(tail) * WHOLE) for tail in self.ballot.tails)
+        return tuple(int(Fraction(tail) * _WHOLE) for tail in self.ballot.tails)
 
     def size(self, rounds: int) -> int:
         """Return the number of symbols that this number of rounds spells."""
@@ -224,7 +224,7 @@ class Spelling:
         return tuple(text.encode() if self.in_bytes else text)
 
 
-def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NOTHING) -> Spelling:
+def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NO_WORDS) -> Spelling:
     """Return the words of a corpus in the alphabet of the rules.
 
     Args:
@@ -246,7 +246,7 @@ def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NOTHING) ->
     return replace(spelling, excluded=np.array(found, np.uint8))
 
 
-def polled(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NOTHING) -> "LocalCorpus":
+def polled(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NO_WORDS) -> "LocalCorpus":
     """Return a corpus of the same users with nothing but the word of each user that its votes are for.
 
     The votes of this corpus are those of the whole corpus, in every round and for every secret.

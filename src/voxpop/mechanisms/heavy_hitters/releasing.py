@@ -10,7 +10,7 @@ from voxpop.files.progress import track
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
-from voxpop.reading.keys import WORDS, Keys
+from voxpop.reading.keys import NO_KEYS, Keys
 from voxpop.release.release import Release
 from voxpop.release.table import table_of_lists
 
@@ -29,11 +29,13 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
     tries = grown_tries(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, gate)
     trie = deque(track(tries, "releasing", lambda _: 1, None, "rounds", exact=True), maxlen=1).pop()
     grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
-    return release_of(grams, with_record(plan, gate), guarantee, reading=corpus.reading, keys=corpus.keys)
+    return release_of_trie(
+        grams, with_record(plan, gate), guarantee, token_source=corpus.token_source, keys=corpus.keys
+    )
 
 
-def release_of(
-    grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, reading: str = "", keys: Keys = WORDS
+def release_of_trie(
+    grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, token_source: str = "", keys: Keys = NO_KEYS
 ) -> Release:
     """Return the release of grams, in canonical order: by length, then by the bytes of their tokens.
 
@@ -41,10 +43,10 @@ def release_of(
         grams: the words found: lists of tokens.
         plan: the plan that ran; for a federation it states the aggregation of the nodes' sums.
         guarantee: of this plan, once it is known whether the draws were secret.
-        reading: the reading of the words, if known.
+        token_source: the source of the words, if known.
         keys: the columns that the words came from, if they did; documents of several tokens have none.
     """
     distinct = {tuple(gram) for gram in grams}
     ordered = sorted(distinct, key=lambda gram: (len(gram), [token.encode() for token in gram]))
     single = None if plan.rules.alphabet == "tokens" else keys
-    return Release(table_of_lists(ordered), plan, guarantee, reading, single)
+    return Release(table_of_lists(ordered), plan, guarantee, token_source, single)

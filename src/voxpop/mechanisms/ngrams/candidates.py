@@ -19,12 +19,12 @@ from voxpop.engine.data import Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int32s, Int64s
 
-LOW = np.int64(2**32 - 1)
+_LOW = np.int64(2**32 - 1)
 MOST_ESTIMATE = 2**36
 """Estimates are capped here, so that (group, estimate) fits into 63 bits for up to `MOST_GROUPS`."""
 MOST_GROUPS = (2**63 - 1) // (MOST_ESTIMATE + 2)
 """A little below 2^27."""
-NOTHING = MOST_ESTIMATE + 1
+NO_ESTIMATE = MOST_ESTIMATE + 1
 """A need that no partner meets."""
 
 
@@ -55,7 +55,7 @@ class Grams:
             names: int64, rising, `left * 2^32 + partner`.
             single: whether partners are tokens, rather than grams of this length.
         """
-        left, partner = (names >> 32).astype(np.int32), (names & LOW).astype(np.int32)
+        left, partner = (names >> 32).astype(np.int32), (names & _LOW).astype(np.int32)
         # Both-side: the partner overlaps in all but its last token.
         last = partner if single else self.tokens[partner, -1]
         # (grams, length + 1); names rise, so rows are in order of their tokens.
@@ -108,7 +108,7 @@ class Candidates:
 
     Attributes:
         pairs: who may meet whom.
-        need: int64 (left grams), least estimate of a partner, 0 to `NOTHING`.
+        need: int64 (left grams), least estimate of a partner, 0 to `NO_ESTIMATE`.
     """
 
     pairs: Pairs
@@ -172,7 +172,7 @@ def _key(group: Int64s, estimate: Int64s | np.int64) -> Int64s:
     if group.size and int(group.max()) >= MOST_GROUPS:
         raise InputError(
             f"grams of one length may overlap in at most {MOST_GROUPS:,} ways, and more were released. Lower "
-            "`eta` or the budget."
+            "`max_spurious_share` or the budget."
         )
     # group < 2^27 and estimate <= 2^36: below 2^63.
     return np.asarray(group * (MOST_ESTIMATE + 2) + (MOST_ESTIMATE - estimate), np.int64)
@@ -237,7 +237,7 @@ class Bands:
 
     def of_names(self, names: Int64s) -> Int64s:
         """Return the band of each candidate, by its name."""
-        left, partner = names >> 32, names & LOW
+        left, partner = names >> 32, names & _LOW
         band = np.zeros(names.size, np.int64)
         for each in self.sets[1:]:
             # This is the predicate of membership, so each candidate is in exactly one band.
@@ -327,7 +327,7 @@ class DeferredList:
         return tuple(grams), tuple(added)
 
 
-Numbered = Candidates | Joined | DeferredList
+NumberedCandidates = Candidates | Joined | DeferredList
 """A public set of candidates: each has one number and one name."""
 Grouped = Bands | DeferredList
 """A public partition of candidates."""

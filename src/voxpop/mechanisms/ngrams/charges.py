@@ -39,8 +39,8 @@ def growth(released: int, valid: int, expected: float) -> float:
         expected: number of these candidates that are likely to be released.
     """
     if expected / valid < tuned.DENSE:
-        return tuned.FALL
-    return min(max(expected / released, tuned.FALL), tuned.RISE)
+        return tuned.VOTE_FALL
+    return min(max(expected / released, tuned.VOTE_FALL), tuned.RISE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Charges:
         """Return the mu^2 that the vote on a length costs if nothing is known of its outcome."""
         return self._share(length) * self.cap
 
-    def vote(self, length: int, ratio: float = tuned.FALL) -> tuple[float, Rates | None, Self]:
+    def vote(self, length: int, ratio: float = tuned.VOTE_FALL) -> tuple[float, Rates | None, Self]:
         """Return the mu^2 of the vote on a length, the rates that users pay, and the charges that follow.
 
         Args:
@@ -99,7 +99,7 @@ class Charges:
         charges = IndividualFilter(self.cap)
         return charges.charge(charges.cost(float(square) / self.cap), sensitivity, rates)
 
-    def _share(self, length: int, ratio: float = tuned.FALL) -> float:
+    def _share(self, length: int, ratio: float = tuned.VOTE_FALL) -> float:
         if not self.dense:
             return usual_charges(self.worths)[length - 2]
         if length == len(self.worths):
@@ -115,7 +115,11 @@ class Charges:
             spare = tuned.SPARE_OF_DENSE * float(coming.sum())
         else:
             coming = np.array(usual_charges(self.worths)[length - 2 :])
-            spare = tuned.SPARE[length - tuned.PACED_FROM] if length - tuned.PACED_FROM < len(tuned.SPARE) else 0.0
+            spare = (
+                tuned.SECOND_CHANCE_SPARE[length - tuned.PACED_FROM]
+                if length - tuned.PACED_FROM < len(tuned.SECOND_CHANCE_SPARE)
+                else 0.0
+            )
         # A run of r candidates takes part in at most r more lengths, this one included: its user pays c_1 / (c_1 + ...
         # + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
@@ -177,10 +181,10 @@ def first_share(worths: Sequence[float]) -> float:
     if len(worths) == 1:
         return 1.0
     # Shares of lengths 2, 3, ... over that of length 2, if every gram counts the same.
-    falling = [tuned.FALL**number for number in range(len(worths) - 1)]
+    falling = [tuned.VOTE_FALL**number for number in range(len(worths) - 1)]
     later = fsum(map(mul, worths[1:], falling)) / fsum(falling)
     # w_1 s / (w_1 s + w' (1 - s)), with w' the mean worth of later lengths by their usual shares.
-    return tuned.FIRST_SHARE * worths[0] / (tuned.FIRST_SHARE * worths[0] + (1 - tuned.FIRST_SHARE) * later)
+    return tuned.SHARE_OF_WORDS * worths[0] / (tuned.SHARE_OF_WORDS * worths[0] + (1 - tuned.SHARE_OF_WORDS) * later)
 
 
 def worths_of(values: Sequence[float]) -> tuple[float, ...]:
@@ -204,7 +208,7 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
 
 NORM = 2
 """Noise is Gaussian: a user has weight 1 in l2."""
-MOST_WEIGHT = 2.0**29
+_MOST_WEIGHT = 2.0**29
 """Thresholds and cutoffs below it fit every grid; an item reaches it with as many users."""
 ALL_SO_FAR, ONE_SHORTER = "all so far", "one shorter"
 
@@ -349,11 +353,11 @@ class Voting:
             BudgetError: no grid fits, or no weight could reach the threshold.
         """
         setting, sigma = RuleSetting(self.limit, NORM, self.rule.bits(1.0), bound=self.bound), square**-0.5
-        while sigma <= MOST_WEIGHT:
+        while sigma <= _MOST_WEIGHT:
             # The sensitivity grows as the grid becomes coarser, sigma with it, and the cutoff with sigma.
             sigma = noise_for(square, self.rule.sensitivity(setting))
             top = threshold_for(self.eta, sigma, released, candidates) + self.alpha * sigma
-            if top > MOST_WEIGHT:
+            if top > _MOST_WEIGHT:
                 break
             bits = self.rule.bits(top + 1.0)
             if bits >= setting.bits:

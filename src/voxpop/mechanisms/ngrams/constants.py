@@ -9,13 +9,13 @@ None of them affects the guarantee: for any constants, the filter charges the pa
 """
 
 # ---- Contribution bound (mechanism.py) ----
-LIMIT = 100_000
+PHRASES_PER_USER = 100_000
 """Most grams of a user at one length from 2 on, unless the caller gives another one; the limit of words is chosen
 privately. A higher limit does not change the noise. With the choice, 179,292 phrases and 9,688 of ubuntu_irc; with
 3,000 at all lengths 178,330 and 9,603, with 100,000 at all lengths 177,608 and 9,646."""
 
 # ---- How the lengths share mu^2 (charges.py) ----
-FIRST_SHARE = 1 / 6
+SHARE_OF_WORDS = 1 / 6
 """Length 1's share of all mu^2. 0.13 released 129,673, 1/6 129,331, 0.2 127,624 (0011): a fifth gives 7 percent more
 words and 1 percent fewer phrases (0012)."""
 WORDS_PART = 0.6
@@ -25,7 +25,7 @@ among 175,311; on ubuntu_irc 1,362 among 9,453, and 988 among 8,756 (0016)."""
 WORDS_NOVELTY = 0.15
 """Share of delta for words that only one user holds, in adaptive rounds before longer grams: set union's 0.4 leaves 2
 percent less of mu^2 for these, and released 9,422 phrases of ubuntu_irc where this released 9,453 (0016)."""
-FALL = 0.45
+VOTE_FALL = 0.45
 """A length's share of mu^2 over that of the length before, as a rule. It comes within 2 percent of the best fixed
 shares on text; with it, and with a measurement at every length, 134,574 phrases were released instead of 132,376
 (0011)."""
@@ -55,7 +55,7 @@ On ubuntu_irc, [0, 0, 0, 0, 1]: 276 with 0.45, 356 with 0.6, 312 with 0.8 and ha
 PACED_FROM = 5
 """The first length at which users keep budget for later lengths, by their runs of candidates. From 2 on was behind in
 prototypes (0015)."""
-SPARE = (0.4, 0.2, 0.1, 0.04)
+SECOND_CHANCE_SPARE = (0.4, 0.2, 0.1, 0.04)
 """Budget that a user keeps beyond the charges that can still follow, by length from `PACED_FROM` on; then nothing. It
 goes to the second-chance pass, which finds short phrases: half of it released 166,269 phrases, of them 1,493 of length
 6, these 169,204 and 1,238, twice of it 171,578 and 980 (0015)."""
@@ -64,9 +64,9 @@ SPARE_OF_DENSE = 0.5
 SECOND_CHARGE = 0.75
 """Charge by which the noise of the second-chance pass is set; users pay all that they have left."""
 SCREENING_CHARGES = (0.05, 0.025, 0.0125, 0.00625)
-"""Of the screening votes before lengths 2 to 5; longer ones have none. Without them, and with half of `SPARE`, phrases
-of length 6 to 9 fell from 1,493, 333, 53 and 11 to 1,453, 280, 40 and 6, while the total rose from 166,269 to 168,157
-(0015)."""
+"""Of the screening votes before lengths 2 to 5; longer ones have none. Without them, and with half of
+`SECOND_CHANCE_SPARE`, phrases of length 6 to 9 fell from 1,493, 333, 53 and 11 to 1,453, 280, 40 and 6, while the total
+rose from 166,269 to 168,157 (0015)."""
 
 # ---- Which candidates take part in a vote (forecast.py, schedule.py) ----
 FIRST_BREADTH = 24
@@ -98,7 +98,7 @@ FEWEST_IN_BAND = 64
 """No band begins where fewer candidates than that are left."""
 
 # ---- Where thresholds may lie (votes.py, schedule.py) ----
-ALPHA = 5.0
+VOTE_ALPHA = 5.0
 """Distance above the threshold at which weight stops rising, in sigma. 4 released 133,243, 5 132,376 (0011). With 3 a
 frequent word is missing once in 700 releases and takes all its phrases with it (0002), with 5 less than once in a
 million."""
@@ -127,7 +127,7 @@ OWN_ETA_FROM = 5
 eta of everything in all (0015)."""
 
 # ---- Estimates (forecast.py) ----
-CELLS_IN_SIGMA = 16
+FORECAST_CELLS_IN_SIGMA = 16
 """Cells of a measurement in one sigma of its noise: rounding adds 1 / (12 * 256) to the variance, and the cost of exact
 arithmetic does not depend on the scale (0002)."""
 ALIKE = 100

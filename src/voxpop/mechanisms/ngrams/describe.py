@@ -17,7 +17,7 @@ from voxpop.release.report.numbers import Chance, curve, percent, plain, thresho
 from voxpop.release.report.page import Grid, Story
 
 PHRASES_OF_EACH = 10
-PROBABILITIES = (0.5, 0.9)
+_DESCRIBED_PROBABILITIES = (0.5, 0.9)
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
@@ -27,14 +27,16 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     first = 2 if _rounds(plan) else 1
     chances = {run["length"]: _chance(plan, run) for run in plan["ran"] if run["length"] >= first}
     # Of length 1 as planned, of others with the thresholds that ran.
-    users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in PROBABILITIES]}
-    users |= {length: [users_for(chances[length], p) for p in PROBABILITIES] for length in chances if length > 1}
+    users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
+    users |= {
+        length: [users_for(chances[length], p) for p in _DESCRIBED_PROBABILITIES] for length in chances if length > 1
+    }
     known = [needed[-1] for length, needed in users.items() if sizes.get(length) and needed[-1] is not None]
     each, longest = min(PHRASES_OF_EACH, *limits), max(sizes, default=1)
     curves = [
         {"name": f"length {length}", "points": curve(chance)}
         for length, chance in chances.items()
-        if length <= longest and users_for(chance, PROBABILITIES[-1])
+        if length <= longest and users_for(chance, _DESCRIBED_PROBABILITIES[-1])
     ]
     cards = [
         ("Written by nobody", f"at most {at_most(max(spurious, 0.01))}", "expected number of spurious phrases"),
@@ -42,7 +44,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     ]
     needed = Grid(
         "Users that a phrase needed",
-        ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
+        ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in _DESCRIBED_PROBABILITIES)],
         [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
         f"At the thresholds that ran, if each user holds {each} phrases of that length, none of which has more users. "
         "A user with fewer phrases gives each more weight, one with more gives each less.",
@@ -56,8 +58,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         values={
             "max_length": plan["max_length"],
             "limits": limits,
-            "word_limit": plan["word_limit"] if choice_in(plan) else None,
-            "eta": plan["eta"],
+            "max_words_per_user": plan["max_words_per_user"] if choice_in(plan) else None,
+            "spurious_share": plan["max_spurious_share"],
             "spurious": spurious,
             "single": single,
             "longest": longest,
@@ -81,7 +83,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 def _limits(plan: Mapping[str, Any]) -> list[int]:
     """Return the limit of each length; plans of DPNE may have a list."""
-    limit = plan["limit"]
+    limit = plan["max_phrases_per_user"]
     return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
 
 
@@ -164,11 +166,11 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
 
 
-RAN = ["tokens", "candidates", "sigma", "threshold", "sigma of the forecast", "of the screening vote", "spurious"]
+_RAN = ["tokens", "candidates", "sigma", "threshold", "sigma of the forecast", "of the screening vote", "spurious"]
 
 
 def _ran(plan: Mapping[str, Any]) -> list[list[str]]:
-    """Return the numbers of each length that ran, in the columns of `RAN`."""
+    """Return the numbers of each length that ran, in the columns of `_RAN`."""
     spurious, rows = _spurious_by_length(plan), []
     for run in plan["ran"]:
         looks = plain(run["measurement_sigma"]), plain(run.get("screening_sigma"))
@@ -196,7 +198,7 @@ def _ran_grid(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
         text += "the usual charge of the length, and shares of the budget are charges."
     if plan.get("second_chance"):
         text += f" At the end, {_second_chance(plan['second_chance'])}; each user paid what it had left."
-    return Grid("What ran, length by length", [*RAN, "released", "of the budget"], rows, text)
+    return Grid("What ran, length by length", [*_RAN, "released", "of the budget"], rows, text)
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
@@ -207,7 +209,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"Phrases of 1 to {plan['max_length']} tokens, at most {most} a user and length, "
         f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
         *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
-        *_words(plan),
+        *_words_text(plan),
         *_risk(plan),
         "",
         *table(_planned(plan["lengths"])),
@@ -219,9 +221,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     if rounds := _rounds(plan):
         lines.append(f"length 1 comes in {len(rounds)} adaptive rounds; its numbers are those of the last")
     if plan["max_length"] > 1:
-        lines += _about_passes(plan["eta"], paper=paper)
+        lines += _about_passes(plan["max_spurious_share"], paper=paper)
     if plan["ran"]:
-        lines += ["", "What ran", *table([RAN, *_ran(plan)])]
+        lines += ["", "What ran", *table([_RAN, *_ran(plan)])]
     if plan.get("second_chance"):
         lines.append(_second_chance(plan["second_chance"]))
     return "\n".join(lines)
@@ -231,7 +233,11 @@ def _risk(plan: Mapping[str, Any]) -> list[str]:
     """Return the releases that the guarantee allows: phrases of no user or of only one user."""
     if plan["max_length"] == 1:
         return []
-    number = f"at most {at_most(max(spurious_of(plan), 0.01))}" if plan["ran"] else f"a share of about {plan['eta']:g}"
+    number = (
+        f"at most {at_most(max(spurious_of(plan), 0.01))}"
+        if plan["ran"]
+        else f"a share of about {plan['max_spurious_share']:g}"
+    )
     return [
         f"expected number of released phrases that nobody wrote: {number}; a phrase that only one user wrote is",
         f"released with a probability of up to {single_user(plan) or '0 %'}, once its parts are released",
@@ -244,17 +250,17 @@ def _rounds(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return decisions if decisions[-1]["pass"] == "round" else []
 
 
-def _words(plan: Mapping[str, Any]) -> list[str]:
+def _words_text(plan: Mapping[str, Any]) -> list[str]:
     if choice_in(plan) is None:
         return []
-    limit = plan["word_limit"]
+    limit = plan["max_words_per_user"]
     return [f"length 1: {about_limit(plan, limit, 'words')}", *about_menu(plan, limit)]
 
 
 def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
     if paper:
         return f"DPNE as published, sigma of a length {plan['ratio']:g} times that of the one before"
-    values = plan.get("values")
+    values = plan.get("length_weights")
     return f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.ngrams import constants as tuned
-from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, NOTHING, Bands, Candidates, Joined, Pairs
+from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, NO_ESTIMATE, Bands, Candidates, Joined, Pairs
 
-FINE = 2**8
+FINE_CELLS = 2**8
 """Steps of a level in one whole forecast unit."""
 MOST_LEVEL = 2**26
 """Levels stay below it, so that level times estimate fits into 63 bits."""
@@ -50,9 +50,9 @@ class Estimates:
 
 
 def cell_below(sigma: float) -> float:
-    """Return the largest power of two of at most sigma / `CELLS_IN_SIGMA`."""
+    """Return the largest power of two of at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
     # A power of two, so that cells and units of the grid divide each other.
-    return float(2.0 ** floor(log2(sigma / tuned.CELLS_IN_SIGMA)))
+    return float(2.0 ** floor(log2(sigma / tuned.FORECAST_CELLS_IN_SIGMA)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class Forecast:
             overlap_cell: weight of such a cell.
         """
         # est(a) est(b) / est(overlap), in weight, over cells of each; a power of two, so without rounding.
-        unit = estimates.cell**2 / overlap_cell / FINE
+        unit = estimates.cell**2 / overlap_cell / FINE_CELLS
         pairs = replace(valid.pairs, estimates=estimates.capped)
         return Forecast(valid, pairs, estimates.capped, overlap, unit)
 
@@ -92,8 +92,8 @@ class Forecast:
         """Return the valid candidates whose forecast reaches a level."""
         # (left grams,): ceil(level est(overlap) / (est(a) FINE)), once, in whole numbers (docs/privacy/ngrams.md, "One
         # predicate").
-        need = -(-(level * self.overlap) // (self.left * FINE))
-        return Candidates(self.pairs, np.minimum(need, NOTHING))
+        need = -(-(level * self.overlap) // (self.left * FINE_CELLS))
+        return Candidates(self.pairs, np.minimum(need, NO_ESTIMATE))
 
     def level_of(self, weight: float) -> int:
         """Return the least level that stands for at least this weight."""
@@ -171,7 +171,7 @@ def worthless(sizes: Int64s, selected: Int64s) -> int:
     return poor
 
 
-def calibrated(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
+def calibrated_cells(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
     """Return the estimates of released grams.
 
     Args:

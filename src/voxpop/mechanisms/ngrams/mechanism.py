@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
     from voxpop.release.release import Release  # noqa: F401
 
-LONGEST = 32
-LARGEST_LIMIT = 10**7
+_LONGEST = 32
+_LARGEST_LIMIT = 10**7
 MOST_VALUE = 1e6
 
 
@@ -25,23 +25,24 @@ MOST_VALUE = 1e6
 class NGrams(Mechanism["Corpus", "Release"]):
     """Release the phrases of length 1 to `max_length` that many users share.
 
-    Words are released in adaptive rounds, as by `SetUnion`. Then, length after length, every user picks at most `limit`
-    of its candidates (phrases whose parts were released) and shares one unit of weight over them. Gaussian noise is
-    added to the weight of every candidate, including candidates that no user holds, and candidates above a threshold
-    are released. A user pays only for passes in which the user holds a candidate, and a second-chance pass spends the
-    remaining budget. The release is (epsilon, delta)-differentially private for one user with all their data, and every
-    part of a released phrase is released too. The proofs are in docs/privacy/ngrams.md and docs/privacy/individual.md.
-    The algorithm extends `voxpop.papers.DPNE`.
+    Words are released in adaptive rounds, as by `Items`. Then, length after length, every user picks at most
+    `max_phrases_per_user` of its candidates (phrases whose parts were released) and shares one unit of weight over
+    them. Gaussian noise is added to the weight of every candidate, including candidates that no user holds, and
+    candidates above a threshold are released. A user pays only for passes in which the user holds a candidate, and a
+    second-chance pass spends the remaining budget. The release is (epsilon, delta)-differentially private for one user
+    with all their data, and every part of a released phrase is released too. The proofs are in docs/privacy/ngrams.md
+    and docs/privacy/individual.md. The algorithm extends `voxpop.papers.DPNE`.
 
     Attributes:
         max_length: The maximum number of tokens of a phrase, at most 32.
-        limit: The maximum number of phrases of one user at each length. The phrases of a user with more are drawn at
-            random. By default, the limit of words is chosen privately (docs/privacy/limit.md), and that of longer
-            phrases is 100,000, because their noise does not depend on it. A limit that you give must not depend on the
-            data.
-        eta: The expected share of released phrases that no user holds, at most. Strictly between 0 and 1/2.
-        values: The worth of a released phrase, one number for each length. Lengths that are worth more get more of the
-            budget. By default all lengths count the same. Choose the numbers without looking at the data.
+        max_phrases_per_user: The maximum number of phrases of one user at each length. The phrases of a user with more
+            are drawn at random. By default, the limit of words is chosen privately (docs/privacy/limit.md), and that of
+            longer phrases is 100,000, because their noise does not depend on it. A limit that you give must not depend
+            on the data.
+        max_spurious_share: The expected share of released phrases that no user holds, at most. Strictly between 0 and
+            1/2.
+        length_weights: The worth of a released phrase, one number for each length. Lengths that are worth more get more
+            of the budget. By default all lengths count the same. Choose the numbers without looking at the data.
 
     Raises:
         InputError: a field is out of range.
@@ -51,28 +52,28 @@ class NGrams(Mechanism["Corpus", "Release"]):
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(2000), "what": ["thank you very much", "see you soon"] * 1000})
         >>> corpus = vp.read(table, user="who", text="what")
-        >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+        >>> phrases = vp.NGrams(max_length=3, max_phrases_per_user=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
         >>> phrases.guarantee == vp.Guarantee(4, 1e-8), [run.length for run in phrases.plan.ran]
         (True, [1, 2, 3])
     """
 
     max_length: int = 9
-    limit: int | None = None
-    eta: float = 0.01
-    values: Sequence[float] | None = None
+    max_phrases_per_user: int | None = None
+    max_spurious_share: float = 0.01
+    length_weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
         check_lengths(self.max_length)
-        if self.limit is not None:
-            check_limit(self.limit)
-        check_eta(self.eta)
-        object.__setattr__(self, "values", _checked_values(self.values, self.max_length))
+        if self.max_phrases_per_user is not None:
+            check_limit(self.max_phrases_per_user)
+        check_spurious_share(self.max_spurious_share)
+        object.__setattr__(self, "length_weights", _checked_weights(self.length_weights, self.max_length))
 
     @property
     def bound(self) -> int:
         """The most phrases of one user at each length; without a limit, from length 2 on."""
-        return tuned.LIMIT if self.limit is None else self.limit
+        return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 
     def voting(self, length: int) -> "Voting":
         """Return how users vote on a length; the same at all of them."""
@@ -80,7 +81,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
         from voxpop.privacy.individual import MOST_BOUND
         from voxpop.privacy.weightings.builtin import PolicyGaussian
 
-        return Voting(PolicyGaussian(), self.bound, self.eta, tuned.ALPHA, MOST_BOUND)
+        return Voting(PolicyGaussian(), self.bound, self.max_spurious_share, tuned.VOTE_ALPHA, MOST_BOUND)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
         """Compute noise and thresholds for a budget; no data is needed.
@@ -99,39 +100,51 @@ class NGrams(Mechanism["Corpus", "Release"]):
         from voxpop.mechanisms.ngrams.schedule import schedule
 
         check_budget(budget)
-        return plan_ngrams(self, budget, worths_of(self.values or (1.0,) * self.max_length), schedule)
+        return plan_ngrams(self, budget, worths_of(self.length_weights or (1.0,) * self.max_length), schedule)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        shown = {"limit": self.bound, "values": None if self.values is None else list(self.values)}
-        weighting = {"weighting": "policy-gaussian", "noise": "gaussian", "alpha": tuned.ALPHA}
+        shown = {
+            "max_phrases_per_user": self.bound,
+            "length_weights": None if self.length_weights is None else list(self.length_weights),
+        }
+        weighting = {"weighting": "policy-gaussian", "noise": "gaussian", "alpha": tuned.VOTE_ALPHA}
         return {"mechanism": "n-grams", **asdict(self), **shown, **weighting}
 
 
 def check_lengths(max_length: object) -> None:
     """Refuse a greatest length that is out of range."""
-    check_whole("max_length", max_length, LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
+    check_whole("max_length", max_length, _LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
 
 
 def check_limit(limit: object) -> None:
     """Refuse a contribution bound that is out of range."""
-    check_whole("limit", limit, LARGEST_LIMIT, "the most grams of one user at one length; leave it out if unsure")
+    check_whole(
+        "max_phrases_per_user",
+        limit,
+        _LARGEST_LIMIT,
+        "the most grams of one user at one length; leave it out if unsure",
+    )
 
 
-def check_eta(eta: object) -> None:
+def check_spurious_share(share: object) -> None:
     """Refuse a share of spurious phrases that is out of range."""
-    check_within("eta", eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
+    check_within(
+        "max_spurious_share", share, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual"
+    )
 
 
-def _checked_values(values: object, lengths: int) -> tuple[float, ...] | None:
+def _checked_weights(values: object, lengths: int) -> tuple[float, ...] | None:
     if values is None:
         return None
     numbers = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
     if len(numbers) != lengths or not all(is_real(value) and 0 <= value <= MOST_VALUE for value in numbers):
         raise InputError(
-            f"`values` must be {lengths} numbers from 0 to {MOST_VALUE:g}, what a phrase of each length is worth; "
-            f"got {values!r}."
+            f"`length_weights` must be {lengths} numbers from 0 to {MOST_VALUE:g}, what a phrase of each length is "
+            f"worth; got {values!r}."
         )
     if not numbers[-1] > 0:
-        raise InputError("the last of `values` must be above 0; lower `max_length` to the last length that counts.")
+        raise InputError(
+            "the last of `length_weights` must be above 0; lower `max_length` to the last length that counts."
+        )
     return tuple(map(float, numbers))

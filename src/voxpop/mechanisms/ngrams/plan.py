@@ -41,7 +41,7 @@ CROWDED = 10**6
 """Candidates for each gram released before, at which a plan shows the highest threshold."""
 USUAL_CANDIDATES = 10
 """Candidates for each gram released before, at which a plan shows the users needed."""
-PROBABILITIES = (0.5, 0.9)
+_PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
 """Passes in addition to one for each length: at most four screening votes, and the second-chance pass."""
 
@@ -54,11 +54,11 @@ class Extraction(Protocol):
         """Most tokens in a gram."""
 
     @property
-    def limit(self) -> Any:
+    def max_phrases_per_user(self) -> Any:
         """Most grams of a user at one length; None for a private choice at length 1 and a public one above."""
 
     @property
-    def eta(self) -> float:
+    def max_spurious_share(self) -> float:
         """Expected share of spurious grams."""
 
     def voting(self, length: int) -> Voting:
@@ -112,7 +112,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         if isinstance(self.first, RoundPlan):
             return ThresholdProof(self.first.stated(), Later(self.later, "everybody", self.mechanism.max_length))
         later = Later(self.later, "each user", self.mechanism.max_length + SIDE_VOTES)
-        return adaptive_proof(self.first, self.mechanism.limit, later)
+        return adaptive_proof(self.first, self.mechanism.max_phrases_per_user, later)
 
     @property
     def lengths(self) -> tuple[LengthPlan, ...]:
@@ -129,6 +129,11 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     def longest(self) -> int:
         """The largest number of tokens of a phrase."""
         return self.mechanism.max_length
+
+    @property
+    def _most_per_user(self) -> int | None:
+        most = self.mechanism.max_phrases_per_user
+        return most if isinstance(most, int) else None
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         from voxpop.mechanisms.rounds.users_needed import users_needed
@@ -161,10 +166,10 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
             return {"passes": self.first.rows()}
         steps = (self.first, self.words) if self.words and isinstance(self.first, Menu) else (self.first,)
         limit = None if isinstance(steps[-1], Menu) else steps[-1].limit
-        return {"word_limit": limit, "passes": rows_of(*steps)}
+        return {"max_words_per_user": limit, "passes": rows_of(*steps)}
 
     def _users(self, length: int) -> dict[str, int | None]:
-        return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in PROBABILITIES}
+        return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in _PHRASE_PROBABILITIES}
 
 
 def without_slack(budget: Budget, slack: float) -> Budget:
@@ -188,11 +193,11 @@ def plan_ngrams(
     """Compute the numbers of an extraction; see `NGrams.plan`."""
     more = ngrams.max_length > 1
     slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
-    slack += slack_delta(planned_slack(ngrams.limit), budget.epsilon)
+    slack += slack_delta(planned_slack(ngrams.max_phrases_per_user), budget.epsilon)
     exact, share, novelty = without_slack(budget, slack), first_share(worths), NOVELTY
     if more:
         share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
-    first = planned_rounds(Terms(exact.epsilon, exact.delta, share, novelty), ngrams.limit)
+    first = planned_rounds(Terms(exact.epsilon, exact.delta, share, novelty), ngrams.max_phrases_per_user)
     # It is fixed before any data is read. The histogram of a menu is paid from it.
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
@@ -211,7 +216,9 @@ def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
         setting, charge = voting.grid_and_charge(charges, square, rates, 1, CROWDED)
         low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
         voting.charged(setting, charge.sigma, high, charge.square)
-        lengths.append(LengthPlan(length, charge.sigma, measurement.sigma, low, high, allowance(ngrams.eta, length)))
+        lengths.append(
+            LengthPlan(length, charge.sigma, measurement.sigma, low, high, allowance(ngrams.max_spurious_share, length))
+        )
         screening = charges.screening(length)
         if screening is not None:
             voting.setting(screening, 1, CROWDED)

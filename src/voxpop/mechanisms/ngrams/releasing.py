@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.gate.rounds import AdaptiveGate
     from voxpop.privacy.gate.walks import LaterPasses
 
-Kind = Literal["words", "measurement", "screening", "vote", "second chance"]
+PassKind = Literal["words", "measurement", "screening", "vote", "second chance"]
 LABELS = {"words": "length", "measurement": "measurement", "screening": "prevote", "vote": "length"}
 """The words by which draws are named; part of every seeded release."""
 
@@ -58,7 +58,7 @@ class Keep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class NextVote:
     """The vote on the next length, fixed before it and before its screening vote.
 
     Attributes:
@@ -109,7 +109,7 @@ class State:
     levels: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     estimates: tuple[Estimates, ...] = ()
     charges: Charges = field(default_factory=lambda: Charges(0.0, ()))
-    ballot: Ballot | None = None
+    ballot: NextVote | None = None
     joined: Joined | None = None
     deferred: tuple[Deferred, ...] = ()
     least: float = 0.0
@@ -181,7 +181,7 @@ class Pass:
         among: which candidates take part; None for all.
     """
 
-    kind: Kind
+    kind: PassKind
     length: int
     shares: CalibratedRule | None
     sigma: float
@@ -240,7 +240,7 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
     state = run_passes(State(plan), Runner(corpus, gate))
     done = with_record(plan, gate, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
     tokens = downward_closed([grams.tokens for grams in state.grams])
-    return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.reading)
+    return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.token_source)
 
 
 def run_passes(state: State, runner: Runner) -> State:

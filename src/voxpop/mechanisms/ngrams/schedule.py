@@ -15,7 +15,7 @@ import numpy as np
 from voxpop.engine.data import Subset
 from voxpop.errors import InternalError
 from voxpop.mechanisms.ngrams import constants as tuned
-from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Deferred, DeferredList, Joined, Numbered
+from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Deferred, DeferredList, Joined, NumberedCandidates
 from voxpop.mechanisms.ngrams.charges import (
     ALL_SO_FAR,
     NORM,
@@ -30,12 +30,12 @@ from voxpop.mechanisms.ngrams.forecast import (
     Forecast,
     bands_of,
     breadth_after,
-    calibrated,
+    calibrated_cells,
     cell_below,
     pruned,
     worthless,
 )
-from voxpop.mechanisms.ngrams.releasing import Ballot, Keep, Outcome, Pass, State
+from voxpop.mechanisms.ngrams.releasing import Keep, NextVote, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, cutpoints_above, cutpoints_below, deferred_by
 from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged
 from voxpop.privacy.weightings.builtin import Weighted
@@ -45,7 +45,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 def schedule(state: State) -> Pass | None:
     """Return the next pass; None at the end."""
     if not state.grams:
-        return _words(state)
+        return _words_pass(state)
     if state.ballot is not None:
         screening = None if state.joined is not None else state.ballot.screening
         return _vote(state, state.ballot) if screening is None else _screening(state, state.ballot, screening)
@@ -56,7 +56,7 @@ def schedule(state: State) -> Pass | None:
     return _second_chance(state) if any(each.names.size for each in state.deferred) else None
 
 
-def _words(state: State) -> Pass:
+def _words_pass(state: State) -> Pass:
     first = state.plan.first
     if isinstance(first, RoundPlan):
         raise InternalError("words come in adaptive rounds, and the plan has none")
@@ -78,7 +78,7 @@ def _measurement(state: State) -> Pass:
 def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     """Forecast the next length, and fix noise, threshold, candidates and charge of its vote."""
     cell = cell_below(sigma)
-    estimates = *state.estimates, Estimates(calibrated(outcome.levels, state.levels, sigma / cell), cell)
+    estimates = *state.estimates, Estimates(calibrated_cells(outcome.levels, state.levels, sigma / cell), cell)
     state = replace(state, estimates=estimates)
     valid, mechanism = state.valid(), state.plan.mechanism
     if valid is None:
@@ -86,7 +86,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     forecast, before, length = _forecast(valid, state), state.before, state.length
     # The forecast number of candidates that will be released; sigma = 1 / mu for a sensitivity of about 1.
     most = min(valid.count, breadth_after(length - 1) * before)
-    threshold = threshold_for(mechanism.eta, state.charges.usual(length) ** -0.5, before, most)
+    threshold = threshold_for(mechanism.max_spurious_share, state.charges.usual(length) ** -0.5, before, most)
     expected = forecast.candidates(forecast.level_of(threshold)).count
     square, rates, charges = state.charges.vote(length, growth(before, valid.count, expected))
     voting = mechanism.voting(length)
@@ -99,7 +99,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     likely = pruned(forecast, before, length - 1, state.least * charge.sigma, threshold_of)
     vote = voting.charged(setting, charge.sigma, threshold_of(likely.count), charge.square)
     screening = charges.screening(length) if valid.count > likely.count else None
-    return replace(state, charges=charges, ballot=Ballot(forecast, likely, sigma, vote, charge, screening))
+    return replace(state, charges=charges, ballot=NextVote(forecast, likely, sigma, vote, charge, screening))
 
 
 def _forecast(valid: Candidates, state: State) -> Forecast:
@@ -112,7 +112,7 @@ def _forecast(valid: Candidates, state: State) -> Forecast:
     return Forecast.of(valid, estimates, overlaps.capped[grams.suffix], overlaps.cell)
 
 
-def _screening(state: State, ballot: Ballot, square: float) -> Pass:
+def _screening(state: State, ballot: NextVote, square: float) -> Pass:
     """Screen the pruned valid candidates at a small charge; candidates that pass join the vote."""
     length, valid, likely = state.length, ballot.forecast.valid, ballot.likely
     voting = state.plan.mechanism.voting(length)
@@ -134,14 +134,14 @@ def _after_screening(state: State, likely: Candidates, among: Subset, sigma: flo
     return replace(state, joined=Joined(likely, outcome.names[further], outcome.levels[further] - 1, sigma))
 
 
-def _vote(state: State, ballot: Ballot) -> Pass:
+def _vote(state: State, ballot: NextVote) -> Pass:
     """Vote on the likely candidates, and on those that passed the screening vote."""
     vote, joined, likely = ballot.round, state.joined, ballot.likely
-    candidates: Numbered = likely if joined is None else joined
+    candidates: NumberedCandidates = likely if joined is None else joined
     bands = bands_of(likely, ballot.forecast, tuned.FIRST_EDGE * vote.scale, joined)
     usual = vote.threshold / vote.scale
     cutpoints = np.append(
-        cutpoints_below(usual, state.before, candidates.count), cutpoints_above(usual, usual + tuned.ALPHA)
+        cutpoints_below(usual, state.before, candidates.count), cutpoints_above(usual, usual + tuned.VOTE_ALPHA)
     )
     levels = ThresholdVote.of(candidates, vote.rule(state.plan.budget), cutpoints)
     after = partial(_after_vote, state, ballot, levels, bands)
@@ -150,12 +150,12 @@ def _vote(state: State, ballot: Ballot) -> Pass:
     return replace(step, extend=likely) if joined is None else replace(step, among=joined.subset)
 
 
-def _after_vote(state: State, ballot: Ballot, vote: ThresholdVote, bands: Bands, outcome: Outcome) -> State:
+def _after_vote(state: State, ballot: NextVote, vote: ThresholdVote, bands: Bands, outcome: Outcome) -> State:
     """Choose the cutpoint of each band, and release the candidates that reach it."""
     names, levels = outcome.names, outcome.levels
     held = bands.of_names(names)
     sizes = [len(grams) for grams in state.grams]
-    result = vote.select(bands, held, levels, *allowed(state.plan.mechanism.eta, sizes, state.spurious))
+    result = vote.select(bands, held, levels, *allowed(state.plan.mechanism.max_spurious_share, sizes, state.spurious))
     main = len(bands.sets)
     poor = worthless(bands.sizes[:main], result.released[:main]) if main > 1 else 0
     places, piece = deferred_by(held, levels, vote.votes(bands, held, levels), result)
@@ -219,7 +219,7 @@ def _second_chance(state: State) -> Pass:
 def _after_second_chance(
     state: State, listed: DeferredList, vote: ThresholdVote, sigma: float, outcome: Outcome
 ) -> State:
-    eta = state.plan.mechanism.eta
+    eta = state.plan.mechanism.max_spurious_share
     spare = eta * sum(map(len, state.grams)) - state.spurious
     result = vote.select(listed, listed.of_names(outcome.names), outcome.levels, eta, spare)
     grams, added = listed.joined(state.grams, outcome.names[result.selected])

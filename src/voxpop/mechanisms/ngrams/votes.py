@@ -21,11 +21,11 @@ from voxpop.privacy.decisions import Rule, ThresholdRule
 from voxpop.privacy.gate.simulating import MOST_CUTPOINTS
 
 if TYPE_CHECKING:
-    from voxpop.mechanisms.ngrams.candidates import Grouped, Numbered
+    from voxpop.mechanisms.ngrams.candidates import Grouped, NumberedCandidates
 
 PRICES = np.geomspace(0.01, 10_000, 1_000)
 """In released grams for each spurious one. At the lowest a spurious gram costs next to nothing, at the highest a
-hundred times what `eta` allows by default; steps of 1.4 percent."""
+hundred times what `max_spurious_share` allows by default; steps of 1.4 percent."""
 
 
 def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
@@ -112,11 +112,11 @@ class ThresholdVote:
         rules: whether a noisy weight reaches each cutpoint; rising thresholds, the same noise.
     """
 
-    candidates: "Numbered | None"
+    candidates: "NumberedCandidates | None"
     rules: tuple[ThresholdRule, ...]
 
     @staticmethod
-    def of(candidates: "Numbered | None", rule: Rule, cutpoints: Floats) -> "ThresholdVote":
+    def of(candidates: "NumberedCandidates | None", rule: Rule, cutpoints: Floats) -> "ThresholdVote":
         """Put cutpoints, in sigma, on the grid of a rule, in addition to its cutpoint; equal ones are merged."""
         if not isinstance(rule, ThresholdRule):
             raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule")

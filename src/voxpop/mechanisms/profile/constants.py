@@ -2,9 +2,9 @@
 
 from typing import Final
 
-COUNTS: Final = 0.22
+SHARE_OF_COUNTS: Final = 0.22
 """The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery. These are
-shares, not aims as in `vp.allocate`: the error of counts depends on a limit that the release chooses."""
+shares, not targets as in `vp.split_budget`: the error of counts depends on a limit that the release chooses."""
 COVER: Final = 0.03
 """The share of cover."""
 SINGLES: Final = 0.3
@@ -15,7 +15,7 @@ SPURIOUS: Final = 0.1
 releases 3.5 percent more values of made-up orders."""
 SPURIOUS_EACH: Final = 1e-4
 """The probability that one such value is released, at most: where candidates are few."""
-UNIT: Final = 1 << 24
+COVER_UNIT: Final = 1 << 24
 """The share of all rows of one user, in whole numbers."""
-CELL: Final = UNIT >> 10
+CELL: Final = COVER_UNIT >> 10
 """Noisy sums of shares are rounded to these."""

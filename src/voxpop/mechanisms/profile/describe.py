@@ -23,9 +23,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     if plan["counts"]:
         later = f"counts of users, and cover with noise of {plan['sigma_of_cover']:.3g} users"
     lines = [
-        f"Profile of {len(kinds):,} columns, {about_limit(plan, plan['limit'], 'values')}",
+        f"Profile of {len(kinds):,} columns, {about_limit(plan, plan['max_items_per_user'], 'values')}",
         *([guarantee] if guarantee else []),
-        *about_menu(plan, plan["limit"]),
+        *about_menu(plan, plan["max_items_per_user"]),
         f"then {later}",
         f"columns: {', '.join(f'{on_one_line(name)} ({kind})' for name, kind in kinds.items()) or 'none'}",
         f"left out: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",

@@ -31,7 +31,7 @@ IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ss
 
 @final
 @dataclass(frozen=True)
-class Profiling(Mechanism["Corpus", "Profile"]):
+class ProfileMechanism(Mechanism["Corpus", "Profile"]):
     """Release the values of all columns of a table that many users share: the configuration of `voxpop.profile`.
 
     One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
@@ -53,7 +53,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         >>> import polars as pl
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(3000), "city": ["Delft", "Lund"] * 1500, "price": [1.5] * 3000})
-        >>> profiling = vp.Profiling.of(table, user="who")
+        >>> profiling = vp.ProfileMechanism.of(table, user="who")
         >>> profiling.columns, profiling.left_out
         ({'city': 'string'}, {'price': 'double'})
     """
@@ -96,7 +96,7 @@ class Profiling(Mechanism["Corpus", "Profile"]):
         counts: bool = True,
         types: Mapping[str, Any] | None = None,
         csv: "CSV | None" = None,
-    ) -> "Profiling":
+    ) -> "ProfileMechanism":
         """Choose the columns of a table by their names and declared types; values are not read.
 
         Args:
@@ -215,7 +215,7 @@ def profile(
     """Release the values of all columns of a table that many users share, with counts, under one guarantee.
 
     The plan is printed before anything runs: which columns are part of the profile, and which are left out. To see it
-    without a release, use `vp.Profiling.of(...).plan(budget)`.
+    without a release, use `vp.ProfileMechanism.of(...).plan(budget)`.
 
     Args:
         source: a table, as for `voxpop.read`.
@@ -251,7 +251,7 @@ def profile(
     """
     from voxpop.files.progress import tell
 
-    profiling = Profiling.of(
+    profiling = ProfileMechanism.of(
         source, user=user, text=text, columns=columns, joint=joint, counts=counts, types=types, csv=csv
     )
     plan = profiling.plan(budget)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
-from voxpop.mechanisms.profile.constants import COUNTS, COVER, SINGLES, SPURIOUS
+from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_COUNTS, SINGLES, SPURIOUS
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.menu import (
     Menu,
@@ -31,8 +31,8 @@ LATER = 3
 """Passes after all rounds: the histogram of counts, counts and cover."""
 
 
-class Profiled(Configured, Protocol):
-    """The fields of `Profiling` that plans read."""
+class ProfileConfiguration(Configured, Protocol):
+    """The fields of `ProfileMechanism` that plans read."""
 
     @property
     def keys(self) -> "TypedKeys":
@@ -45,8 +45,8 @@ class Profiled(Configured, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
-    """What `Profiling.plan` returns: every number that will run, before any data is read.
+class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
+    """What `ProfileMechanism.plan` returns: every number that will run, before any data is read.
 
     Attributes:
         passes: the choice of the limit; in the plan of a release also the adaptive rounds that found the keys.
@@ -57,7 +57,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.Profiling({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
+        >>> plan = vp.ProfileMechanism({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
         >>> plan.delta <= 1e-7, plan.users_needed(0.9, per_user=10) < 150
         (True, True)
     """
@@ -102,7 +102,7 @@ class ProfilePlan(DiscoveryPlan[Profiled, "Corpus", "Profile"]):
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "limit": last.limit if isinstance(last, AdaptiveRounds) else None,
+            "max_items_per_user": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_joint_values": self.joining,
             "spurious": SPURIOUS if self.joining else 0.0,
             "mu_squared_of_counts": self.counting,
@@ -122,13 +122,13 @@ def later_square(joining: float, counting: float, cover_sigma: float, columns: i
     return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
-def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
-    """Compute the numbers of a profile; see `Profiling.plan`."""
+def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan:
+    """Compute the numbers of a profile; see `ProfileMechanism.plan`."""
     # Rounds over single and over joint values.
     slack = 2 * slack_delta(planned_slack(None), budget.epsilon) + walk_slack(budget.epsilon, LATER)
     check_slack("a profile needs", budget, slack)
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
-    columns, measured = max(1, len(profiling.keys.columns)), COUNTS + COVER if profiling.counts else 0.0
+    columns, measured = max(1, len(profiling.keys.columns)), SHARE_OF_COUNTS + COVER if profiling.counts else 0.0
     share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
     menu = planned_menu(Terms(exact.epsilon, exact.delta, share))
     joining = counting = cover_sigma = 0.0
@@ -137,6 +137,6 @@ def plan_profile(profiling: Profiled, budget: Budget) -> ProfilePlan:
         rest = (menu.square * (1 / share - 1) - menu.sigma**-2) * (1 - 2.0**-30)
         # Of 1 - share, with the histogram paid from all parts evenly.
         joining = rest * (1.0 - share - measured) / (1.0 - share)
-        counting = rest * COUNTS / (1.0 - share) if profiling.counts else 0.0
+        counting = rest * SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
     return certified(ProfilePlan(profiling, budget, (menu,), joining, counting, cover_sigma, slack))

@@ -10,12 +10,12 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
-from voxpop.mechanisms.profile.constants import CELL, SPURIOUS, SPURIOUS_EACH, UNIT
+from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, SPURIOUS, SPURIOUS_EACH
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import released_in_rounds
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import array_of, int64_array, text_buffers
-from voxpop.release.profile import Cover, Profile
+from voxpop.release.profile import ColumnCover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
 
@@ -39,7 +39,7 @@ class Stages(NamedTuple):
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
     """Return the private side; raises here if the data do not fit the plan, or both stages do not fit into memory."""
     corpus, keys = check_engine(data), plan.mechanism.keys
-    if not corpus.reading.startswith(keys.reading):
+    if not corpus.token_source.startswith(keys.token_source):
         raise InputError(
             "the data must be read for this profile, with its columns and combinations. Read it with "
             "`profiling.read(table, user=...)`."
@@ -50,13 +50,13 @@ def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
 def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
     """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
     (corpus, single), keys = data, plan.mechanism.keys
-    reading = corpus.reading.removeprefix(keys.reading)
+    reading = corpus.token_source.removeprefix(keys.token_source)
     gate, guarantee = plan.begin(seed)
     found, rounds = released_in_rounds(plan.passes[0], gate, single)
     tokens = with_joint(plan, corpus, found, rounds.limit, gate)
     sets, items = keys.split(tokens)
     columns = {"set": array_of(sets), "item": items}
-    error, cover = None, dict[str, Cover]()
+    error, cover = None, dict[str, ColumnCover]()
     if plan.counting:
         # The registry imports counts, because no mechanism imports another.
         release = Release.from_items(tokens, plan, guarantee)
@@ -99,11 +99,11 @@ def with_joint(
 
 def measured_cover(
     plan: "ProfilePlan", corpus: Engine, tokens: pa.LargeStringArray, gate: "AdaptiveGate"
-) -> dict[str, Cover]:
+) -> dict[str, ColumnCover]:
     """Return the noisy sums of users' shares of rows with a released value and without, by column."""
     names = [each.name for each in plan.mechanism.keys.columns]
-    sums = gate.cover(corpus, tokens, len(names), UNIT, CELL)
-    pairs = (sums * (CELL / UNIT)).reshape(-1, 2).tolist()
+    sums = gate.cover(corpus, tokens, len(names), COVER_UNIT, CELL)
+    pairs = (sums * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
     # Rounding to cells is about uniform.
-    error = float(np.hypot(plan.cover_sigma, CELL / UNIT / np.sqrt(12)))
-    return {name: Cover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
+    error = float(np.hypot(plan.cover_sigma, CELL / COVER_UNIT / np.sqrt(12)))
+    return {name: ColumnCover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}

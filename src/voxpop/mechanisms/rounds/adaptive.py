@@ -21,7 +21,6 @@ from voxpop.mechanisms.rounds.plan import (
 )
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
 from voxpop.privacy.certificate import CAPPED, NEGLIGIBLE
-from voxpop.privacy.cumulative import ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.cumulative import (
     STEPS,
     Caps,
@@ -30,13 +29,14 @@ from voxpop.privacy.cumulative import (
     at_level,
     lone_releases,
     novel_release,
-    whole,
+    whole_caps,
 )
+from voxpop.privacy.cumulative import UNIT_ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to
-from voxpop.privacy.passes import Bounding, CapLevels, KnownLevels, Listed, Round, Rounds, Threshold
+from voxpop.privacy.passes import Bounding, CapLevels, KnownLevels, KnownList, Round, Rounds, Threshold
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
@@ -148,7 +148,7 @@ class AdaptiveRounds:
         return rows
 
 
-CELLS_IN_SIGMA = 2**10
+_ROUND_CELLS_IN_SIGMA = 2**10
 TOLERANCE = 0.004
 """Tolerance of the search for thresholds, in the logarithm of the probability that novel items may spend."""
 
@@ -174,7 +174,7 @@ class Terms:
     novelty: float = NOVELTY
     data_sets: int = 1
     promise: MinUsersBound | None = None
-    listed: Listed | None = None
+    listed: KnownList | None = None
 
     @property
     def target(self) -> float:
@@ -294,7 +294,7 @@ def planned_round(
     threshold, sigma = threshold * capped.sensitivity, sigma * capped.sensitivity
     bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + ALPHA * sigma)
     # A power of two of at most sigma / 1024, but no finer than the grid of weights.
-    cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
+    cell = 2.0 ** floor(log2(sigma / _ROUND_CELLS_IN_SIGMA))
     return AdaptiveRound(replace(capped, setting=bound.setting), sigma, max(cell, 1.0 / shares.setting.unit))
 
 
@@ -318,7 +318,7 @@ def _score(
     """
     mus = tuple((1 + 2.0**-50) / sigma for sigma in sigmas)
     # Half a cell a round, and the rounding error of sums of doubles.
-    margin = hypot(*(max(1 / CELLS_IN_SIGMA, mu / rule.setting.unit) for mu in mus)) / 2 + 1e-9
+    margin = hypot(*(max(1 / _ROUND_CELLS_IN_SIGMA, mu / rule.setting.unit) for mu in mus)) / 2 + 1e-9
 
     def at(last: float) -> CumulativeScore:
         thresholds = tuple(last + fall for fall in schedule.falls)
@@ -326,10 +326,12 @@ def _score(
         return rounds if promise is None else raised(promise, rounds)
 
     if promise is not None and any_release(at(0.0), pool) < NEGLIGIBLE * goal:
-        return at(0.0), whole(len(mus), pool)
+        return at(0.0), whole_caps(len(mus), pool)
     weights, chances = levels(np.multiply(schedule.parts, mus), hypot(*mus), rule.setting.limit, pool)
     # The first and the last level determine the thresholds, these the other levels.
-    ends = Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole(len(mus), 1)
+    ends = (
+        Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole_caps(len(mus), 1)
+    )
 
     def excess(last: float) -> float:
         # Far out the bound is below all doubles.

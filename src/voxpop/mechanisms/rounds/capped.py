@@ -22,16 +22,16 @@ goes mostly to items of few users, late weight to those that are not dropped. 0.
 fewer posts. Where users draw, any tilt releases fewer: 0.4 at limit 2 two percent of posts in persons of 5."""
 DRAWN: Final = 1.0
 """Where users draw, the least chance of an item is this multiple of (limit / pool)^(1/2); 0.7 and 1.4 are alike."""
-SPARE: Final = (1.5, 0.5)
+_SPARE: Final = (1.5, 0.5)
 """An item stops rising where its score is above the threshold by the first number plus the second over mu, in standard
 deviations of the round: 2.2 at epsilon 3 and 6 at 0.5, where 2 released five percent fewer words of the chat."""
-FALL: Final = 0.98
+_CAP_FALL: Final = 0.98
 """Each level of the caps is that part of the one before."""
 
 
 def spare(mus: tuple[float, ...]) -> float:
     """Return the distance above the threshold at which an item stops rising, in standard deviations of the round."""
-    return SPARE[0] + SPARE[1] / hypot(*mus)
+    return _SPARE[0] + _SPARE[1] / hypot(*mus)
 
 
 def levels(steps: Floats, mu: float, limit: int, pool: int) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
@@ -64,7 +64,7 @@ def levels(steps: Floats, mu: float, limit: int, pool: int) -> tuple[tuple[tuple
 
 def _falling(least: float) -> list[float]:
     """Return a geometric sequence from 1 down to a number."""
-    count = ceil(log(least) / log(FALL))
+    count = ceil(log(least) / log(_CAP_FALL))
     return [1.0] + [least ** (each / count) for each in range(1, count + 1)]
 
 

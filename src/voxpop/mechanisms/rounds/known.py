@@ -16,9 +16,9 @@ from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, Adaptive
 from voxpop.mechanisms.rounds.capped import spare
 from voxpop.mechanisms.rounds.plan import ALPHA, SHARE_WITHOUT_USERS, Schedule, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
-from voxpop.privacy.cumulative import Caps, CumulativeScore, at_level, novel_release, released_by, whole
+from voxpop.privacy.cumulative import Caps, CumulativeScore, at_level, novel_release, released_by, whole_caps
 from voxpop.privacy.numerics import falling_to
-from voxpop.privacy.passes import KnownLevels, Listed, Rounds
+from voxpop.privacy.passes import KnownLevels, KnownList, Rounds
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
@@ -70,7 +70,7 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
     sigmas = [unit / share for share in schedule.shares]
     # A generous cutoff serves all rounds: sensitivities depend a little on it.
     cutoff = 2 * (12.0 + ALPHA) * max(sigmas) + 5.0
-    shares, caps = CalibratedRule(rule, RuleSetting(limit, 2, rule.bits(cutoff))), whole(len(sigmas), pool)
+    shares, caps = CalibratedRule(rule, RuleSetting(limit, 2, rule.bits(cutoff))), whole_caps(len(sigmas), pool)
     later = tuple(planned_round(shares, caps, number, sigma, None) for number, sigma in enumerate(sigmas))
     mus = tuple(each.shares.sensitivity / each.sigma for each in later)
     half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
@@ -99,7 +99,7 @@ MOST_LEVELS = 250
 
 
 def with_list(
-    rounds: AdaptiveRounds, schedule: Schedule, listed: Listed, promise: MinUsersBound | None
+    rounds: AdaptiveRounds, schedule: Schedule, listed: KnownList, promise: MinUsersBound | None
 ) -> AdaptiveRounds:
     """Return rounds with the levels that decide items of a public list."""
     score = rounds.score

@@ -27,7 +27,7 @@ from voxpop.mechanisms.rounds.users_needed import (
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import admits
 from voxpop.privacy.numerics import paired_pool
-from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Listed, Slack
+from voxpop.privacy.passes import AdaptiveProof, Choice, KnownList, Later, Slack
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
@@ -35,24 +35,25 @@ if TYPE_CHECKING:
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
 """The menu: 100, 200, 400, ..., 102,400."""
-EDGES: Final = tuple(64 * 2**step for step in range(11))
+_MENU_EDGES: Final = tuple(64 * 2**step for step in range(11))
 """Numbers of distinct items at which the next class of users begins: 64, 128, 256, ..., 65,536. With classes of twice
 the width, the limit was twice the best one where all users are at the lower end: 2 to 3 percent fewer words."""
-TYPICAL: Final = (2**0.5 * 32, *(2**0.5 * edge for edge in EDGES))
+TYPICAL_OF_CLASSES: Final = (2**0.5 * 32, *(2**0.5 * edge for edge in _MENU_EDGES))
 """The number of items that stands for each class."""
-SHARE: Final = 0.005
+SHARE_OF_CHOICE: Final = 0.005
 """The histogram's share of all mu^2. A quarter of a percent chose worse limits for few users."""
-POWER: Final = 0.7
+_POWER: Final = 0.7
 """A user of n items is worth min(n, limit)^0.7 ..."""
 COST: Final = 0.05
 """... over limit^0.05. The optimum is flat: the powers 0.6 and 0.8 chose limits within 1.1 percent of the best."""
-SURE: Final = (2.5,) * 7 + (4.0,) * 5
+CERTAIN_SIGMAS_OF_CLASSES: Final = (2.5,) * 7 + (4.0,) * 5
 """By class: standard deviations of noise below which a count is taken as 0. From 4,096 items on a user is worth so much
 that a count of noise only would select a large limit for a small collection."""
 PRIOR: Final = 4
 """The class to which as many users as one standard deviation are added: where no class is visible, the limit is 800."""
 WORTH: Final = tuple(
-    tuple(round(2**20 * min(typical, limit) ** POWER / limit**COST) for typical in TYPICAL) for limit in LIMITS
+    tuple(round(2**20 * min(typical, limit) ** _POWER / limit**COST) for typical in TYPICAL_OF_CLASSES)
+    for limit in LIMITS
 )
 """By limit and class: the worth of a user, in whole numbers."""
 MARGIN: Final = 1 + 1e-9
@@ -90,7 +91,7 @@ class Menu:
 
     def limit_for(self, counts: Int64s) -> int:
         """Return the limit for noisy numbers of users by class."""
-        pairs = zip(counts.tolist(), SURE, strict=True)
+        pairs = zip(counts.tolist(), CERTAIN_SIGMAS_OF_CLASSES, strict=True)
         kept: list[int] = [count if count >= sure * self.sigma else 0 for count, sure in pairs]
         kept[PRIOR] += max(1, round(self.sigma))
         scores = [sum(count * each for count, each in zip(kept, worth, strict=True)) for worth in WORTH]
@@ -99,7 +100,7 @@ class Menu:
 
     def stated(self) -> Choice:
         """Return the numbers for a certificate: the histogram, and the caps."""
-        return Choice(EDGES, self.sigma, self.square, self.novel)
+        return Choice(_MENU_EDGES, self.sigma, self.square, self.novel)
 
     def users_needed(
         self, probability: float, items: int, needed_by: "Callable[..., int | None] | None" = None
@@ -114,15 +115,15 @@ class Menu:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the public numbers of the choice, ready for JSON."""
-        sizes = {"limits": list(LIMITS), "edges": list(EDGES)}
+        sizes = {"limits": list(LIMITS), "edges": list(_MENU_EDGES)}
         return [{"pass": "choice", **sizes, "sigma": self.sigma, "mu_squared": self.square}]
 
 
-Step = RoundPlan | Menu | AdaptiveRounds
+UnionStep = RoundPlan | Menu | AdaptiveRounds
 """A pass of a plan. Its `stated` are the numbers of the certificate, its `rows` those of texts and files."""
 
 
-def deciding(step: Step) -> RoundPlan | AdaptiveRounds:
+def deciding(step: UnionStep) -> RoundPlan | AdaptiveRounds:
     """Return the pass that decides: of a choice, before it is made, the rounds of the largest limit.
 
     These have the highest thresholds.
@@ -130,7 +131,7 @@ def deciding(step: Step) -> RoundPlan | AdaptiveRounds:
     return step.entry(LIMITS[-1]) if isinstance(step, Menu) else step
 
 
-def users_needed_by(step: Step, budget: Budget, probability: float, items: int) -> int | None:
+def users_needed_by(step: UnionStep, budget: Budget, probability: float, items: int) -> int | None:
     """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
     if isinstance(step, RoundPlan):
         return users_needed(step, budget, probability, items)
@@ -139,7 +140,7 @@ def users_needed_by(step: Step, budget: Budget, probability: float, items: int) 
     return adaptive_users_needed(step, probability, items)
 
 
-def rows_of(*steps: Step) -> list[dict[str, Any]]:
+def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
     """Return the numbers of passes, ready for JSON; of a choice, before it is made, with those that decide."""
     every = (*steps, deciding(steps[-1])) if isinstance(steps[-1], Menu) else steps
     return [row for step in every for row in step.rows()]
@@ -177,29 +178,29 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
         BudgetError: if the rounds do not fit integer weights. Of a menu the largest limit is checked, which has the
             finest grid, because a limit that cannot run would be found after the charge.
     """
-    return planned_menu(terms) if limit is None else _rounds(terms, limit)
+    return planned_menu(terms) if limit is None else _planned_rounds(terms, limit)
 
 
 def planned_menu(terms: Terms) -> Menu:
     """Compute the noise of the histogram and the caps of the menu; see `planned_rounds`."""
-    terms = replace(terms, share=min(terms.share, 1.0 - SHARE))
+    terms = replace(terms, share=min(terms.share, 1.0 - SHARE_OF_CHOICE))
     try:
         begun(terms, LIMITS[-1], schedule_for(LIMITS[-1], _mu(terms)))
     except BudgetError:
         raise BudgetError(
             f"the budget is too small to choose the limit privately, since limits up to {LIMITS[-1]:,} must be able to "
-            "run. Set the limit, such as limit=100 (--limit 100), or raise epsilon."
+            "run. Set max_items_per_user=100 (--max-items-per-user 100) or another number, or raise epsilon."
         ) from None
     whole = terms.sigma * sqrt(terms.data_sets)
     return Menu(
-        sigma=whole / sqrt(SHARE),
+        sigma=whole / sqrt(SHARE_OF_CHOICE),
         square=terms.share / whole**2 * MARGIN,
         novel=terms.target * terms.novelty / terms.data_sets * MARGIN,
         terms=terms,
     )
 
 
-def planned_slack(limit: int | None, listed: Listed | None = None) -> Slack:
+def planned_slack(limit: int | None, listed: KnownList | None = None) -> Slack:
     """Return the cost of finite arithmetic: decisions, and draws from pools that are larger than the limit.
 
     Without a limit, the histogram is one more pass, and pools must cover the limit with the largest pool to draw from.
@@ -215,7 +216,7 @@ def adaptive_proof(
     limit: int | None,
     later: Later | None = None,
     data_sets: tuple[str, ...] = (),
-    listed: Listed | None = None,
+    listed: KnownList | None = None,
 ) -> AdaptiveProof:
     """Return the numbers of rounds, or of a menu of them, for a certificate.
 
@@ -234,14 +235,14 @@ def adaptive_proof(
 
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
-    rounds = _rounds(menu.terms, limit)
+    rounds = _planned_rounds(menu.terms, limit)
     # Computed from the rounds as they will run.
     if not admits(menu.stated(), planned_slack(None, menu.terms.listed), rounds.stated()):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
     return rounds
 
 
-def _rounds(terms: Terms, limit: int) -> AdaptiveRounds:
+def _planned_rounds(terms: Terms, limit: int) -> AdaptiveRounds:
     """Return the rounds of one limit."""
     schedule = schedule_for(limit, _mu(terms))
     rounds = plan_rounds(terms, limit, pool_for(limit), schedule)

@@ -142,7 +142,7 @@ class Schedule:
 
 SHARES: Final = (1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2)
 """Shares in mu of seven tuned steps, from which a schedule for any number of rounds is interpolated."""
-POWER: Final = 0.8
+_POWER: Final = 0.8
 """A round's part in the cumulative score is its mu, times the share of its step to this power."""
 STEP_FALL: Final = 0.18
 """Decrease of the threshold over one step."""
@@ -203,7 +203,7 @@ def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
     drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
     return Schedule(
         shares=tuple(shares.tolist()),
-        parts=tuple((shares * local**POWER).tolist()),
+        parts=tuple((shares * local**_POWER).tolist()),
         falls=tuple((STEP_FALL * (steps - ends[1:])).tolist()),
         drop_thresholds=tuple(drop_thresholds.tolist()),
     )

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from voxpop.privacy.decisions import Rule
 
 
-MOST_USERS = 10**12
+_MOST_USERS = 10**12
 COMMON = 10
 """A common item has this multiple of the users at which the probability of release is 1/2."""
-PROBABILITIES = (0.5, 0.9, 0.99)
-SPREAD = 9.0
+_ITEM_PROBABILITIES = (0.5, 0.9, 0.99)
+SPREAD_IN_SIGMA = 9.0
 """Standard deviations of a binomial beyond which its terms are left out: below 1e-17 of it."""
 
 
@@ -44,7 +44,7 @@ def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]
     return [
         {"items": items, "probability": probability, "users": needed(probability, per_user=items)}
         for items in ITEMS_EACH
-        for probability in PROBABILITIES
+        for probability in _ITEM_PROBABILITIES
     ]
 
 
@@ -55,10 +55,10 @@ def users_needed(round_plan: RoundPlan, budget: Budget, probability: float, item
     def reached(users: int) -> bool:
         return _probabilities(round_plan, rule, users, items)[0] >= probability
 
-    return least_whole(reached, 0, 1, MOST_USERS)
+    return least_whole(reached, 0, 1, _MOST_USERS)
 
 
-def missing(round_plan: RoundPlan, budget: Budget, items: int) -> float:
+def miss_probability(round_plan: RoundPlan, budget: Budget, items: int) -> float:
     """Return the probability that an item of ten times the users needed is not released; see `UnionPlan.missing`."""
     users = users_needed(round_plan, budget, 0.5, items)
     return 1.0 if users is None else _probabilities(round_plan, round_plan.rule(budget), COMMON * users, items)[1]
@@ -86,7 +86,7 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     from scipy.special import gammaln, xlog1py, xlogy
 
     # n p and 9 sqrt(n p (1 - p)), and 9 more where the variance is near 0.
-    mean, spread = trials * chance, SPREAD * (trials * chance * (1 - chance)) ** 0.5 + SPREAD
+    mean, spread = trials * chance, SPREAD_IN_SIGMA * (trials * chance * (1 - chance)) ** 0.5 + SPREAD_IN_SIGMA
     outcomes = np.unique(np.linspace(max(0.0, mean - spread), min(trials, mean + spread), 4001).round())
     # ln of n! / (k! (n - k)!) p^k (1 - p)^(n - k).
     logs = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(trials - outcomes + 1.0)
@@ -95,9 +95,9 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     return outcomes, chances / chances.sum()
 
 
-RELEASED_SHARE = 0.1
+_RELEASED_SHARE = 0.1
 """Released share of a list for which plans state the users that a listed item needs."""
-STEPS = 40
+_BISECTIONS = 40
 """Steps of the grid in a standard deviation of all the noise."""
 REACH = 8.0
 
@@ -105,7 +105,7 @@ REACH = 8.0
 @lru_cache(maxsize=256)  # descriptions, the report and `adaptive_missing` need the same numbers
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
     """Return the least number of users who reach the probability in adaptive rounds, or None."""
-    return least_whole(lambda users: released(plan, users, items) >= probability, 0, 1, MOST_USERS)
+    return least_whole(lambda users: item_probability(plan, users, items) >= probability, 0, 1, _MOST_USERS)
 
 
 def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
@@ -125,14 +125,14 @@ def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) 
     def reached(users: int) -> bool:
         return 1 - _listed_miss(plan, users, items, level) >= probability
 
-    return least_whole(reached, 0, 1, MOST_USERS)
+    return least_whole(reached, 0, 1, _MOST_USERS)
 
 
 def usual_level(plan: "AdaptiveRounds") -> int:
     """Return the level, counted from 0, from which listed items are released if a tenth of the list is."""
     if plan.known is None:
         raise InternalError("rounds without a list have no levels")
-    admitted = [tail <= plan.known.share * RELEASED_SHARE for tail in plan.known.tails]
+    admitted = [tail <= plan.known.share * _RELEASED_SHARE for tail in plan.known.tails]
     return admitted.index(True) if True in admitted else len(admitted) - 1
 
 
@@ -147,7 +147,7 @@ def _listed_miss(plan: "AdaptiveRounds", users: int, items: int, level: int) -> 
     return _not_first(plan, users, items) * _never(at_level(plan.score, plan.known, level), means)
 
 
-def released(plan: "AdaptiveRounds", users: int, items: int) -> float:
+def item_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that an item of users who hold `items` such items each is released in some round."""
     return 1 - _miss_probability(plan, users, items)
 
@@ -218,9 +218,9 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
 def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
     """Return a step, the points of a grid around 0, and by round the probability of each move."""
     spread = float(np.sqrt(np.sum(np.square(parts))))
-    step = spread / STEPS
+    step = spread / _BISECTIONS
     # Eight standard deviations of all the noise to either side.
-    half = round(REACH * STEPS)
+    half = round(REACH * _BISECTIONS)
     points = step * np.arange(-half, half + 1)
     reaches = [ceil(REACH * part / step) for part in parts]
     edges = [step * (np.arange(-reach, reach + 2) - 0.5) / part for reach, part in zip(reaches, parts, strict=True)]
@@ -229,7 +229,7 @@ def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
 
 FAILURE_PROBABILITY: Final = 1e-6
 """The largest probability with which an item of too few users is released."""
-UP: Final = 1 + 1e-9
+_UP: Final = 1 + 1e-9
 """More than the relative error of the doubles that weights and quantiles are computed in."""
 
 
@@ -259,12 +259,12 @@ class MinUsersBound:
         """
         # (n - 1) w_max, for any data of the others: no user gives an item more than w_max (docs/privacy/at-least.md,
         # "Proof").
-        return self.few * largest * UP
+        return self.few * largest * _UP
 
     def deviations(self, noise: Noise, rounds: int) -> float:
         """Return the quantile of noise of scale 1 for one of several even parts of beta, rounded up."""
         # t with P(N >= t) = beta / rounds: a union bound over rounds.
-        return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * UP + 1e-9
+        return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * _UP + 1e-9
 
     def threshold(self, largest: float, noise: Noise, scale: float, rounds: int) -> float:
         """Return the threshold that too few users reach in one of several rounds with an even part of beta."""
@@ -280,7 +280,7 @@ class MinUsersBound:
             raise InternalError("a promise about items of few users was asked of a round without a threshold")
         # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
         distance = np.array([(only.threshold - self.weight(only.shares.largest)) / only.scale])
-        return float(-np.expm1(log_below(only.noise, distance))[0]) * UP
+        return float(-np.expm1(log_below(only.noise, distance))[0]) * _UP
 
 
 def check_promise(users_bound: MinUsersBound, chance: float) -> None:
@@ -305,7 +305,7 @@ def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
     """Return by round the largest score from the weight of too few users, in standard deviations."""
     # c_r (n - 1) mu_r: the mean score of one round, at most, since no later round gives an item more than 1; (rounds,).
     shown = np.multiply(score.parts, score.mus) * users_bound.few
-    return np.asarray(np.cumsum(shown) / score.spreads * UP)
+    return np.asarray(np.cumsum(shown) / score.spreads * _UP)
 
 
 def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScore:
@@ -328,4 +328,4 @@ def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, s
     first = users_bound.reached(first_round)
     # Distance of the mean below each threshold, in standard deviations; margin is the error of doubles.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
-    return first + float(np.sum(ndtr(-missing))) * UP
+    return first + float(np.sum(ndtr(-missing))) * _UP

@@ -20,7 +20,7 @@ CLASS_GROWTH = 1.6
 """Lengths are counted in classes: 1, 2, 3, 4 to 5, 6 to 8, 9 to 13 and so on."""
 
 # ---- The tree of contexts (releasing.py) ----
-PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
+EPSILON_PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
 """The part of its path's remaining epsilon that a context spends if it is split, by the length of the context; longer
 contexts use the last part. The parts are just large enough to decide; a context that is not split spends all."""
 LEAST_COUNTED, PER_NOISE = Fraction(4, 5), Fraction(15)
@@ -39,11 +39,11 @@ scale: longer contexts add less information."""
 LEAST_EASE, EASY = 0.5, 0.1
 """These numbers are smaller where noise is more than `EASY` of the mean count of a pair, in proportion, but by no more
 than `LEAST_EASE`: there even a few contexts contain much information that single symbols lack."""
-LARGE = 1_000
-"""Above this many bins their number enters the rule above by its square root times the root of `LARGE`: most symbols of
-a large alphabet are rare, and smoothing removes the noise of their bins. At epsilon 4 on reddit_posts, the error on
-held queries of up to 4 words falls against the plain number from 0.068 to 0.062 (2,000 words), from 0.063 to 0.052
-(20,000) and from 0.060 to 0.043 (100,000)."""
+LARGE_COUNT = 1_000
+"""Above this many bins their number enters the rule above by its square root times the root of `LARGE_COUNT`: most
+symbols of a large alphabet are rare, and smoothing removes the noise of their bins. At epsilon 4 on reddit_posts, the
+error on held queries of up to 4 words falls against the plain number from 0.068 to 0.062 (2,000 words), from 0.063 to
+0.052 (20,000) and from 0.060 to 0.043 (100,000)."""
 
 # ---- Finding the alphabet (plan.py) ----
 FIND: Final = "find"

@@ -222,13 +222,13 @@ def context_tree_of(
     return ContextTree(width, max_length, *links, scales.astype(np.float64), counts.reshape(nodes, width))
 
 
-LEAST = 1e-9
+LEAST_MASS = 1e-9
 """Minimum of expected and estimated counts, which are divisors."""
 
 LEAST_COUNT = 0.01
 """Minimum of the estimated count of each symbol, because no probability may be 0."""
 
-EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
+BIN_EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
 """float64 (50), edges of the cells of count over expected count: one from 0, then 8 to a factor of 4."""
 STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
 """float64 (6), expected counts in noise scales that separate bins with different distributions of ratios."""
@@ -282,8 +282,8 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 # float64 (nodes, width): c(v) P_parent(y).
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
                 each = np.repeat(scales[nodes, None], tree.width, 1)
-                counted = estimated(counts[nodes], expected, each, drawn, EDGES, tuned.PRIOR_BINS)
-                counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
+                counted = estimated(counts[nodes], expected, each, drawn, BIN_EDGES, tuned.PRIOR_BINS)
+                counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST_MASS**2  # no sequence is empty
                 chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
         # Where all steps are "others" these add nothing to the counts of the parent.
         alone = rest[held[tree.parents[rest]] == 0.0]
@@ -346,8 +346,8 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
     total = max(float(noisy[:-1].sum()), symbols * LEAST_COUNT)
     drawn = None if bootstrap is None else uniforms(bootstrap, "settling/root", symbols)
     # No count is more than all: ratios reach to the number of symbols, in steps as before.
-    more = max(int(np.ceil(np.log(symbols / EDGES[-1]) / np.log(EDGES[-1] / EDGES[-2]))), 0)
-    edges = np.concatenate([EDGES, EDGES[-1] * (EDGES[-1] / EDGES[-2]) ** np.arange(1, more + 1)])
+    more = max(int(np.ceil(np.log(symbols / BIN_EDGES[-1]) / np.log(BIN_EDGES[-1] / BIN_EDGES[-2]))), 0)
+    edges = np.concatenate([BIN_EDGES, BIN_EDGES[-1] * (BIN_EDGES[-1] / BIN_EDGES[-2]) ** np.arange(1, more + 1)])
     # However few symbols there are, a first guess at their ratios would be worse: one may be nearly all.
     counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 0.0)
     if bootstrap is None:
@@ -371,7 +371,7 @@ def estimated(
         edges: of the cells of ratios.
         prior_bins: as many bins the prior counts like, which expects symbols that never follow; 0 for no prior.
     """
-    flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
+    flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST_MASS), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
     weights = _ratios(flat, mean, scale, strata, edges, prior_bins)
     # By stratum: the mean ratio, by which expected counts are off on average.
@@ -384,7 +384,7 @@ def estimated(
         empty = weights[:, edges[1:] <= tuned.EMPTY].sum(axis=1)
         levels -= (tuned.PER_EMPTY * np.maximum(empty - tuned.USUAL_EMPTY, 0.0))[strata]
     found = count_quantiles(flat, mean, scale, edges, weights, strata, levels)
-    return np.maximum(found, LEAST).reshape(noisy.shape)
+    return np.maximum(found, LEAST_MASS).reshape(noisy.shape)
 
 
 def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, prior_bins: float) -> Floats:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.model import SequenceModel
 
 END = "⟨end⟩"
-LEVEL = 0.9
+_LEVEL = 0.9
 MOST_COUNTS = 50_000
 """Number of released counts above which queries would take longer than the release: no charts are drawn then."""
 MOST_BARS = 12
@@ -25,7 +25,7 @@ MOST_ROWS = 20
 MOST_LENGTHS = 40
 PATH_LENGTH = 3
 LONGEST_NAME = 24
-STEPS = 10
+_STEPS = 10
 """Shades of the table of transitions."""
 
 Row = tuple[list[str], int, float]
@@ -64,7 +64,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
     from voxpop.release.report.page import page_of
 
     end = _end_mark(set(model.alphabet))
-    rows = rows_of(model, end)
+    rows = rows_of_model(model, end)
     sizes, noise = _released(model)
     grams = table_of_lists([gram for gram, *_ in rows])
     counts = np.array([count for _, count, _ in rows], np.int64)
@@ -90,7 +90,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
     return page_of(story, model, sizes, grams, "sequence", counts, checksums)
 
 
-def rows_of(model: "SequenceModel", end: str) -> list[Row]:
+def rows_of_model(model: "SequenceModel", end: str) -> list[Row]:
     """Return the grams whose beginnings all have a count too, in canonical order, with their smoothed counts."""
     import polars as pl
 
@@ -152,14 +152,14 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
     held = pl.col("share") > 0
     paths: list[dict[str, Any]] = []
     if (len(model.alphabet) + 1) ** length <= 2**40:
-        runs = model.paths(length, MOST_BARS, LEVEL).filter(held)
+        runs = model.paths(length, MOST_BARS, _LEVEL).filter(held)
         paths = _bars(runs, "path", lambda path: _named(path, " → "))
     return {
-        "level": LEVEL,
+        "level": _LEVEL,
         "memory": max(int((model.tree.contexts >= 0).sum(axis=1).max(initial=0)), 1),
-        "starts": _bars(model.starting(LEVEL).head(MOST_BARS).filter(held), "symbol", lambda symbol: _named([symbol])),
+        "starts": _bars(model.starting(_LEVEL).head(MOST_BARS).filter(held), "symbol", lambda symbol: _named([symbol])),
         "lengths": _bars(
-            model.lengths(LEVEL).head(MOST_LENGTHS), "length", lambda size: f"{size}+" if size == last else str(size)
+            model.lengths(_LEVEL).head(MOST_LENGTHS), "length", lambda size: f"{size}+" if size == last else str(size)
         ),
         "paths": paths,
         "transitions": _transitions(model, end),
@@ -181,7 +181,7 @@ def _transitions(model: "SequenceModel", end: str) -> dict[str, Any]:
     rows = np.argsort(-counts, kind="stable")[:MOST_ROWS].tolist()
     names = [_named([model.alphabet[symbol]]) for symbol in rows]
     others = len(rows) < len(model.alphabet)
-    share, low, high = queries.transitions_among(rows, LEVEL)
+    share, low, high = queries.transitions_among(rows, _LEVEL)
     kept = [*range(len(rows)), *([len(rows)] if others else []), len(rows) + 1]
     return {
         "columns": [*names, *(["others"] if others else []), end],
@@ -197,7 +197,7 @@ def _cell(share: float, low: float, high: float) -> dict[str, Any]:
     return {
         "text": f"{100 * share:.0f}" if share >= 0.005 else "",
         "may": f"{100 * low:.1f} to {100 * high:.1f} %",
-        "shade": round(STEPS * float(np.sqrt(share))),
+        "shade": round(_STEPS * float(np.sqrt(share))),
     }
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.uniform import STEP, uniform
+from voxpop.kernels.uniform import GOLDEN_STEP, uniform
 from voxpop.mechanisms.sequences.context_tree import ContextTree
 from voxpop.mechanisms.sequences.profile import Fitted
 from voxpop.reading.users import spread
 
 GOLDEN = 0.6180339887498949
-MOST_TOGETHER = 1 << 23
+_MOST_TOGETHER = 1 << 23
 """Number of steps of the sequences that are drawn together, which need 8 bytes each."""
 
 
@@ -52,7 +52,7 @@ def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) 
     Returns:
         The sequences, in the order of the seeds: a function of all seeds.
     """
-    step = max(1, MOST_TOGETHER // tree.max_length)
+    step = max(1, _MOST_TOGETHER // tree.max_length)
     pieces = [_draw_together(tree, sums, fit, seeds[start : start + step]) for start in range(0, seeds.size, step)]
     symbols = [np.empty(0, np.int32), *(each for each, _ in pieces)]
     sizes = [np.zeros(1, np.int64), *(each for _, each in pieces)]
@@ -84,7 +84,7 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         place[share < 0.0] = max(length - 1, 0)
         new = (place == length) | (nodes[place, going] != found)
         latest = symbols[place, going]
-        latest[new] = _chosen(sums, found[new], _spread(int(new.sum()), state) * stay[new])
+        latest[new] = _chosen_nodes(sums, found[new], _spread(int(new.sum()), state) * stay[new])
         symbols[length, going] = latest
         sizes[going] += 1
         # A stable sort keeps the order by earlier symbols; that of 16 bits takes linear time.
@@ -102,12 +102,12 @@ def _spread(size: int, state: Uint64s) -> Floats:
 
 def _uniforms(seeds: Uint64s, number: int) -> Floats:
     """Return the uniform number of this number, from 0 on, of each seed, as `kernels.uniform` does."""
-    mixed = spread(seeds + np.uint64((number + 1) * int(STEP) % 2**64))
+    mixed = spread(seeds + np.uint64((number + 1) * int(GOLDEN_STEP) % 2**64))
     found: Floats = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return found
 
 
-def _chosen(sums: Floats, nodes: Int32s, wanted: Floats) -> Int64s:
+def _chosen_nodes(sums: Floats, nodes: Int32s, wanted: Floats) -> Int64s:
     """Return the first symbol of each node whose running sum exceeds a number, by bisection."""
     flat, rows = sums.ravel(), nodes.astype(np.int64) * sums.shape[1]
     low, high = np.zeros(nodes.size, np.int64), np.full(nodes.size, sums.shape[1] - 2)

@@ -40,7 +40,7 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -
     real = _sequences(engine.gathered(), model)
     drawn = model._queries.sessions
     rows = [
-        ("relative error of the number of users", abs(model.sequences / max(real.size, 1) - 1)),
+        ("relative error of the number of users", abs(model.n_users / max(real.size, 1) - 1)),
         ("distance of lengths", _distance(model, real, drawn, lengths)),
         ("distance of first symbols", _distance(model, real, drawn, _first_symbols)),
         ("distance of last symbols", _distance(model, real, drawn, last_symbols)),
@@ -48,7 +48,7 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -
     ]
     tables = [_shares(model, real, drawn, length) for length in range(1, LONGEST + 1)]
     rows += [(f"relative error of runs of {length}", _error(each)) for length, each in enumerate(tables, 1)]
-    rows.append((f"of the {TOP} most frequent runs, found", _found(tables)))
+    rows.append((f"of the {TOP} most frequent runs, found", _share_found(tables)))
     return Evaluation({name: float(value) for name, value in rows})
 
 
@@ -109,7 +109,7 @@ def _error(table: tuple[Int64s, Floats, Floats]) -> float:
     return float(np.average(np.abs(real - drawn) / np.maximum(real, SANITY), weights=real))
 
 
-def _found(tables: list[tuple[Int64s, Floats, Floats]]) -> float:
+def _share_found(tables: list[tuple[Int64s, Floats, Floats]]) -> float:
     """Return the share of the most frequent runs of all lengths that are among those of the model."""
     real, drawn = (np.concatenate([table[place] for table in tables]) for place in (1, 2))
     most = min(TOP, int((real > 0).sum()))

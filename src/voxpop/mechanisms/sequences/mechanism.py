@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.plan import SequencePlan
     from voxpop.release.release import Release
 
-LONGEST = 10_000
+LONGEST_SEQUENCE = 10_000
 LONGEST_GRAM = 16
-MOST_SYMBOLS = 10**7
+_MOST_SYMBOLS = 10**7
 
 
 @final
@@ -74,7 +74,9 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
     def __post_init__(self) -> None:
         """Check every field, and sort the alphabet."""
-        check_whole("max_length", self.max_length, LONGEST, "the most symbols of one user that count; 20 is usual")
+        check_whole(
+            "max_length", self.max_length, LONGEST_SEQUENCE, "the most symbols of one user that count; 20 is usual"
+        )
         check_whole("max_gram", self.max_gram, LONGEST_GRAM, "the length of the longest gram counted; 5 is usual")
         if self.alphabet is not None and self.alphabet != FIND:
             object.__setattr__(self, "alphabet", public_alphabet(self.alphabet))
@@ -142,8 +144,8 @@ def public_alphabet(given: Any) -> tuple[str, ...]:
                 f"`alphabet` must contain strings, got a value of type {type(symbol).__name__}. voxpop.read turns "
                 'whole numbers into their decimal strings, so write "17" for 17.'
             )
-    if not 1 <= len(symbols) <= MOST_SYMBOLS:
-        raise InputError(f"`alphabet` must have from 1 to {MOST_SYMBOLS:,} symbols, got {len(symbols):,}.")
+    if not 1 <= len(symbols) <= _MOST_SYMBOLS:
+        raise InputError(f"`alphabet` must have from 1 to {_MOST_SYMBOLS:,} symbols, got {len(symbols):,}.")
     ordered = tuple(sorted(symbols))
     if any(one == other for one, other in pairwise(ordered)):
         raise InputError("`alphabet` contains a symbol twice; every symbol must be distinct. Use dict.fromkeys first.")

@@ -14,12 +14,12 @@ from voxpop.errors import InputError
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
-from voxpop.mechanisms.sequences.profile import Profile, profile_of, profile_record
+from voxpop.mechanisms.sequences.profile import StepProfile, profile_record, step_profile_of
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, string_array
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import MODEL, stated
+from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
+from voxpop.release.saving import MODEL, record_of
 from voxpop.release.table import read_parquet, write_parquet
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 ROWS_SHOWN = 10
-MOST_ROWS = 1_100_000
+_MOST_ROWS = 1_100_000
 """Maximum number of rows of a table of transitions."""
 
 
@@ -48,15 +48,15 @@ class SequenceModel(Result):
         profile: the released noisy numbers of sequences by length, and of distinct and repeated symbols.
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the guarantee of the release, or that it is not private.
-        about: the operator's statements for the report. It is not compared.
+        metadata: the operator's statements for the report. It is not compared.
     """
 
     alphabet: tuple[str, ...]
     tree: ContextTree
-    profile: Profile
+    profile: StepProfile
     plan: Plan
     guarantee: Guarantee
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     @property
     def max_length(self) -> int:
@@ -69,7 +69,7 @@ class SequenceModel(Result):
         return self.tree.counted
 
     @property
-    def sequences(self) -> float:
+    def n_users(self) -> float:
         """The number of users with a sequence, estimated from the noisy counts."""
         return self._sampler.fit.sequences
 
@@ -199,9 +199,9 @@ class SequenceModel(Result):
     def transitions(self, level: float = 0.9) -> "pl.DataFrame":
         """Return the next symbols after each symbol: columns from, symbol (null for the end), share, ..."""
         size = len(self.alphabet)
-        if size * (size + 1) > MOST_ROWS:
+        if size * (size + 1) > _MOST_ROWS:
             raise InputError(
-                f"the transitions among {size:,} symbols have more than {MOST_ROWS:,} rows. "
+                f"the transitions among {size:,} symbols have more than {_MOST_ROWS:,} rows. "
                 "Use `next([symbol])` for single symbols."
             )
         answer = partial(queries.followers, number=np.arange(size + 1), rows=size)
@@ -339,7 +339,7 @@ def save_model(
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
     numbers = {"max_length": model.max_length, "counted_steps": model.counted_steps}
-    content = {**stated(model), **numbers, "profile": profile_record(model.profile)}
+    content = {**record_of(model), **numbers, "profile": profile_record(model.profile)}
     MODEL.save(content, tables, model._page, folder, overwrite=overwrite)
 
 
@@ -355,7 +355,7 @@ def model_of(record: Mapping[str, Any], contents: Mapping[str, bytes]) -> Sequen
     if (numbers_of(counts.value_lengths()) != width).any():
         raise ValueError("not one count of each symbol")
     parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
-    profile = profile_of(record["profile"], max_length)
+    profile = step_profile_of(record["profile"], max_length)
     tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
     tree = replace(tree, steps=steps if steps < max_length else None, sequences=int(profile.lengths.sum()))
     return SequenceModel(tuple(words), tree, profile, **restored(record))

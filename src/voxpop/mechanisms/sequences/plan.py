@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.files.progress import rounded, tell
-from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, LEAST_COUNTED, PARTS, PER_NOISE
+from voxpop.mechanisms.sequences.constants import EPSILON_PARTS, FIND, FIND_SHARE, LEAST_COUNTED, PER_NOISE
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 SMALLEST_RATE = 2.0**-30
 LARGEST_EPSILON = 1e4
-FINDER = "set union"
+FINDER = "items"
 """The mechanism that finds the alphabet, by its registered name."""
-MISSING = (
+_MISSING = (
     "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
     'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
     ' or alphabet="find" (--alphabet find), which finds it with a quarter of epsilon and all of delta.'
@@ -37,7 +37,7 @@ SPELLING = "If these are many, compare the spelling of its symbols with the valu
 def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
     """Check that the plan can run; see `Sequences.plan`."""
     if mechanism.alphabet is None:
-        raise InputError(MISSING)
+        raise InputError(_MISSING)
     plan = SequencePlan(mechanism, budget)
     if plan.finding is not None and not budget.delta > 0.0:
         raise BudgetError(
@@ -102,7 +102,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return Claim(self.budget.epsilon, 0.0 if self.finding is None else self.budget.delta)
 
     def _finder(self) -> Any:
-        return configuration(FINDER)(limit=self.mechanism.max_length)
+        return configuration(FINDER)(max_items_per_user=self.mechanism.max_length)
 
     @property
     def finding(self) -> Budget | None:
@@ -151,7 +151,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         """Return the accounts of the smallest share of the root."""
         paths = PathBudget(self._limits(len(self.alphabet or ())))
         spent = paths.spend(0, 1 - part_after_statistics(paths.limits.epsilon, 0))
-        return paths, paths.spend(spent, PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
+        return paths, paths.spend(spent, EPSILON_PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
 
     def _run(self, data: "Corpus", seed: int | None) -> "SequenceModel":
         from voxpop.engine.contract import check_engine, check_ordered

@@ -22,13 +22,21 @@ import numpy as np
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_variety, draw_contexts, fit_ends
 from voxpop.mechanisms.sequences import constants as tuned
-from voxpop.mechanisms.sequences.context_tree import EDGES, LEAST, ContextTree, Smoothed, estimated, laplace, uniforms
+from voxpop.mechanisms.sequences.context_tree import (
+    BIN_EDGES,
+    LEAST_MASS,
+    ContextTree,
+    Smoothed,
+    estimated,
+    laplace,
+    uniforms,
+)
 from voxpop.privacy.path_budget import doubled_steps
 from voxpop.privacy.secret import Secret, Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profile:
+class StepProfile:
     """The released statistics of users.
 
     Attributes:
@@ -59,12 +67,12 @@ def steps_of(lengths: Int64s, max_length: int, steps: int) -> float:
     return max(doubled_steps(length_classes(max_length), lengths, max_length, steps) / 2, 1.0)
 
 
-def profile_record(profile: Profile) -> dict[str, Any]:
+def profile_record(profile: StepProfile) -> dict[str, Any]:
     """Return a profile for JSON."""
     return {"lengths": profile.lengths.tolist(), "variety": profile.variety.tolist(), "scales": list(profile.scales)}
 
 
-def profile_of(record: dict[str, Any], max_length: int) -> Profile:
+def step_profile_of(record: dict[str, Any], max_length: int) -> StepProfile:
     """Return the profile of a record.
 
     Raises:
@@ -75,7 +83,7 @@ def profile_of(record: dict[str, Any], max_length: int) -> Profile:
     whole = lengths.size == length_classes(max_length).size and variety.size in (1, 2)
     if not whole or not (0 < first < inf and 0 < second < inf):
         raise ValueError("not the profile of users")
-    return Profile(lengths, variety, (first, second))
+    return StepProfile(lengths, variety, (first, second))
 
 
 def length_classes(max_length: int) -> Int64s:
@@ -103,7 +111,9 @@ class Fitted:
     sequences: float
 
 
-def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats, bootstrap: Source | None) -> Fitted:
+def fitted(
+    tree: ContextTree, profile: StepProfile, smoothed: Smoothed, sums: Floats, bootstrap: Source | None
+) -> Fitted:
     """Fit ends and novelty by simulation.
 
     Args:
@@ -125,18 +135,20 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
     # (most + 1): the shares of lengths that the contexts imply, and by class.
     shares = fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), np.full(most, -1.0), ends)
     first = length_classes(most)
-    model = np.maximum(np.add.reduceat(shares, first), LEAST)
+    model = np.maximum(np.add.reduceat(shares, first), LEAST_MASS)
     drawn = None if bootstrap is None else uniforms(bootstrap, "settling/lengths", first.size)
     scales = np.full(first.size, profile.scales[0])
     number = max(float(profile.lengths.sum()), 1.0)
     for _ in range(2):
-        found = estimated(profile.lengths.astype(np.float64), number * model / model.sum(), scales, drawn, EDGES, 0.0)
+        found = estimated(
+            profile.lengths.astype(np.float64), number * model / model.sum(), scales, drawn, BIN_EDGES, 0.0
+        )
         goal = np.append(0.0, shares[1:] * np.repeat(found / model, np.diff(np.append(first, most + 1))))
         goal /= goal.sum()
         counted = np.minimum(np.append(np.arange(most) + 1, most), tree.counted)
         number = _number_of_sequences(tree, profile, smoothed, float(goal @ counted))
     # By length: the share that ends of those who get there.
-    wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
+    wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST_MASS)
     wanted[0] = -1.0
     fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), wanted, ends)
     size = profile.variety.size
@@ -212,7 +224,7 @@ def _mean_variety(
     return found
 
 
-def _number_of_sequences(tree: ContextTree, profile: Profile, smoothed: Smoothed, steps: float) -> float:
+def _number_of_sequences(tree: ContextTree, profile: StepProfile, smoothed: Smoothed, steps: float) -> float:
     """Return the number of sequences: three estimates, averaged by precision.
 
     They are the lengths, added up; all steps, divided by those of a sequence; and the symbols after beginnings, if

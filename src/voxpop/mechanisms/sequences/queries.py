@@ -21,15 +21,15 @@ from voxpop.kernels.sequences import count_reaching
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
 from voxpop.mechanisms.sequences.drawing import Sessions, draw_sessions
-from voxpop.mechanisms.sequences.profile import Fitted, Profile, fitted
+from voxpop.mechanisms.sequences.profile import Fitted, StepProfile, fitted
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.secret import Secret, Source
 
 if TYPE_CHECKING:
     import polars as pl
 
-AT_ONCE = 1 << 18
-MOST = 10**9
+_SESSIONS_AT_ONCE = 1 << 18
+_MOST_DRAWN = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class ContextSampler:
     fit: Fitted
 
     @staticmethod
-    def of(tree: ContextTree, profile: Profile, bootstrap: Source | None = None) -> "ContextSampler":
+    def of(tree: ContextTree, profile: StepProfile, bootstrap: Source | None = None) -> "ContextSampler":
         """Return the sampler of a released tree, or of a bootstrap sample of its counts."""
         smoothed = smooth(tree, bootstrap)
         sums = np.cumsum(smoothed.chances, axis=1)
@@ -97,12 +97,12 @@ def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, see
     import polars as pl
 
     require_polars()
-    check_whole("n", n, MOST, "the number of sequences to draw")
+    check_whole("n", n, _MOST_DRAWN, "the number of sequences to draw")
     check_released(sampler.tree)
     secret = Secret.of(seed)
     pieces = []
-    for start in range(0, n, AT_ONCE):
-        numbers = np.arange(start, min(n, start + AT_ONCE), dtype=np.uint64)
+    for start in range(0, n, _SESSIONS_AT_ONCE):
+        numbers = np.arange(start, min(n, start + _SESSIONS_AT_ONCE), dtype=np.uint64)
         drawn = sampler.draw(secret.draws("sequences/synthetic", numbers, 0)[:, 0])
         pieces.append(lists_of_symbols(alphabet, drawn.symbols, drawn.sizes))
     return pl.DataFrame({"user": np.arange(n), "sequence": pl.concat(pieces)})
@@ -124,13 +124,13 @@ SESSIONS_EACH = 20_000
 """Sessions drawn from each bootstrap model."""
 
 
-Answer = Callable[[ContextSampler, Sessions], Floats]
+SamplerQuery = Callable[[ContextSampler, Sessions], Floats]
 
 
 class Queries:
     """The sessions of a model and of its bootstrap models, drawn at the first query."""
 
-    def __init__(self, sampler: ContextSampler, profile: Profile) -> None:
+    def __init__(self, sampler: ContextSampler, profile: StepProfile) -> None:
         self._sampler, self._profile = sampler, profile
 
     @cached_property
@@ -150,7 +150,7 @@ class Queries:
         samplers = [ContextSampler.of(self._sampler.tree, self._profile, bootstrap) for bootstrap in secrets]
         return [(sampler, sampler.draw(self._seeds[:SESSIONS_EACH])) for sampler in samplers]
 
-    def answer(self, answer: Answer, level: float, **labels: Any) -> "pl.DataFrame":
+    def answer(self, answer: SamplerQuery, level: float, **labels: Any) -> "pl.DataFrame":
         """Return an answer with its intervals, from the spread of the bootstrap models, behind columns of labels."""
         import polars as pl
 

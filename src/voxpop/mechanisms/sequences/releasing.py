@@ -18,7 +18,7 @@ from voxpop.files.progress import track
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
-from voxpop.mechanisms.sequences.profile import Profile, length_classes, steps_of, symbols_counted
+from voxpop.mechanisms.sequences.profile import StepProfile, length_classes, steps_of, symbols_counted
 from voxpop.privacy.path_budget import Limits, PathBudget
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class _Level:
     splits: Bools
 
 
-def split_contexts(gate: "PathsGate") -> tuple[ContextTree, Profile]:
+def split_contexts(gate: "PathsGate") -> tuple[ContextTree, StepProfile]:
     """Count the symbols after contexts, and continue with longer contexts, level by level.
 
     Args:
@@ -55,7 +55,7 @@ def split_contexts(gate: "PathsGate") -> tuple[ContextTree, Profile]:
     return deque(levels, maxlen=1).pop()
 
 
-def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, Profile]]:
+def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, StepProfile]]:
     """Yield the tree after each level, and the profile."""
     paths, limits = gate.paths, gate.paths.limits
     width = limits.alphabet + 1
@@ -76,7 +76,7 @@ def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, Profile]]:
             return
 
 
-def _released_profile(gate: "PathsGate") -> tuple[Profile, Fraction, float]:
+def _released_profile(gate: "PathsGate") -> tuple[StepProfile, Fraction, float]:
     """Return the noisy statistics of users, the part of the rest that the root spends, and `_ease`."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
@@ -86,7 +86,7 @@ def _released_profile(gate: "PathsGate") -> tuple[Profile, Fraction, float]:
     bins = 2 if part == 1 else 1
     counted = symbols_counted(limits.max_length, bins)
     variety, its = gate.variety(counted, bins, part_of_variety(limits.epsilon, int(lengths.sum())))
-    return Profile(lengths, variety, (float(scale[0]), float(its[0]))), part, _ease(counting, steps)
+    return StepProfile(lengths, variety, (float(scale[0]), float(its[0]))), part, _ease(counting, steps)
 
 
 def part_of_lengths(epsilon: Fraction) -> Fraction:
@@ -109,7 +109,9 @@ def _part_of_root(limits: Limits, steps: float) -> Fraction:
     if _noise_of_pairs(limits, steps) > tuned.TOO_NOISY or limits.max_gram == 1:
         return Fraction(1)
     noise = _noise(limits, steps)
-    return max(tuned.PARTS[0], min(Fraction(round(1000 * tuned.ROOT_PER_NOISE * noise), 1000), tuned.MOST_FOR_ROOT))
+    return max(
+        tuned.EPSILON_PARTS[0], min(Fraction(round(1000 * tuned.ROOT_PER_NOISE * noise), 1000), tuned.MOST_FOR_ROOT)
+    )
 
 
 def _noise(limits: Limits, steps: float) -> float:
@@ -141,7 +143,7 @@ def _open_longer(
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
     after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
-    part = tuned.PARTS[min(depth + 1, len(tuned.PARTS) - 1)]
+    part = tuned.EPSILON_PARTS[min(depth + 1, len(tuned.EPSILON_PARTS) - 1)]
     splits = np.zeros(row.size, np.bool_)
     if depth + 2 < limits.max_gram and row.size:
         begun = symbol == tree.width - 1
@@ -172,7 +174,7 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
         depth: length of the shorter contexts.
     """
     width = limits.alphabet + 1
-    bins = min(width, sqrt(tuned.LARGE * width))
+    bins = min(width, sqrt(tuned.LARGE_COUNT * width))
     # GROWTH^(length - 1) times the number of bins times the scale max_length / (epsilon left) of their noise.
     return tuned.GROWTH**depth * bins * limits.max_length / (float(limits.epsilon) * left)
 

@@ -23,14 +23,14 @@ from voxpop.privacy.upcrossing import ever_reached
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
-Prices = Literal["growing", "equal"]
+Spending = Literal["growing", "equal"]
 POOL = 1000
 """The most items of one user in a series, if no limit is given."""
-NOVELTY = 0.4
+NOVELTY_OF_NIGHTS = 0.4
 """Part of delta for items of only one user; 0.3 and 0.5 release the same within a percent."""
 CUTOFF = 9.5
 """Weight at which items stop rising, in standard deviations of the night's noise."""
-FALL = 0.5
+_NIGHT_FALL = 0.5
 """The total decrease of thresholds over the series, in standard deviations."""
 REST = {"growing": (-1.3, 4.0), "equal": (-0.7, 3.2)}
 """Below which score items rest, in standard deviations: from the first to the second number over the middle five
@@ -38,7 +38,7 @@ sevenths of the prices. With -0.7 for -1.3, growing prices release the same on p
 TRIED = 15
 """An item of a user gets weight although it rests for this part of the nights, one in 15, from the night on which it
 joined the pool: without these nights, words that become common late stay out (benchmarks/comparisons/series.py)."""
-CELLS_IN_SIGMA = 2**12
+_NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 NEVER = -(2**62)
 """A rest threshold below every score."""
@@ -49,11 +49,11 @@ UNPLANNED = ("budget", "ran")
 @final
 @dataclass(frozen=True, repr=False)
 class SeriesPlan(Printed):
-    """The plan of a series: every number that runs, fixed before the first night. `SetUnion.plan_series` returns it.
+    """The plan of a series: every number that runs, fixed before the first night. `Items.plan_series` returns it.
 
     Attributes:
         budget: The privacy budget of all nights together.
-        prices: "growing" or "equal".
+        spending: "growing" or "equal".
         pool: Most items of one user in all nights.
         square: mu^2 that each user may spend in all nights.
         bits: Weights are whole multiples of 2^-bits.
@@ -65,18 +65,18 @@ class SeriesPlan(Printed):
         thresholds: By night, the score at which an item is released.
         rests: By night, the score below which an item rests on the next night.
         tried: Number of nights on which an item of a user gets weight although it rests.
-        limit: The most items of one user as given; None for the usual number.
+        max_items_per_user: The most items of one user as given; None for the usual number.
         ran: In the plan of a release, the number of nights so far.
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.SetUnion().plan_series(vp.Budget(epsilon=3, delta=1e-6), nights=30)
+        >>> plan = vp.Items().plan_series(vp.Budget(epsilon=3, delta=1e-6), nights=30)
         >>> len(plan.sigmas), plan.delta <= 1e-6
         (30, True)
     """
 
     budget: Budget
-    prices: Prices
+    spending: Spending
     pool: int
     square: float
     bits: int
@@ -88,7 +88,7 @@ class SeriesPlan(Printed):
     thresholds: tuple[int, ...]
     rests: tuple[int, ...]
     tried: int
-    limit: int | None = field(default=None, kw_only=True)
+    max_items_per_user: int | None = field(default=None, kw_only=True)
     ran: int = field(default=0, kw_only=True, compare=False)
 
     @property
@@ -134,7 +134,7 @@ class SeriesPlan(Printed):
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in UNPLANNED}
         lists = {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
         spent = budget_numbers(self.budget, self.delta)
-        return {"mechanism": "set union", "weighting": "series", "nights": self.nights, **spent, **lists}
+        return {"mechanism": "items", "weighting": "series", "nights": self.nights, **spent, **lists}
 
     @staticmethod
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
@@ -150,7 +150,7 @@ class SeriesPlan(Printed):
         return describe(self.to_dict(), str(self.guarantee))
 
 
-def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) -> SeriesPlan:
+def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spending: Spending) -> SeriesPlan:
     """Compute the noise, the thresholds and the rest thresholds of all nights.
 
     Raises:
@@ -158,25 +158,25 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
     """
     slack = walk_slack(budget.epsilon, nights)
     check_slack("a series needs", budget, slack)
-    pool, target = limit or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
-    mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY))
+    pool, target = max_items_per_user or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
+    mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY_OF_NIGHTS))
     square = mu * mu
     number = np.arange(1, nights + 1)
-    weights = number if prices == "growing" else np.ones_like(number)
+    weights = number if spending == "growing" else np.ones_like(number)
     costs = [max(1, WHOLE * int(each) // int(weights.sum())) for each in weights]
     filtered = IndividualFilter(square)
     # The grid follows from the largest cutoff; twice as much leaves room for the sensitivity.
     bits = PolicyGaussian().bits(2 * CUTOFF / sqrt(float(filtered.square(min(costs)))))
     sensitivity = PolicyGaussian().sensitivity(RuleSetting(pool, 2, bits, bound=MOST_BOUND))
     sigmas = [filtered.charge(cost, sensitivity).sigma for cost in costs]
-    cell = max(1, 2 ** floor(log2(min(sigmas) * 2.0**bits / CELLS_IN_SIGMA)))
+    cell = max(1, 2 ** floor(log2(min(sigmas) * 2.0**bits / _NIGHT_CELLS_IN_SIGMA)))
     # c_t = p_t^(1/2) t per standard deviation of the noise is p_t t per weight.
     raised = np.multiply(costs, number / nights)
     factors = [max(1, round(FACTOR * each)) for each in raised / raised.max()]
     spreads = spreads_of(factors, sigmas, cell, bits)
     total = np.sqrt(np.cumsum(np.square(spreads)))
-    goal = float(ndtr(ndtri(NOVELTY * target) - mu * ROUNDING)) / pool
-    falls = FALL * (1 - np.square(total / total[-1]))
+    goal = float(ndtr(ndtri(NOVELTY_OF_NIGHTS * target) - mu * ROUNDING)) / pool
+    falls = _NIGHT_FALL * (1 - np.square(total / total[-1]))
 
     def excess(last: float) -> float:
         return log(max(ever_reached(spreads, (last + falls) * total), exp(-700.0)) / goal)
@@ -187,7 +187,7 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
     thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
     plan = SeriesPlan(
         budget,
-        prices,
+        spending,
         pool,
         square,
         bits,
@@ -197,9 +197,9 @@ def plan_series(budget: Budget, nights: int, limit: int | None, prices: Prices) 
         tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas),
         tuple(factors),
         thresholds,
-        _rests(costs, prices, total),
+        _rests(costs, spending, total),
         -(-nights // TRIED),
-        limit=limit,
+        max_items_per_user=max_items_per_user,
     )
     plan.guarantee  # noqa: B018  raises where the numbers exceed the budget
     return plan
@@ -210,9 +210,9 @@ def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits:
     return np.multiply(factors, sigmas) / (cell * 2.0**-bits)
 
 
-def _rests(costs: Sequence[int], prices: Prices, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
+def _rests(costs: Sequence[int], spending: Spending, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
     spent = np.cumsum(costs) / WHOLE
-    low, high = REST[prices]
+    low, high = REST[spending]
     levels = np.interp(spent, [1 / 7, 6 / 7], [low, high])
     return tuple(
         NEVER if part < 1 / 7 else floor(level * each) for part, level, each in zip(spent, levels, total, strict=True)
@@ -249,7 +249,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     return "\n".join(
         [
-            f"Set union over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
+            f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
             "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
             "",
             *table(night_rows(plan)),

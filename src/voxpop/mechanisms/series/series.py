@@ -19,7 +19,7 @@ from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.kernels.arrays import Int64s
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
-from voxpop.mechanisms.series.state import Pools, Record, Store
+from voxpop.mechanisms.series.state import NightPools, Record, Store
 from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
@@ -32,7 +32,7 @@ from voxpop.release.result import Report
 
 @final
 class Series:
-    """A release every night under one budget, as `SetUnion.series` returns it.
+    """A release every night under one budget, as `Items.series` returns it.
 
     All nights together are (epsilon, delta)-private for each user id, with all its rows in the period. The folder holds
     the private state: only its owner may read it, it must not be copied or restored, and there is one series for the
@@ -43,7 +43,7 @@ class Series:
         >>> import polars as pl
         >>> import voxpop as vp
         >>> with tempfile.TemporaryDirectory() as here:
-        ...     series = vp.SetUnion().series(f"{here}/drinks", vp.Budget(epsilon=3, delta=1e-6), nights=3)
+        ...     series = vp.Items().series(f"{here}/drinks", vp.Budget(epsilon=3, delta=1e-6), nights=3)
         ...     for night in (1, 2, 3):
         ...         rows = pl.DataFrame({"who": range(3000), "what": ["tea", "milk"] * 1500})
         ...         new = series.run(vp.read(rows, user="who", items="what"), night=night)
@@ -52,7 +52,7 @@ class Series:
     """
 
     def __init__(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
-        """Open a series that was started; see `SetUnion.series`."""
+        """Open a series that was started; see `Items.series`."""
         self.folder = Path(folder).resolve()
         self._store = Store(self.folder, key)
         self._store.require()
@@ -198,11 +198,11 @@ class Series:
         self._store.require()
         return self._store.locked()
 
-    def _read(self) -> tuple[Record, Pools]:
+    def _read(self) -> tuple[Record, NightPools]:
         with self._locked():
             return self._store.read()
 
-    def _completed(self) -> tuple[Record, Pools, SeriesPlan, Secret]:
+    def _completed(self) -> tuple[Record, NightPools, SeriesPlan, Secret]:
         """Return the state, with the night completed that was stopped."""
         record, pools = self._store.read()
         plan, secret = SeriesPlan.from_dict(record.plan), Secret(bytes.fromhex(record.secret), private=record.private)
@@ -210,7 +210,7 @@ class Series:
             self._complete(record, pools, plan, secret)
         return record, pools, plan, secret
 
-    def _complete(self, record: Record, pools: Pools, plan: SeriesPlan, secret: Secret) -> None:
+    def _complete(self, record: Record, pools: NightPools, plan: SeriesPlan, secret: Secret) -> None:
         """Add the noise of the night that has begun, release, and write the state: a function of the state only."""
         _gate(plan, secret).complete(pools, record.begun, *_tonight(plan, record.begun))
         record.night, record.begun = record.begun, 0
@@ -248,33 +248,33 @@ def _check_columns(record: Record, corpus: Engine) -> None:
 
     A table that declares no ids has no rows with a user.
     """
-    mine, families = (corpus.reading, corpus.keys.to_list()), list(filter(None, corpus.families))
+    mine, families = (corpus.token_source, corpus.keys.to_list()), list(filter(None, corpus.families))
     if families and record.families not in ([], families):
         raise InputError(
             f"the ids of users are {' and '.join(families)} on this night and {' and '.join(record.families)} on "
             "earlier ones, so each user would have two budgets. Ids must have one type on all nights: convert them."
         )
-    if families and record.families and mine != (record.reading, record.keys):
+    if families and record.families and mine != (record.token_source, record.keys):
         raise InputError(
             "the rows of every night must be read alike: the same tokenizer, and columns of the same names and types, "
             "also on nights without rows. Read them as on the first night, and give a table without rows its types."
         )
     if not record.families:
-        record.families, (record.reading, record.keys) = families, mine
+        record.families, (record.token_source, record.keys) = families, mine
 
 
-def _sorted(pools: Pools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
+def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
     """Return the items released after a night, in order of bytes, and the nights of their release."""
     words, nights = pools.out(after)
     order = np.asarray(pc.sort_indices(words)).astype(np.int64)
     return words.take(int64_array(order)), nights[order]
 
 
-def _release(record: Record, pools: Pools, plan: SeriesPlan, after: int) -> Release:
+def _release(record: Record, pools: NightPools, plan: SeriesPlan, after: int) -> Release:
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
     words = _sorted(pools, after)[0]
-    release = Release.from_items(words, replace(plan, ran=record.night), guarantee, record.reading, keys)
+    release = Release.from_items(words, replace(plan, ran=record.night), guarantee, record.token_source, keys)
     if not record.ledger:
         return release
     path, name, number = record.ledger

@@ -23,14 +23,14 @@ from voxpop.engine.local.nights import NightlyPools
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import fresh_prefix, parsed_json, read_whole, replace_file, sync
 from voxpop.ledger.ledger import Ledger
-from voxpop.ledger.storage import PATIENCE
+from voxpop.ledger.storage import LOCK_PATIENCE
 from voxpop.privacy.secret import SEALED, Secret, seal, unseal
 
 if TYPE_CHECKING:
     from voxpop.engine.spark.nights import SparkNights
 
-Pools = Union[NightlyPools, "SparkNights"]
-FILE = "state.voxpop"
+NightPools = Union[NightlyPools, "SparkNights"]
+STATE_FILE = "state.voxpop"
 FORMAT, VERSION = "voxpop series", 1
 LOCK = ".lock"
 FRAMES = "frames-"
@@ -49,7 +49,7 @@ class Record:
         before: the last complete night before it that had rows.
         begun: the night whose rows and payments are stored but whose noise was not added, or 0.
         started: whether a night was run, with rows or without.
-        reading: how tokens are made, "" before the first night.
+        token_source: how tokens are made, "" before the first night.
         keys: names and types of the items' columns.
         families: families of the ids of users; empty until a table declares them.
         ledger: path, data set and number of the entry that was charged, or empty.
@@ -67,7 +67,7 @@ class Record:
     before: int = 0
     begun: int = 0
     started: bool = False
-    reading: str = ""
+    token_source: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
     ledger: list[Any] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Store:
     @property
     def exists(self) -> bool:
         """Whether the folder has a state."""
-        return (self._folder / FILE).is_file()
+        return (self._folder / STATE_FILE).is_file()
 
     def make_folder(self) -> None:
         """Make the folder of a new series private; a folder with files of others is refused and keeps its mode.
@@ -98,7 +98,7 @@ class Store:
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            own = (LOCK, FILE, FRAMES, fresh_prefix(FILE))
+            own = (LOCK, STATE_FILE, FRAMES, fresh_prefix(STATE_FILE))
             if any(not name.startswith(own) for name in os.listdir(self._folder)):
                 raise ReleaseError(
                     f"{self._folder} contains files that are not of a series, and a series makes its folder private. "
@@ -119,7 +119,7 @@ class Store:
         """
         from filelock import FileLock, Timeout
 
-        lock = FileLock(self._folder / LOCK, timeout=PATIENCE, mode=0o600)
+        lock = FileLock(self._folder / LOCK, timeout=LOCK_PATIENCE, mode=0o600)
         try:
             lock.acquire()
         except Timeout:
@@ -149,7 +149,7 @@ class Store:
             "state ends a series: another one is charged."
         )
 
-    def read(self) -> tuple[Record, Pools]:
+    def read(self) -> tuple[Record, NightPools]:
         """Return the state, checked against its ledger.
 
         Raises:
@@ -157,14 +157,14 @@ class Store:
             LedgerError: The state is not the newest.
         """
         try:
-            content = read_whole(self._folder / FILE)
+            content = read_whole(self._folder / STATE_FILE)
         except OSError:
             raise self._absent() from None
         whole = content
         if content.startswith(SEALED) != (self._key is not None):
             state = "is encrypted" if self._key is None else "is not encrypted"
             raise ReleaseError(
-                f"{self._folder / FILE} {state}. Give `key` if and only if the series was started with one."
+                f"{self._folder / STATE_FILE} {state}. Give `key` if and only if the series was started with one."
             )
         if self._key is not None:
             whole = unseal(content, self._key)
@@ -177,10 +177,11 @@ class Store:
             pools = None if record is None or record.frames else NightlyPools.of(arrays)
         except Exception as error:  # the file may be anything
             raise ReleaseError(
-                f"{self._folder / FILE} is damaged. Put back the file of the last night; without it the series ends."
+                f"{self._folder / STATE_FILE} is damaged. Put back the file of the last night; without it the "
+                "series ends."
             ) from error
         if record is None:
-            raise ReleaseError(f"{self._folder / FILE} has another version: use the voxpop that wrote it.")
+            raise ReleaseError(f"{self._folder / STATE_FILE} has another version: use the voxpop that wrote it.")
         # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
         _advance(record, content)
         if pools is None:
@@ -190,7 +191,7 @@ class Store:
             return record, SparkNights(self._folder / record.frames, record.places, secret)
         return record, pools
 
-    def write(self, record: Record, pools: Pools) -> None:
+    def write(self, record: Record, pools: NightPools) -> None:
         """Replace the state in one step, then record it in the ledger; before that nothing of it may be published.
 
         Raises:
@@ -202,7 +203,7 @@ class Store:
         np.savez(buffer, allow_pickle=False, record=text, **arrays)
         content = buffer.getvalue() if self._key is None else seal(buffer.getvalue(), self._key)
         try:
-            replace_file(self._folder / FILE, content)
+            replace_file(self._folder / STATE_FILE, content)
             sync(self._folder)
         except OSError as error:
             raise ReleaseError(

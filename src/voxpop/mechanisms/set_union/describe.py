@@ -18,12 +18,12 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     if plan["weighting"] == "series":
         return series.describe(plan, guarantee)
     rounds = _decisions(plan)
-    kind, limit = rounds[-1]["pass"], plan["limit"]
+    kind, limit = rounds[-1]["pass"], plan["max_items_per_user"]
     if kind == "round":
         pool = "" if choice_in(plan) else f", from a pool of {plan['pool']:,}"
         head = [
-            f"Set union in {len(rounds)} adaptive rounds, {about_limit(plan, limit)}{pool}",
-            *_joined(guarantee, "" if limit is None else "thresholds in standard deviations of the score"),
+            f"Items in {len(rounds)} adaptive rounds, {about_limit(plan, limit)}{pool}",
+            *_joined_parts(guarantee, "" if limit is None else "thresholds in standard deviations of the score"),
             *about_menu(plan, limit),
             *_data_sets(plan),
         ]
@@ -33,8 +33,8 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         noise = "optimal selection by number of users" if optimal else f"{plan['noise']} noise"
         accounting = f"{plan['accounting']} accounting" if "accounting" in plan else ""
         head = [
-            f"Set union of at most {limit:,} items a user, {plan['weighting']} weighting, {noise}",
-            *_joined(guarantee, accounting),
+            f"Items, at most {limit:,} per user, {plan['weighting']} weighting, {noise}",
+            *_joined_parts(guarantee, accounting),
         ]
         scale, cutoff = "sigma" if plan["noise"] == "gaussian" else "scale", plan["cutoff"]
         row = [f"{plan['scale']:.6g}", f"{plan['threshold']:.6g}", "-" if cutoff is None else f"{cutoff:.5g}"]
@@ -69,7 +69,7 @@ def _round_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     return cells
 
 
-def _joined(*parts: str) -> list[str]:
+def _joined_parts(*parts: str) -> list[str]:
     """Return one line of the parts that there are, or none."""
     line = "; ".join(filter(None, parts))
     return [line] if line else []
@@ -92,7 +92,7 @@ def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
 def _users_table(plan: Mapping[str, Any]) -> list[str]:
     probabilities, rows = _users_rows(plan)
     head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
-    missed = plan["missing"]
+    missed = plan["miss_probability"]
     chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
     return [
         "Users who must hold an item for it to be released with probability",
@@ -144,7 +144,7 @@ def _promise_lines(plan: Mapping[str, Any]) -> list[str]:
 
 PAGES = {"round": "adaptive", "selection": "optimal-selection", "threshold": "set-union"}
 OTHERS = 10
-SHOWN = 12
+_SHOWN = 12
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
@@ -155,7 +155,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     last = rounds[-1]
     curves = [
         {"name": f"{size:,} item{'' if size == 1 else 's'} each", "points": points}
-        for size in sorted({1, min(OTHERS, plan["limit"]), plan["limit"]})
+        for size in sorted({1, min(OTHERS, plan["max_items_per_user"]), plan["max_items_per_user"]})
         if (points := curve_of(plan, last, size))
     ]
     return Story(
@@ -165,7 +165,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         kicker="Set union",
         proof=f"docs/privacy/{PAGES[last['pass']]}.md",
         values={
-            "limit": plan["limit"],
+            "limit": plan["max_items_per_user"],
             "chosen": choice_in(plan) is not None,
             "optimal": last["pass"] == "selection",
             "rounds": len(rounds),
@@ -175,7 +175,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         curves=curves,
         curves_note="One line for each number of items of a user, none of which has more users. A user with many "
         "items gives each of them less weight.",
-        grids=[_rounds(plan)],
+        grids=[_rounds_grid(plan)],
     )
 
 
@@ -186,7 +186,7 @@ def _nights(plan: Mapping[str, Any]) -> Story:
         words="union.html",
         noun=("item", "items"),
         title="released",
-        kicker=f"Set union over {plan['nights']:,} nights",
+        kicker=f"Items over {plan['nights']:,} nights",
         proof="docs/privacy/series.md",
         values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"]},
         grids=[Grid("Nights", head, rows, note)],
@@ -201,7 +201,7 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
     if last["pass"] == "selection":
         chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
     else:
-        share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
+        share = share_of(plan["weighting"], last["noise"], plan["max_items_per_user"], size)
         if share is None:
             return []
         chance = numbers.threshold_chance(last, share)
@@ -221,7 +221,7 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         rows,
         "Items of each user: the number that each of these users holds, none of which has more users."
         + _promise(plan)
-        + _together(plan),
+        + _together_text(plan),
     )
 
 
@@ -233,7 +233,7 @@ def _promise(plan: Mapping[str, Any]) -> str:
     return f" An item of fewer than {whole(plan['min_users'])} users is released with probability at most {chance}."
 
 
-def _together(plan: Mapping[str, Any]) -> str:
+def _together_text(plan: Mapping[str, Any]) -> str:
     """Return which data sets the guarantee covers, where there are several."""
     names = plan.get("data_sets", [])
     if not names:
@@ -241,12 +241,12 @@ def _together(plan: Mapping[str, Any]) -> str:
     return f" One guarantee covers {', '.join(names)} together: everything that one user holds in any of them."
 
 
-def _rounds(plan: Mapping[str, Any]) -> Grid:
+def _rounds_grid(plan: Mapping[str, Any]) -> Grid:
     first, *later = _decisions(plan)
     if first["pass"] == "selection":
         chance = numbers.optimal_chance(plan["epsilon"], plan["delta"], round(first["threshold"]))
         likely = [(holders, chance(holders)) for holders in range(1, 1 + (numbers.users_for(chance, 0.999) or 0))]
-        shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
+        shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-_SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
         return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
     if later:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.set_union.constants import MOST_NIGHTS, MOST_USERS, USUAL_LIMIT
+from voxpop.mechanisms.set_union.constants import MOST_MIN_USERS, MOST_NIGHTS, USUAL_LIMIT
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_choice, check_whole
 from voxpop.privacy.planned import Mechanism
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.ledger.ledger import LedgerAccount
     from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-    from voxpop.mechanisms.series.plan import Prices, SeriesPlan
+    from voxpop.mechanisms.series.plan import SeriesPlan, Spending
     from voxpop.mechanisms.series.series import Series
     from voxpop.mechanisms.set_union.plan import EachPlan, OnePlan
     from voxpop.privacy.planned import Account
@@ -28,12 +28,12 @@ ADAPTIVE: Final = "adaptive"
 
 @final
 @dataclass(frozen=True, slots=True)
-class SetUnion(Mechanism["Corpus", "Release"]):
+class Items(Mechanism["Corpus", "Release"]):
     """Release the items that many users hold: words, keys, products.
 
-    Each user shares one unit of weight among at most `limit` of the user's distinct items. The mechanism adds noise to
-    the weight of each item and releases the items above a threshold, without their weights. The release is (epsilon,
-    delta)-differentially private for adding or removing one user with all the user's data.
+    Each user shares one unit of weight among at most `max_items_per_user` of the user's distinct items. The mechanism
+    adds noise to the weight of each item and releases the items above a threshold, without their weights. The release
+    is (epsilon, delta)-differentially private for adding or removing one user with all the user's data.
 
     The default weighting runs adaptive rounds: each round releases the items that are certain, drops the items that are
     hopeless and lets users spend their weight on the rest (docs/privacy/adaptive.md). Adaptive rounds release the most
@@ -41,11 +41,11 @@ class SetUnion(Mechanism["Corpus", "Release"]):
     are in docs/privacy/set-union.md.
 
     Attributes:
-        limit: The maximum number of items of one user in a round (the paper's Delta_0). By default, adaptive rounds
-            choose it privately from the numbers of items that users hold (docs/privacy/limit.md); classic weightings
-            use 100. A limit that you give must not depend on the data.
+        max_items_per_user: The maximum number of items of one user in a round (the paper's Delta_0). By default,
+            adaptive rounds choose it privately from the numbers of items that users hold (docs/privacy/limit.md);
+            classic weightings use 100. A limit that you give must not depend on the data.
         weighting: How users share their weight: in "adaptive" rounds, or by a classic weighting, an object such as
-            `vp.weightings.PolicyGaussian()`. At limit 1 every classic weighting runs optimal selection
+            `vp.weightings.PolicyGaussian()`. With `max_items_per_user=1` every classic weighting runs optimal selection
             (docs/privacy/optimal-selection.md).
         min_users: The number of users below which an item is released with probability at most 1e-6, whatever else the
             data contain. By default the release makes no such promise. The plan states the number of users that an
@@ -63,26 +63,29 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
         >>> corpus = vp.read(table, user="who", items="what")
-        >>> words = vp.SetUnion().release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> words = vp.Items().release(corpus, vp.Budget(epsilon=1, delta=1e-8))
         >>> words.to_list()
         ['milk', 'tea']
         >>> print(words.guarantee)
         (1, 1e-08)-DP, one user added or removed
     """
 
-    limit: int | None = None
+    max_items_per_user: int | None = None
     weighting: "Literal['adaptive'] | WeightingRule | Weighting" = ADAPTIVE
     min_users: int | None = None
     known: "Known | None" = None
 
     def __post_init__(self) -> None:
         """Check every field."""
-        if self.limit is not None:
+        if self.max_items_per_user is not None:
             check_whole(
-                "limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start"
+                "max_items_per_user",
+                self.max_items_per_user,
+                LARGEST_LIMIT,
+                "the most items one user may contribute; 100 is a common start",
             )
         if self.min_users is not None:
-            check_whole("min_users", self.min_users, MOST_USERS, "the least number of users of an item; try 50")
+            check_whole("min_users", self.min_users, MOST_MIN_USERS, "the least number of users of an item; try 50")
         if not self.adaptive:
             _rule_of(self.weighting)
         if self.known is not None:
@@ -100,7 +103,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
     @property
     def limit_used(self) -> int:
         """The most items of one user under a classic weighting: the limit, or the default."""
-        return USUAL_LIMIT if self.limit is None else self.limit
+        return USUAL_LIMIT if self.max_items_per_user is None else self.max_items_per_user
 
     @property
     def known_items(self) -> "KnownItems | None":
@@ -190,7 +193,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         """
         return self.plan_each(tuple(data_sets), budget).release(data_sets, ledger=ledger, seed=seed)
 
-    def plan_series(self, budget: Budget, nights: int, *, prices: "Prices" = "growing") -> "SeriesPlan":
+    def plan_series(self, budget: Budget, nights: int, *, spending: "Spending" = "growing") -> "SeriesPlan":
         """Compute the numbers of a series, without data; see `series`.
 
         Raises:
@@ -200,12 +203,12 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
         check_budget(budget)
         check_whole("nights", nights, MOST_NIGHTS, "the number of nights that share the budget")
-        check_choice("prices", prices, ("growing", "equal"))
+        check_choice("spending", spending, ("growing", "equal"))
         if not self.adaptive or self.min_users is not None:
             raise InputError("a series has a weighting of its own and no `min_users`: leave out both.")
         if self.known is not None:
             raise InputError("a series has no `known` items: leave them out, or release once with `release`.")
-        return plan_series(budget, nights, self.limit, prices)
+        return plan_series(budget, nights, self.max_items_per_user, spending)
 
     def series(
         self,
@@ -213,7 +216,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         budget: Budget | None = None,
         *,
         nights: int | None = None,
-        prices: "Prices" = "growing",
+        spending: "Spending" = "growing",
         ledger: "LedgerAccount | None" = None,
         seed: int | None = None,
         key: bytes | None = None,
@@ -221,14 +224,14 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         """Start a series of releases, one every night under one budget, or open a series that was started.
 
         With a budget, the series is charged once and its private state is written to the folder. Without one, the
-        series in the folder is opened; all other arguments but `key` are left out. `limit` is the most items of one
-        user in all nights, 1,000 by default (docs/guides/every-night.md).
+        series in the folder is opened; all other arguments but `key` are left out. `max_items_per_user` is the maximum
+        number of items of one user in all nights, 1,000 by default (docs/guides/every-night.md).
 
         Args:
             folder: a new folder, which only its owner can read. It contains private data.
             budget: the budget of all nights together.
             nights: their number; it cannot be changed later.
-            prices: "growing" spends more on later nights and releases most items by the end; "equal" releases more
+            spending: "growing" spends more on later nights and releases most items by the end; "equal" releases more
                 items on early nights.
             ledger: an account that is charged first. It also records the last night, so that an older state is refused.
             seed: makes the series reproducible and NOT private, and marks it so; leave it out for real data.
@@ -246,14 +249,14 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             return Series(folder, key)
         if nights is None:
             raise InputError("`nights` must be given with a budget: how many nights share it, such as nights=365.")
-        return Series.start(folder, self.plan_series(budget, nights, prices=prices), ledger, seed, key)
+        return Series.start(folder, self.plan_series(budget, nights, spending=spending), ledger, seed, key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         if self.adaptive:
             known = {} if self.known_items is None else {"known": self.known_items.to_dict()}
-            return {"mechanism": "set union", "weighting": ADAPTIVE, "noise": "gaussian", **known}
-        return {"mechanism": "set union", "limit": self.limit_used, **_rule_of(self.weighting).to_dict()}
+            return {"mechanism": "items", "weighting": ADAPTIVE, "noise": "gaussian", **known}
+        return {"mechanism": "items", "max_items_per_user": self.limit_used, **_rule_of(self.weighting).to_dict()}
 
 
 def _rule_of(weighting: object) -> "WeightingRule":

@@ -15,7 +15,7 @@ from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.known import released_alone
 from voxpop.mechanisms.rounds.menu import (
     Menu,
-    Step,
+    UnionStep,
     adaptive_proof,
     deciding,
     planned_rounds,
@@ -29,8 +29,8 @@ from voxpop.privacy.budget import Budget, budget_numbers, check_probability, che
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
-from voxpop.privacy.passes import Listed, Proof, SelectionProof, ThresholdProof
-from voxpop.privacy.planned import ITEMS_EACH, MOST, USUAL_ITEMS, Configured, Data, DiscoveryPlan, Result, certified
+from voxpop.privacy.passes import KnownList, Proof, SelectionProof, ThresholdProof
+from voxpop.privacy.planned import ITEMS_EACH, USUAL_ITEMS, Configured, Data, DiscoveryPlan, ResultType, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 
-class Configuration(Configured, Protocol):
-    """The fields of `SetUnion` that plans read."""
+class UnionConfiguration(Configured, Protocol):
+    """The fields of `Items` that plans read."""
 
     @property
-    def limit(self) -> int | None:
+    def max_items_per_user(self) -> int | None:
         """The most items of one user in a round; None for a private choice."""
 
     @property
@@ -58,8 +58,8 @@ class Configuration(Configured, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class UnionPlan(DiscoveryPlan[Any, Data, Result]):
-    """What `SetUnion.plan` and `plan_each` return: every number that will run, before any data is read.
+class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
+    """What `Items.plan` and `plan_each` return: every number that will run, before any data is read.
 
     Attributes:
         passes: One `RoundPlan` with a classic weighting; or `AdaptiveRounds`; or the `Menu` from which a release
@@ -69,10 +69,10 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
+        >>> plan = vp.Items(max_items_per_user=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.miss_probability() < 1e-6
         (20, True, True)
-        >>> plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> plan = vp.Items(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> round(plan.sigma, 2), plan.users_needed(0.5, per_user=1)
         (1.28, 7)
     """
@@ -80,7 +80,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     _recorded: ClassVar = frozenset({"passes"})
     counts_items: ClassVar = True
 
-    passes: tuple[Step, ...]
+    passes: tuple[UnionStep, ...]
     promise: MinUsersBound | None = None
     data_sets: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     def _proof(self) -> Proof:
         first = self.passes[0]
         if not isinstance(first, RoundPlan):
-            limit, listed = self.mechanism.limit, listed_of(self.mechanism)
+            limit, listed = self.mechanism.max_items_per_user, listed_of(self.mechanism)
             return adaptive_proof(first, limit, data_sets=self.data_sets, listed=listed)
         if first.noise != "optimal":
             return ThresholdProof(first.stated(), None)
@@ -120,14 +120,14 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return users_needed_by(self.passes[-1], self.budget, probability, per_user)
 
-    def missing(self) -> float:
+    def miss_probability(self) -> float:
         """Return the probability that an item held by ten times the required number of users is missed.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
         last = self.last
         if isinstance(last, RoundPlan):
-            return max(needed.missing(last, self.budget, items) for items in ITEMS_EACH)
+            return max(needed.miss_probability(last, self.budget, items) for items in ITEMS_EACH)
         return max(needed.adaptive_missing(last, items) for items in ITEMS_EACH)
 
     def released_with_few(self) -> float:
@@ -157,9 +157,9 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         step = self.passes[-1]
-        sizes: dict[str, Any] = {} if isinstance(step, RoundPlan) else {"limit": None, "pool": None}
+        sizes: dict[str, Any] = {} if isinstance(step, RoundPlan) else {"max_items_per_user": None, "pool": None}
         if isinstance(step, AdaptiveRounds):
-            sizes |= {"limit": step.limit, "pool": step.pool}
+            sizes |= {"max_items_per_user": step.limit, "pool": step.pool}
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
@@ -171,10 +171,14 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
             "cutoff": self.last.cutoff,
             "passes": rows_of(*self.passes),
             "users_needed": needed.users_needed_rows(self.users_needed),
-            "missing": self.missing(),
+            "miss_probability": self.miss_probability(),
             **self._promised(),
             **self._listed(),
         }
+
+    @property
+    def _most_per_user(self) -> int | None:
+        return getattr(self.mechanism, "max_items_per_user", None)  # published algorithms have `delta_0`
 
     def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
         """Return the number of users who must have a listed item for its release with this probability.
@@ -191,8 +195,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, Result]):
         check_probability(probability)
         if self.mechanism.known_items is None:
             raise InputError("the plan has no list: give `known` to the mechanism, or ask for `users_needed`.")
-        step, items = self.passes[-1], per_user or min(USUAL_ITEMS, self.mechanism.limit or USUAL_ITEMS)
-        check_whole("per_user", items, MOST, "the number of items of each user")
+        step, items = self.passes[-1], per_user or min(USUAL_ITEMS, self.mechanism.max_items_per_user or USUAL_ITEMS)
+        check_whole("per_user", items, 10**12, "the number of items of each user")
         if isinstance(step, Menu):
             return step.users_needed(probability, items, needed.listed_users_needed)
         return needed.listed_users_needed(self.last, probability, items)
@@ -230,12 +234,12 @@ if TYPE_CHECKING:
     EachPlan = UnionPlan[Mapping[str, Corpus], dict[str, Release]]
 
 
-def listed_of(union: Configuration) -> Listed | None:
+def listed_of(union: UnionConfiguration) -> KnownList | None:
     """Return the numbers of the public list of a configuration; None without a list."""
     return None if union.known_items is None else union.known_items.listed
 
 
-def plan_optimal(union: Configuration, budget: Budget) -> "OnePlan":
+def plan_optimal(union: UnionConfiguration, budget: Budget) -> "OnePlan":
     """Plan optimal selection for one item per user: weights are numbers of users."""
     if budget.delta <= numerical_slack(budget.epsilon):
         least = 2 * numerical_slack(budget.epsilon)
@@ -306,7 +310,7 @@ def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinU
 
 
 def plan_adaptive(
-    union: Configuration, budget: Budget, data_sets: tuple[str, ...] = (), promise: MinUsersBound | None = None
+    union: UnionConfiguration, budget: Budget, data_sets: tuple[str, ...] = (), promise: MinUsersBound | None = None
 ) -> UnionPlan[Any, Any]:
     """Plan adaptive rounds.
 
@@ -319,8 +323,8 @@ def plan_adaptive(
     promise, many = promise or union.promise, max(1, len(data_sets))
     # Data sets are independent, so the costs of arithmetic add up.
     listed = listed_of(union)
-    slack = many * slack_delta(planned_slack(union.limit, listed), budget.epsilon)
+    slack = many * slack_delta(planned_slack(union.max_items_per_user, listed), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)
     novelty = NOVELTY if listed is None else LISTED_NOVELTY
     terms = Terms(budget.epsilon, budget.delta - slack, 1.0, novelty, many, promise, listed)
-    return certified(UnionPlan(union, budget, (planned_rounds(terms, union.limit),), promise, data_sets))
+    return certified(UnionPlan(union, budget, (planned_rounds(terms, union.max_items_per_user),), promise, data_sets))

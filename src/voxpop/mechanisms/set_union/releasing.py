@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def release_items(plan: "UnionPlan[Any, Any]", data: Corpus, seed: int | None) -> Release:
-    """Run the passes on one data set; see `SetUnion.release`."""
+    """Run the passes on one data set; see `Items.release`."""
     corpus = check_engine(data)
     return _released(plan, corpus, *plan.begin(seed))
 
@@ -30,7 +30,7 @@ def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee:
     if not isinstance(first, RoundPlan):
         known, listed = plan.mechanism.known_items, None
         if known is not None:
-            listed = PublicParts(known.parts(corpus.kind, corpus.reading, corpus.keys), text_buffers)
+            listed = PublicParts(known.parts(corpus.kind, corpus.token_source, corpus.keys), text_buffers)
         words, rounds = released_in_rounds(first, gate, corpus, listed)
         passes = (first,) if rounds is first else (first, rounds)
     elif first.noise == "optimal":
@@ -38,11 +38,11 @@ def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee:
     else:
         words = gate.released(corpus, first.shares)
     done = with_record(plan, gate, passes=passes)
-    return Release.from_items(words, done, guarantee, corpus.reading, corpus.keys)
+    return Release.from_items(words, done, guarantee, corpus.token_source, corpus.keys)
 
 
 def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:
-    """Release from several data sets, each with independent noise; see `SetUnion.release_each`."""
+    """Release from several data sets, each with independent noise; see `Items.release_each`."""
     named = ", ".join(plan.data_sets)
     if not isinstance(corpora, Mapping):
         raise InputError(f"the plan is for data sets named {named}: give a dictionary with a corpus for each.")

@@ -17,7 +17,7 @@ from voxpop.privacy.upcrossing import NightReading, noise_of
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
-States = Callable[[Int64s, Int64s], Bytes]
+_States = Callable[[Int64s, Int64s], Bytes]
 """From scores and nights of release, the state of each item: 0 released, 1 resting, 2 active."""
 
 
@@ -28,7 +28,7 @@ class NightsGate(Gate[NightsProof]):
     _proves = NightsProof
 
     @proved("series.md#proof")
-    def begin(self, pools: Any, corpus: Any, night: int, states: States, since: int) -> None:
+    def begin(self, pools: Any, corpus: Any, night: int, states: _States, since: int) -> None:
         """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item.
 
         Proof: "By induction over nights, outputs, rows, pools, payments and remaining budgets of all users but x are
@@ -47,7 +47,7 @@ class NightsGate(Gate[NightsProof]):
         pools.take(corpus, self._secret, night, self.proof.pool, WHOLE, known)
         pools.pay(night_charge(self.proof, night), states, since)
 
-    def complete(self, pools: Any, night: int, states: States, since: int) -> None:
+    def complete(self, pools: Any, night: int, states: _States, since: int) -> None:
         """Weigh within the payments of users, and read: a function of the state only."""
         self._check("reading", night)
         add = partial(_add, night_setting(self.proof, night))

@@ -16,10 +16,10 @@ from voxpop.privacy import precise
 from voxpop.privacy.certificate import (
     admits,
     bounding_of,
-    calibrated,
+    calibrated_rule,
     capped,
     counts_square,
-    covers,
+    covers_rounds,
     score_of,
     square_of,
 )
@@ -193,7 +193,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             raise refused("the list has more items than that of the certificate")
         self._listed = listed
         self._begin("rounds", "open", *(["choose"] if self.proof.choice else []))
-        shares, limit = calibrated(rounds.first.bounding), rounds.first.bounding.limit
+        shares, limit = calibrated_rule(rounds.first.bounding), rounds.first.bounding.limit
         decisions = ReleaseDecisions(threshold_rule(rounds.first), self._secret, f"noise/{FIRST_ROUND}")
         self._pools.first_round(shares, limit, decisions, FIRST_ROUND)
         self._note("first round")
@@ -294,7 +294,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         later, slack = self.proof.later, self.proof.slack
         if later is None or rounds.first is not None or square_of(rounds) > Fraction(later.joining):
             raise refused("rounds over candidates would run with less noise than was charged for")
-        if not covers(slack, rounds, chosen=True):
+        if not covers_rounds(slack, rounds, chosen=True):
             raise refused("rounds over candidates would draw from more than the slack covers")
         score_of(rounds)
         pools = engine.pools(self._secret)

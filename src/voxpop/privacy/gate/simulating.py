@@ -15,10 +15,10 @@ from voxpop.kernels.arrays import Int64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.decisions import FixedRule, NoisyLevels, ThresholdRule
-from voxpop.privacy.sampling import BAND, Tail, further_bits, invert
+from voxpop.privacy.sampling import SAMPLING_BAND, Tail, further_bits, invert
 from voxpop.privacy.secret import Secret
 
-MOST_CANDIDATES = 2**46
+_MOST_CANDIDATES = 2**46
 MOST_CUTPOINTS = 2**7
 """`walk_slack` covers fewer."""
 
@@ -80,7 +80,7 @@ def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: 
     Raises:
         BudgetError: where there are too many candidates to number them safely.
     """
-    if candidates.count > MOST_CANDIDATES:
+    if candidates.count > _MOST_CANDIDATES:
         raise BudgetError(
             "there are more than 2^46 candidates at one length, too many to simulate those without votes; "
             "use a lower limit, a smaller budget, or fewer lengths."
@@ -88,7 +88,7 @@ def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: 
     return np.sort(candidates.names(hits_below(candidates.count, chance, secret, pass_name)))
 
 
-def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band: float = BAND) -> Int64s:
+def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band: float = SAMPLING_BAND) -> Int64s:
     """Return the rising numbers below `count`, each of which is hit independently with the chance.
 
     Args:

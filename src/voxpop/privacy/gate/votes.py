@@ -7,7 +7,7 @@ from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.passes import VotesProof
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import Words
-from voxpop.privacy.trie.ballot import Ballot, Prefix
+from voxpop.privacy.trie.ballot import Ballot, _Prefix
 
 
 @final
@@ -20,7 +20,7 @@ class VotesGate(Gate[VotesProof]):
         super().__init__(text, secret)
         self._rounds = 0
 
-    def round(self, votes: Callable[[Ballot, Words, Secret], Mapping[Prefix, int]]) -> frozenset[Prefix]:
+    def round(self, votes: Callable[[Ballot, Words, Secret], Mapping[_Prefix, int]]) -> frozenset[_Prefix]:
         """Return the prefixes with at least theta votes.
 
         Args:

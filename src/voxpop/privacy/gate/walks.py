@@ -9,7 +9,7 @@ import numpy as np
 
 from voxpop.kernels.arrays import Int64s
 from voxpop.kernels.proved import proved
-from voxpop.privacy.certificate import bounding_of, calibrated
+from voxpop.privacy.certificate import bounding_of, calibrated_rule
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ThresholdRule
 from voxpop.privacy.gate.gate import refused
 from voxpop.privacy.gate.simulating import MOST_CUTPOINTS, Numbered, simulated
@@ -157,7 +157,7 @@ class LaterPasses:
 
         Proof: "a_2 + a_3 + ... <= M on every path, measurements and votes together"
         """
-        sensitivity = calibrated(bounding).sensitivity
+        sensitivity = calibrated_rule(bounding).sensitivity
         if not 0.0 < step.sigma < inf or step.cell < 1:
             raise refused("a pass would run without noise")
         # (S / sigma)^2, of the sensitivity on the grid that runs.

@@ -37,7 +37,7 @@ from voxpop.privacy.trie.ballot import Ballot, survival
 Words = Literal["one", "many"]
 
 NODES = 1200
-ROUNDING = 1 + 1e-7
+TRIE_ROUNDING = 1 + 1e-7
 PER_ROUND = 1e-15
 
 
@@ -62,13 +62,13 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
         >>> trie_delta(0.978, Ballot(0.2, 16), 10) < 1 / 65_876_900
         True
     """
-    _check(epsilon, rounds, words)
+    _check_rounds(epsilon, rounds, words)
     corners, rate = chances(ballot), ballot.rate
     worst = direction_delta(epsilon, corners, rate, rounds, words, True, nodes)
     reverse = direction_delta(epsilon, corners, rate, rounds, words, False, nodes // 4)
     if reverse > worst:  # it nearly always is far smaller, and a coarse bound of it is enough
         worst = max(worst, direction_delta(epsilon, corners, rate, rounds, words, False, nodes))
-    return min(1.0, worst * ROUNDING + PER_ROUND * rounds)
+    return min(1.0, worst * TRIE_ROUNDING + PER_ROUND * rounds)
 
 
 def group_delta(epsilon: float, delta: float, users: int) -> float:
@@ -95,7 +95,7 @@ def group_delta(epsilon: float, delta: float, users: int) -> float:
     # A chain of neighbours, each step with the epsilon e and delta d of one user (docs/privacy/heavy-hitters.md,
     # "A person who is several users"): P_m <= e^e P_(m-1) + d <= ... <= e^(m e) P_0 + d (1 + e^e + ... + e^((m-1) e)).
     steps = sum(math.exp(epsilon * step) for step in range(users))
-    return min(1.0, delta * steps * ROUNDING)
+    return min(1.0, delta * steps * TRIE_ROUNDING)
 
 
 # F on a grid of c: decreasing convex functions, stored and read so that every error is upwards.
@@ -184,7 +184,7 @@ def direction_delta(
     return float(np.interp(np.exp(epsilon), points, values))
 
 
-def _check(epsilon: float, rounds: int, words: str) -> None:
+def _check_rounds(epsilon: float, rounds: int, words: str) -> None:
     if not 0 < epsilon < 700:
         raise BudgetError(f"`epsilon` must be more than 0 and less than 700, got {epsilon}.")
     if rounds < 1:
@@ -215,7 +215,7 @@ def _check(epsilon: float, rounds: int, words: str) -> None:
 # triangle around the points, which absorbs the rounding. This makes the cost independent of how small s is, and loses
 # nothing that shows: triangles are flat.
 
-NEGLIGIBLE = 1e-16  # numbers of holders are left out where q or 1 - p is below; PER_ROUND pays for it
+_NEGLIGIBLE = 1e-16  # numbers of holders are left out where q or 1 - p is below; PER_ROUND pays for it
 SPACING = 0.02  # a triangle spans about this share of k
 _ALL = 128  # up to this many points none is left out
 _OUTWARDS = 1 + 1e-9
@@ -223,7 +223,7 @@ _MOST = 1 << 62  # more users than any collection has
 _MOST_POINTS = 4_000_000  # numbers of holders at which the extra user can matter: a few hundred MB, a few seconds
 
 
-def chances(ballot: Ballot, *, negligible: float = NEGLIGIBLE, spacing: float = SPACING) -> Floats:
+def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float = SPACING) -> Floats:
     """Return corners of a polygon around all points (p, q) at which the extra user can make a difference.
 
     Args:

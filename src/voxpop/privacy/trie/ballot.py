@@ -26,7 +26,7 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import check_probability
 from voxpop.privacy.numerics import least_whole
 
-Prefix = TypeVar("Prefix", bound=Hashable)
+_Prefix = TypeVar("_Prefix", bound=Hashable)
 
 _MOST_STEPS = 60_000  # numbers of holders, at most
 _BLOCK = 64  # numbers of holders that are computed together, a power of two
@@ -83,7 +83,7 @@ class Ballot:
             after *= self.further
         return tuple(tails)
 
-    def survivors(self, votes: Mapping[Prefix, int]) -> frozenset[Prefix]:
+    def survivors(self, votes: Mapping[_Prefix, int]) -> frozenset[_Prefix]:
         """Return the prefixes with at least theta votes: the only numbers of votes that are ever compared.
 
         Args:
@@ -192,7 +192,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
     return math.exp(rounds * each) if survives[0] > 0 else 0.0
 
 
-def users_needed(probability: float, ballot: Ballot, rounds: int) -> int:
+def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
     """Return the number of users at which the worst-case discovery has at least this probability.
 
     Args:
@@ -207,7 +207,7 @@ def users_needed(probability: float, ballot: Ballot, rounds: int) -> int:
         InputError: The probability is out of range, or the number exceeds 10^15.
 
     Example:
-        >>> users_needed(0.9, Ballot(0.2, 16), 10)
+        >>> voters_needed(0.9, Ballot(0.2, 16), 10)
         128
     """
     check_probability(probability)

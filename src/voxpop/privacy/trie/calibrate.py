@@ -18,10 +18,10 @@ from scipy.special import betainc, expit, logit
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.numerics import crossing
-from voxpop.privacy.trie.accountant import PER_ROUND, ROUNDING, Words, chances, direction_delta, trie_delta
-from voxpop.privacy.trie.ballot import Ballot, survival, users_needed
+from voxpop.privacy.trie.accountant import PER_ROUND, TRIE_ROUNDING, Words, chances, direction_delta, trie_delta
+from voxpop.privacy.trie.ballot import Ballot, survival, voters_needed
 
-Votes = Literal["one", "several"]
+VotesPerUser = Literal["one", "several"]
 
 TARGET = 0.9
 _COARSE_NODES = 240
@@ -43,7 +43,7 @@ class Sampling(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Votes = "several") -> Sampling:
+def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: VotesPerUser = "several") -> Sampling:
     """The ballot that needs the fewest holders for a discovery with probability 0.9.
 
     Args:
@@ -60,7 +60,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
 
     Example:
         >>> found = best_sampling(Budget(1, 1 / 65_876_900), rounds=3)
-        >>> users_needed(0.9, found.ballot, 3) <= 55
+        >>> voters_needed(0.9, found.ballot, 3) <= 55
         True
     """
     if not 1 <= rounds <= _MOST_ROUNDS:
@@ -77,7 +77,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
         settled += [
             settle(budget, rounds, words, each) for each in several_votes(settled[0].ballot, budget, rounds, words)
         ]
-    return min(settled, key=lambda each: (users_needed(TARGET, each.ballot, rounds), each.ballot.rate))
+    return min(settled, key=lambda each: (voters_needed(TARGET, each.ballot, rounds), each.ballot.rate))
 
 
 def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[float, float]]:
@@ -117,7 +117,7 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
 
 def _log_excess(delta: float, budget: Budget) -> float:
     """Return about the logarithm of delta over the budget's delta."""
-    return math.log(max(delta, 1e-300) * ROUNDING / budget.delta)
+    return math.log(max(delta, 1e-300) * TRIE_ROUNDING / budget.delta)
 
 
 def _crossing(
@@ -201,7 +201,7 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
         rounds: The number of rounds.
         words: `one` or `many`.
     """
-    if users_needed(TARGET, coin, rounds) > _MOST_HOLDERS:
+    if voters_needed(TARGET, coin, rounds) > _MOST_HOLDERS:
         return
     search = _Search(budget, rounds, words)
     low = min(0.7 * coin.theta, -math.log(budget.delta) / budget.epsilon + 1.5)

@@ -15,7 +15,7 @@ from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import check_choice, check_within
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
-from voxpop.privacy.weightings.rule import ROUNDING, USUAL_ALPHA, RuleSetting, WeightingRule, even_share
+from voxpop.privacy.weightings.rule import USUAL_ALPHA, WEIGHT_ROUNDING, RuleSetting, WeightingRule, even_share
 
 LARGEST_ALPHA: Final = 1000.0
 
@@ -29,7 +29,7 @@ def floored_share(held: int, setting: RuleSetting) -> int:
 
 
 @lru_cache(maxsize=8)
-def share_table(setting: RuleSetting) -> Int64s:
+def shares_by_size(setting: RuleSetting) -> Int64s:
     """Return the even share, in units, by the number of items held (0 to limit)."""
     return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)
 
@@ -108,10 +108,10 @@ class Weighted(_Even):
         """Add even shares times each user's own sensitivity: in whole numbers, so the product is never too large."""
         from voxpop.kernels.weigh import add_even_within
 
-        add_even_within(histogram, items, starts, share_table(setting), bounds)
+        add_even_within(histogram, items, starts, shares_by_size(setting), bounds)
 
     def _table(self, setting: RuleSetting) -> Int64s:
-        return share_table(setting)
+        return shares_by_size(setting)
 
 
 class _Descent(WeightingRule):
@@ -206,7 +206,7 @@ class PolicyGaussian(_Descent):
         Proof: "Conversion, square, sum, root and quotient add up to less than 8  2^-53 of a step of length 1"
         """
         # 8 * 2^-53 r + sqrt(limit) 2^-bits (docs/privacy/individual.md, "Steps"; r is 1 in set union).
-        return setting.bound * ROUNDING + sqrt(setting.limit) / setting.unit
+        return setting.bound * WEIGHT_ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Move each user's items towards the cutoff by 1."""

@@ -13,7 +13,7 @@ from voxpop.kernels.arrays import DROPPED, ONE_CAP, UNDECIDED, Bytes, Int32s, In
 from voxpop.kernels.proved import proved
 from voxpop.privacy.cumulative import STEPS, Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
-from voxpop.privacy.weightings.rule import ROUNDING, USERS_BOUND, RuleSetting
+from voxpop.privacy.weightings.rule import USERS_BOUND, WEIGHT_ROUNDING, RuleSetting
 
 NOTHING_LISTED = np.empty(0, np.uint8)
 
@@ -58,7 +58,7 @@ class CappedDescent:
         error = PolicyGaussian().step_error(self.setting)
         least = self.caps.weights[-1][self.number]
         if least < ONE_CAP:
-            error += 4 * ROUNDING * ONE_CAP / least
+            error += 4 * WEIGHT_ROUNDING * ONE_CAP / least
         return 1.0 + 2.0 * USERS_BOUND * error
 
     @proved("adaptive.md#novel-items")

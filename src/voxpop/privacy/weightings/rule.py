@@ -25,7 +25,7 @@ ADDITIVE_BITS: Final = 32
 EQUAL: Final = 2.0**-48
 """Shares that differ by no more are equal: functions of NumPy may round equal arguments differently. That changes delta
 by less than 1e-11 of itself, which `joint.ROUNDING` covers."""
-ROUNDING: Final = 8 * 2.0**-53
+WEIGHT_ROUNDING: Final = 8 * 2.0**-53
 """Relative float64 error of one user's l2 step; derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
 
 USUAL_ALPHA: Final[dict[str, float]] = {"gaussian": 5.0, "laplace": 14.0}
@@ -225,7 +225,7 @@ class Weighting(ABC):
         ...         return 0.5 / np.sqrt(limit)
         ...     def share(self, weights, cutoff):
         ...         return np.full(len(weights), 0.5 / np.sqrt(len(weights)))
-        >>> plan = vp.SetUnion(limit=10, weighting=Half()).plan(vp.Budget(3, 1e-6))
+        >>> plan = vp.Items(max_items_per_user=10, weighting=Half()).plan(vp.Budget(3, 1e-6))
         >>> plan.threshold > 1
         True
     """
@@ -292,7 +292,7 @@ class CustomRule(WeightingRule):
         """Use the author's least weight; every call checks that novel items, which have no weight, get equal shares."""
         least = self.weighting.least(setting.limit)
         # More than an even share of `limit` items cannot be promised: limit such shares would exceed norm 1.
-        if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + ROUNDING):
+        if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + WEIGHT_ROUNDING):
             raise InputError(
                 f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
             )

@@ -100,9 +100,9 @@ def strings_of(starts: WorkFile, data: WorkFile) -> pa.LargeStringArray:
 
 
 MIB = 1 << 20
-FIXED = 768 * MIB
+FIXED_MEMORY = 768 * MIB
 """The memory of Python, the libraries, compiling the kernels and a few batches of rows, for any input."""
-LEAST = 896 * MIB
+LEAST_MEMORY = 896 * MIB
 M_MMAP_THRESHOLD = -3
 """Of `mallopt`, in <malloc.h>."""
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -138,17 +138,17 @@ class MemoryLimit:
             InputError: if the size cannot be read, is below the minimum of any work, or the folder cannot be written.
         """
         total = bytes_of(memory)
-        if total < LEAST:
+        if total < LEAST_MEMORY:
             raise InputError(
-                f"`memory` must be at least {shown(LEAST)}, got {memory}: Python and the libraries alone take about "
-                f"{shown(FIXED)}."
+                f"`memory` must be at least {shown_size(LEAST_MEMORY)}, got {memory}: Python and the libraries alone "
+                f"take about {shown_size(FIXED_MEMORY)}."
             )
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
             raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
         # Have glibc give blocks of a megabyte back as soon as they are freed, instead of raising that size over time.
         _call_libc("mallopt", M_MMAP_THRESHOLD, MIB)
-        return MemoryLimit(total, total - FIXED, where)
+        return MemoryLimit(total, total - FIXED_MEMORY, where)
 
     def file(self) -> WorkFile:
         """Return a new work file."""
@@ -167,8 +167,8 @@ class MemoryLimit:
         if size > self.room:
             enough = 1 << (size + self.total - self.room - 1).bit_length()
             raise MemoryLimitError(
-                f"{what} do not fit into memory={shown(self.total)}, and cannot be kept on disk. "
-                f"About {shown(enough)} would do; raise the limit, or use a machine that has it."
+                f"{what} do not fit into memory={shown_size(self.total)}, and cannot be kept on disk. "
+                f"About {shown_size(enough)} would do; raise the limit, or use a machine that has it."
             )
 
 
@@ -186,8 +186,8 @@ def stored(parts: Iterable[Int32s], limit: MemoryLimit | None) -> Int32s:
 
 def usual_limit() -> int:
     """Return the default limit: half the memory of the machine, or the container, and at least the least."""
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2 * LEAST
-    return max(LEAST, min(pages, _of_container()) // 2)
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2 * LEAST_MEMORY
+    return max(LEAST_MEMORY, min(pages, _of_container()) // 2)
 
 
 def _of_container() -> int:
@@ -216,11 +216,11 @@ def bytes_of(memory: Any) -> int:
     return int(float(match[1]) * UNITS[match[2].lower()])
 
 
-def shown(size: int) -> str:
+def shown_size(size: int) -> str:
     """Return a size as people write it.
 
     Example:
-        >>> shown(1 << 31), shown(1 << 29), shown(1536 << 20)
+        >>> shown_size(1 << 31), shown_size(1 << 29), shown_size(1536 << 20)
         ('2GiB', '512MiB', '1536MiB')
     """
     for unit, name in ((1 << 30, "GiB"), (MIB, "MiB"), (1 << 10, "KiB")):

@@ -193,7 +193,7 @@ def _sorted(heads: Heads, slices: Int32s) -> Block:
 
 # Passes over the positions of a corpus on disk: a few million at a time, whose pages are given back behind each.
 
-AT_ONCE = 1 << 21
+_SORTED_AT_ONCE = 1 << 21
 BYTES_OF_PAIR = 48
 """Bytes that a pair takes while the table that numbers pairs grows: 16 the new table, 24 both lists, 8 to spare."""
 
@@ -252,8 +252,8 @@ def number_within(
 
 
 def _spans(size: int) -> Iterator[tuple[int, int]]:
-    for begin in range(0, size, AT_ONCE):
-        yield begin, min(begin + AT_ONCE, size)
+    for begin in range(0, size, _SORTED_AT_ONCE):
+        yield begin, min(begin + _SORTED_AT_ONCE, size)
 
 
 Mapped = tuple[Int32s, Int64s, Uint64s]

@@ -39,8 +39,8 @@ def one_in(share: float) -> str:
 Chance = Callable[[int], float]
 """From a number of holders to the probability that their item is released."""
 
-MOST_USERS = 10**12
-POINTS = 48
+_MOST_USERS = 10**12
+_POINTS = 48
 LOWEST, HIGHEST = 0.002, 0.998
 
 
@@ -85,7 +85,7 @@ def voting_chance(plan: Mapping[str, Any]) -> Chance:
 
 def users_for(chance: Chance, probability: float) -> int | None:
     """Return the least number of holders who reach a probability, or None where none do."""
-    return least_whole(lambda holders: chance(holders) >= probability, 0, 1, MOST_USERS)
+    return least_whole(lambda holders: chance(holders) >= probability, 0, 1, _MOST_USERS)
 
 
 def curve(chance: Chance) -> list[tuple[int, float]]:
@@ -94,5 +94,5 @@ def curve(chance: Chance) -> list[tuple[int, float]]:
     if first is None or last is None:
         return []
     first = max(1, first - 1)
-    places = sorted({round(first + (last - first) * step / (POINTS - 1)) for step in range(POINTS)})
+    places = sorted({round(first + (last - first) * step / (_POINTS - 1)) for step in range(_POINTS)})
     return [(holders, round(chance(holders), 5)) for holders in places]

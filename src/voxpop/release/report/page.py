@@ -37,7 +37,7 @@ from voxpop.privacy.guarantee import (
 )
 from voxpop.reading import segmenting
 from voxpop.reading.arrow import array_of, joined, numbers_of
-from voxpop.release.registry import load, mechanism_called
+from voxpop.release.registry import load_object, mechanism_called
 from voxpop.release.report import numbers
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def page_of(
         checksums: of the other files in the folder.
         total: of several results; by default of this one, stated if it was charged to a ledger.
     """
-    if total is None and result.about.ledger is not None:
+    if total is None and result.metadata.ledger is not None:
         total = total_of([result._stated])
     guarantee, plan = result.guarantee, result.plan.to_dict()
     shown = grams.slice(0, MOST_SHOWN)
@@ -179,7 +179,7 @@ def page_of(
             numbers=list(_numbers(plan)),
             checksums=checksums,
             version=metadata.version("voxpop"),
-            about=result.about,
+            about=result.metadata,
             cautions=cautions(guarantee),
             together=None if total is None else f"{total.even_if}; {total.if_fixed}. {total.reason}",
             large_epsilon=LARGE_EPSILON,
@@ -365,7 +365,7 @@ def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     mechanism = mechanism_called(str(plan.get("mechanism")))
     if mechanism is not None and mechanism.story is not None:
         with suppress(KeyError, TypeError, ValueError, IndexError):  # numbers of another version
-            story: Story = load(mechanism.story)(plan, sizes)
+            story: Story = load_object(mechanism.story)(plan, sizes)
             return story
     single = max(sizes, default=1) == 1
     noun = ("item", "items") if single else ("phrase", "phrases")

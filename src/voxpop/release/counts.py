@@ -14,13 +14,24 @@ import pyarrow as pa
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import SHOWN, all_printable, card, check_whole
+from voxpop.privacy.budget import SAMPLE_SIZE, all_printable, card, check_whole
 from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.release.release import Release, report_of
-from voxpop.release.result import NOTHING_SAID, About, Plan, Result, restored
-from voxpop.release.saving import BESIDE, COUNTS, RANKINGS, RELEASE, REPORT, SUMS, Kind, checksum, identity, stated
+from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
+from voxpop.release.saving import (
+    BESIDE,
+    COUNTS,
+    RANKINGS,
+    RELEASE,
+    REPORT,
+    SUMS,
+    ResultKind,
+    checksum,
+    identity,
+    record_of,
+)
 from voxpop.release.table import read_parquet, write_parquet
 
 if TYPE_CHECKING:
@@ -42,7 +53,7 @@ class Addition(Result):
         return (self.grams._stated, self._stated)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        return _page_of(replace(self.grams, about=self.about), [self], checksums)
+        return _page_of(replace(self.grams, metadata=self.metadata), [self], checksums)
 
     def _grid(self) -> "Grid":
         """Return the table of the report."""
@@ -67,12 +78,14 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
 def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
     total = total_of([each._stated for each in (release, *additions)])
     together = replace(release, guarantee=total.adaptive)
-    counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Tally)), None)
-    ranked = any(isinstance(each, Ranking) for each in additions)
+    counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Counts)), None)
+    ranked = any(isinstance(each, Top) for each in additions)
     return report_of(together, checksums, [each._grid() for each in additions], counts, ranked=ranked, total=total)
 
 
-def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool) -> None:
+def _save(
+    kind: ResultKind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool
+) -> None:
     """Write numbers and their record into the folder of the release, all files of the folder in one step.
 
     Raises:
@@ -86,7 +99,7 @@ def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathL
     files = {each.name: read_whole(each) for each in sorted(folder_to_read(target).iterdir())}
     files[kind.tables[0]] = write_parquet(numbers)
     content = {
-        **stated(addition),
+        **record_of(addition),
         "total": str(total_of(addition._together)),
         "release": identity(json.loads(files[RELEASE.record])),
     }
@@ -96,7 +109,7 @@ def _save(kind: Kind, addition: Addition, numbers: pa.Table, folder: str | PathL
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Tally(Addition):
+class Counts(Addition):
     """Noisy counts of the users who hold each released gram, the largest count first.
 
     A count can be negative where few users hold a gram; a cut at 0 would bias sums. A user who holds more grams than
@@ -108,7 +121,7 @@ class Tally(Addition):
         error: standard deviation of the noise on each number.
         plan: the numbers that ran.
         guarantee: the guarantee of only the counts.
-        about: the operator's statements about the counts.
+        metadata: the operator's statements about the counts.
     """
 
     _saved_as = COUNTS
@@ -118,7 +131,7 @@ class Tally(Addition):
     error: float
     plan: Plan
     guarantee: Guarantee
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     def __post_init__(self) -> None:
         if len(self.users) != len(self.grams):
@@ -147,7 +160,7 @@ class Tally(Addition):
         check_whole("k", k, 2**31, "the number of grams that are named")
         return list(islice(self, k))
 
-    def complete(self, prompt: str | Sequence[str], limit: int = 10) -> list["Completion"]:
+    def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
         """Return the continuations of a prompt as `Release.complete` does, those of most users first.
 
         The longest context still comes first. Within it, the noisy counts decide, so the order has the guarantee
@@ -155,18 +168,18 @@ class Tally(Addition):
 
         Args:
             prompt: a text or a list of tokens.
-            limit: the maximum number of continuations.
+            first: the maximum number of continuations.
 
         Raises:
-            InputError: If the prompt is neither a text nor a list of strings, or the limit is below 1.
+            InputError: If the prompt is neither a text nor a list of strings, or `first` is below 1.
         """
-        return self._completer.complete(prompt, limit)
+        return self._completer.complete(prompt, first)
 
     @cached_property
     def _completer(self) -> "Completer":
         from voxpop.release.table import Completer
 
-        return Completer(self.grams.each_gram(), self.grams.reading, self._by_gram)
+        return Completer(self.grams.each_gram(), self.grams.token_source, self._by_gram)
 
     @cached_property
     def _by_gram(self) -> dict[tuple[str, ...], int]:
@@ -218,14 +231,14 @@ class Tally(Addition):
         return self._by_gram[gram]
 
     def __repr__(self) -> str:
-        return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
+        return f"Counts({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
 
     def _repr_html_(self) -> str:
         """Return the guarantee, the error and the first grams for a notebook."""
-        first = list(islice(self.each_gram(), SHOWN))
+        first = list(islice(self.each_gram(), SAMPLE_SIZE))
         texts = all_printable(gram for gram, _ in first)
         rows = [(text, f"{users:,}") for text, (_, users) in zip(texts, first, strict=True)]
-        rows += [("…", "…")] * (len(self) > SHOWN)
+        rows += [("…", "…")] * (len(self) > SAMPLE_SIZE)
         title = f"Noisy numbers of users of {len(self):,} gram{'' if len(self) == 1 else 's'}"
         stated = f"{self.guarantee}; with the release: {self.total}"
         lines = [f"Standard error of each: {self.error:.3g} users.", stated]
@@ -238,7 +251,7 @@ class Tally(Addition):
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Ranking(Addition):
+class Top(Addition):
     """The grams of a release that most users hold, in noisy order and without counts.
 
     Attributes:
@@ -246,7 +259,7 @@ class Ranking(Addition):
         places: int64, rows of the release, the gram of most users first.
         plan: the numbers that ran.
         guarantee: the guarantee of only the ranking.
-        about: the operator's statements about the ranking.
+        metadata: the operator's statements about the ranking.
     """
 
     _saved_as = RANKINGS
@@ -255,7 +268,7 @@ class Ranking(Addition):
     places: Int64s
     plan: Plan
     guarantee: Guarantee
-    about: About = NOTHING_SAID
+    metadata: Metadata = NO_METADATA
 
     def to_arrow(self) -> pa.Table:
         """Return the ranked rows of the release in order, with a column `place` (int64) from 1 on.
@@ -290,28 +303,28 @@ class Ranking(Addition):
         return (grams[place] for place in self.places)
 
     def __repr__(self) -> str:
-        return f"Ranking({len(self):,} of {len(self.grams):,} grams, {self.guarantee})"
+        return f"Top({len(self):,} of {len(self.grams):,} grams, {self.guarantee})"
 
     def _repr_html_(self) -> str:
         """Return the guarantee and the first grams for a notebook."""
-        first = enumerate(all_printable(islice(self.each_gram(), SHOWN)), start=1)
-        rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SHOWN)
+        first = enumerate(all_printable(islice(self.each_gram(), SAMPLE_SIZE)), start=1)
+        rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SAMPLE_SIZE)
         title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
         lines = [f"{self.guarantee}; with the release: {self.total}", "In noisy order; no counts."]
         return card(title, lines, ("place", "gram"), rows, cautions(self.total.adaptive))
 
 
-def tally_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Tally:
+def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Counts:
     """Return the counts of a record and its tables."""
-    return Tally(release, _numbers(tables[COUNTS.tables[0]]), float(record["plan"]["error"]), **restored(record))
+    return Counts(release, _numbers(tables[COUNTS.tables[0]]), float(record["plan"]["error"]), **restored(record))
 
 
-def ranking_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Ranking:
+def top_of_record(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:
     """Return the ranking of a record and its tables."""
     places = _numbers(tables[RANKINGS.tables[0]])
     if np.unique(places).size < places.size or not ((places >= 0) & (places < len(release))).all():
         raise ValueError("not rows of the release")
-    return Ranking(release, places, **restored(record))
+    return Top(release, places, **restored(record))
 
 
 def _numbers(content: bytes) -> Int64s:
