@@ -51,6 +51,7 @@ SHARED_NAMES = {
     "show": "`voxpop show`, `voxpop ledger show` and `voxpop series show`: the same",
     "PolicyGaussian": "the algorithm of the paper in `vp.papers`, and its weighting in `vp.weightings`",
     "PolicyLaplace": "the same for Laplace noise",
+    "words": "the public list `vp.known.words`, and the function that cuts a text into words",
 }
 """Top-level names that more than one file defines, with the reason. A private name may be in two files."""
 MOST_SHARED_NAMES = 20

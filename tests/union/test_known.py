@@ -11,7 +11,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.engine.contract import check_engine
-from voxpop.engine.local.pools import Batch, Batches, PoolUsers
+from voxpop.engine.local.pools import Batch, PoolBatches, PoolUsers
 from voxpop.errors import InputError, InternalError
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED
 from voxpop.mechanisms.rounds import known as planning
@@ -19,7 +19,7 @@ from voxpop.mechanisms.rounds.adaptive import Terms
 from voxpop.mechanisms.rounds.known import released_alone
 from voxpop.mechanisms.rounds.menu import planned_rounds, planned_slack, released_in_rounds
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, ever_released_with_few
-from voxpop.privacy.certificate import check, covers
+from voxpop.privacy.certificate import check, covers_rounds
 from voxpop.privacy.cumulative import ScoreStep, at_level, proved_tails, released_by
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
@@ -220,7 +220,7 @@ def users_with(listed, unknown, dropped, users=20_000):
     size = listed + unknown + dropped
     items = np.arange(users * size, dtype=np.int32)
     place = items % size
-    batches = Batches(None)
+    batches = PoolBatches(None)
     starts = np.arange(users + 1, dtype=np.int64) * size
     batches.append(Batch.of(items, starts, np.arange(users, dtype=np.uint64)))
     names = np.arange(items.size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -522,6 +522,6 @@ def test_the_gate_refuses_another_list():
 def test_draws_beside_a_list_are_charged_by_its_size():
     """A novel item may share its bits with any of N + W items, where the limit is below the pool."""
     rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
-    assert covers(planned_slack(3, rounds.known.listed), rounds, chosen=False)
-    assert not covers(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
-    assert not covers(planned_slack(3), rounds, chosen=False)
+    assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)
+    assert not covers_rounds(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
+    assert not covers_rounds(planned_slack(3), rounds, chosen=False)

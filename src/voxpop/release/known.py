@@ -6,9 +6,10 @@ A list is public: it must not be made from the private data. docs/guides/known.m
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union, final
+from typing import TYPE_CHECKING, Any, Literal, Union, final
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.files.folder import entries_of
+from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
 from voxpop.reading.keys import Keys, spelled_rows
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
@@ -26,6 +28,8 @@ from voxpop.release.result import load
 
 if TYPE_CHECKING:
     from voxpop.privacy.passes import KnownList
+
+__all__ = ["KnownItems", "countries", "languages", "months", "words"]
 
 Known = Union["KnownItems", Release, Counts, Top, str, PathLike[str], Iterable[Any]]
 """What `Items(known=...)` takes."""
@@ -249,3 +253,114 @@ def _arrow_table(given: Any) -> pa.Table:
         return pa.table(given)
     except (TypeError, ValueError, pa.ArrowException):
         return pa.table({"known": pa.chunked_array(given)})
+
+
+# Ready-made lists.
+
+
+def words(language: str = "en", size: Literal["small", "large"] = "large") -> list[str]:
+    """Return the words of a language.
+
+    The list is that of the package `wordfreq` 3.1, which is frozen for good, so every installation has the same list.
+    Its code is Apache-2.0 and its data CC BY-SA 4.0. Install it with `pip install "voxpop[known]"`.
+
+    Args:
+        language: Two letters, such as "en"; about forty languages are available.
+        size: "large" has 321,180 English words, "small" about 29,000. Not every language has both.
+
+    Returns:
+        The words in lower case.
+
+    Raises:
+        InputError: The package is missing, or has no such list.
+
+    Example:
+        >>> import voxpop as vp
+        >>> words = vp.known.words("en")
+        >>> "tea" in words, len(words)
+        (True, 321180)
+    """
+    package = _package("wordfreq")
+    check_choice("size", size, ("small", "large"))
+    sizes = package.available_languages(size)
+    if language not in sizes:
+        raise InputError(
+            f"there is no {size} list of words for the language {language!r}. The languages of {size} lists are "
+            f"{', '.join(sorted(sizes))}."
+        )
+    return list(package.iter_wordlist(language, size))
+
+
+def months(language: str = "en") -> list[str]:
+    """Return the names of the months, in full and abbreviated, by the package `babel` (BSD licence).
+
+    Args:
+        language: Such as "en" or "pt_BR".
+
+    Raises:
+        InputError: The package is missing, or does not have the language.
+
+    Example:
+        >>> import voxpop as vp
+        >>> vp.known.months()[:2]
+        ['January', 'February']
+    """
+    package = _package("babel")
+    try:
+        names = package.Locale.parse(language).months["format"]
+    except (ValueError, TypeError, package.UnknownLocaleError):
+        raise InputError(
+            f"there are no names of months for the language {language!r}. Give a code such as en."
+        ) from None
+    return list(dict.fromkeys(str(name) for width in ("wide", "abbreviated") for name in names[width].values()))
+
+
+def countries(form: Literal["codes", "names"] = "codes") -> list[str]:
+    """Return the countries of ISO 3166-1, by the package `pycountry` (LGPL 2.1).
+
+    Args:
+        form: "codes" of two letters such as "NL", or English "names".
+
+    Raises:
+        InputError: The package is missing.
+
+    Example:
+        >>> import voxpop as vp
+        >>> len(vp.known.countries()), "NL" in vp.known.countries()
+        (249, True)
+    """
+    return _iso("countries", form)
+
+
+def languages(form: Literal["codes", "names"] = "codes") -> list[str]:
+    """Return the languages of ISO 639 that have a code of two letters, by the package `pycountry` (LGPL 2.1).
+
+    Args:
+        form: "codes" of two letters such as "nl", or English "names".
+
+    Raises:
+        InputError: The package is missing.
+
+    Example:
+        >>> import voxpop as vp
+        >>> "nl" in vp.known.languages(), "Dutch" in vp.known.languages("names")
+        (True, True)
+    """
+    return _iso("languages", form)
+
+
+def _iso(what: str, form: str) -> list[str]:
+    check_choice("form", form, ("codes", "names"))
+    rows = [each for each in getattr(_package("pycountry"), what) if hasattr(each, "alpha_2")]
+    return sorted({each.alpha_2 if form == "codes" else each.name for each in rows})
+
+
+def _package(name: str) -> Any:
+    """Import a package of the extra `known`."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(
+            f'this list needs the package "{name}". Install it with pip install "voxpop[known]", or give a list of '
+            "your own."
+        ) from None

@@ -123,9 +123,10 @@ def with_list(
     def tail(last: float) -> float:
         return released_by(at_level(score, levels(at(last).thresholds, (1.0,)), 0))
 
+    # The lowest level, at which noise releases a listed item with the stated share: every rule stays above it.
     first = 1.0
-    while tail(first) > SHARE_WITHOUT_USERS:
-        first += STEP
+    if tail(first) > SHARE_WITHOUT_USERS:  # with `min_users` it may be far below
+        first = falling_to(lambda last: log(tail(last) / SHARE_WITHOUT_USERS), start=2.3, tolerance=TOLERANCE)
     lowest, tails = at(first).thresholds, [tail(first)]
     # Where noise reaches the highest level, every rule admits it: weight is of no use to an item there.
     while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2 and len(tails) < MOST_LEVELS:
