@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
+from support.power import surely_refuted
 from voxpop.engine.contract import check_engine
 from voxpop.engine.local.pools import Batch, PoolBatches, PoolUsers
 from voxpop.errors import InputError, InternalError
@@ -27,6 +28,7 @@ from voxpop.privacy.passes import KnownList
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import text_buffers
 from voxpop.release.known import KnownItems
+from voxpop.testing.auditing import TrialCounts, epsilon_shown
 
 BUDGET = vp.Budget(2, 1e-5)
 QUIET = vp.ReadOptions(progress=False)
@@ -525,3 +527,42 @@ def test_draws_beside_a_list_are_charged_by_its_size():
     assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)
     assert not covers_rounds(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
     assert not covers_rounds(planned_slack(3), rounds, chosen=False)
+
+
+# The audit: one user of a listed item, or none.
+
+
+def with_a_level(plan, corpus, runs):
+    """Return how many of 400 listed items have a level in each of several runs, by the code that releases."""
+    found, engine, parts = 0, check_engine(corpus), listed_parts(400)
+    for seed in range(runs):
+        gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(seed))
+        for _ in gate_rounds(gate, engine, parts):
+            pass
+        names, reached = gate._pools.levels()
+        noise = gate._reached_by_noise(gate.proof.rounds, *text_buffers(parts.parts[0]))
+        held = set(names.filter(pa.array(reached > 0)).to_pylist())
+        alone = {name for name, level in zip(parts.parts[0].to_pylist(), noise.tolist(), strict=True) if level}
+        assert alone & set(names.to_pylist()) <= held
+        found += len(held | alone)
+    return found
+
+
+@pytest.mark.jit
+def test_audit_of_listed_items_of_one_user(monkeypatch, generous):
+    """20,000 items of one user each, or of none; detected: noise on items of users only.
+
+    The variant is refuted with probability above 0.999, by its own probabilities. False alarm below 1e-9.
+    """
+    single, nobody, runs = corpus_of([[f"n{number}"] for number in range(400)]), corpus_of([["x"]]), 50
+    joined = with_a_level(generous, single, runs)
+    sound = TrialCounts(joined, with_a_level(generous, nobody, runs), 400 * runs)
+    assert epsilon_shown(sound, BUDGET.delta) <= BUDGET.epsilon
+    # Nothing better is known than the shift by mu that all rounds together show.
+    assert epsilon_shown(sound, BUDGET.delta) > 0.2
+    nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
+    monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
+    broken = TrialCounts(with_a_level(generous, single, runs), with_a_level(generous, nobody, runs), 400 * runs)
+    assert broken.without == 0
+    assert surely_refuted(0.9 * joined / (400 * runs), 0.0, 400 * runs, BUDGET.epsilon, BUDGET.delta)
+    assert epsilon_shown(broken, BUDGET.delta) > BUDGET.epsilon
