@@ -142,8 +142,13 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             return 0.0 if step.noise == "optimal" else self.promise.reached(step)
         return needed.ever_released_with_few(self.promise, step.first_round, step.score)
 
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list; None without one."""
+        return getattr(self.mechanism, "known_items", None)  # published algorithms have none
+
     def _prepared(self, data: Data) -> Any:
-        known = self.mechanism.known_items
+        known = self.known_items
         for each in data.values() if isinstance(data, Mapping) else [data]:
             if known is not None:
                 known.check(check_engine(each).keys)
@@ -193,7 +198,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             InputError: A number is out of range, or there is no list.
         """
         check_probability(probability)
-        if self.mechanism.known_items is None:
+        if self.known_items is None:
             raise InputError("the plan has no list: give `known` to the mechanism, or ask for `users_needed`.")
         step, items = self.passes[-1], per_user or min(USUAL_ITEMS, self.mechanism.max_items_per_user or USUAL_ITEMS)
         check_whole("per_user", items, 10**12, "the number of items of each user")
@@ -203,7 +208,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     def _listed(self) -> dict[str, Any]:
         """Return the numbers about listed items, if there is a list."""
-        known, last = self.mechanism.known_items, self.last
+        known, last = self.known_items, self.last
         if known is None or not isinstance(last, AdaptiveRounds) or last.known is None:
             return {}
         # Levels of the transcript count from 1; the one above all releases no listed item.

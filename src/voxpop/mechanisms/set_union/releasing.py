@@ -28,7 +28,7 @@ def release_items(plan: "UnionPlan[Any, Any]", data: Corpus, seed: int | None) -
 def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee: Guarantee) -> Release:
     first, passes = plan.passes[0], plan.passes
     if not isinstance(first, RoundPlan):
-        known, listed = plan.mechanism.known_items, None
+        known, listed = plan.known_items, None
         if known is not None:
             listed = PublicParts(known.parts(corpus.kind, corpus.token_source, corpus.keys), text_buffers)
         words, rounds = released_in_rounds(first, gate, corpus, listed)
