@@ -175,8 +175,26 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         curves=curves,
         curves_note="One line for each number of items of a user, none of which has more users. A user with many "
         "items gives each of them less weight.",
-        grids=[_rounds_grid(plan)],
+        grids=[*_known_grids(plan), _rounds_grid(plan)],
     )
+
+
+def _known_grids(plan: Mapping[str, Any]) -> list[Grid]:
+    """Return the table about items of a public list, if there is one."""
+    known = plan.get("known")
+    if known is None or "users_needed" not in known:
+        return []
+    probabilities, rows = _users_rows(known)
+    head = ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)]
+    alone = at_most(known.get("alone", known["alone_at_most"]))
+    name, share = known["fingerprint"][:23], 100 * known["share_without_users"]
+    note = (
+        f"{known['size']:,} items were known from a public list ({name}...). They need fewer users: here as many as if "
+        f"a tenth of the list is released. In expectation, at most {share:g} % of the released items are known items "
+        f"that no user has. A known item of one user is released with probability at most {alone}; other statements "
+        "about items of one user exclude known items."
+    )
+    return [Grid("Users that a known item needs", head, rows, note)]
 
 
 def _nights(plan: Mapping[str, Any]) -> Story:
