@@ -23,7 +23,7 @@ from voxpop.mechanisms.rounds.users_needed import MinUsersBound, ever_released_w
 from voxpop.privacy.certificate import check, covers_rounds
 from voxpop.privacy.cumulative import ScoreStep, at_level, proved_tails, released_by
 from voxpop.privacy.decisions import ReleaseDecisions
-from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
+from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts, score_step
 from voxpop.privacy.passes import KnownList
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import text_buffers
@@ -566,3 +566,21 @@ def test_audit_of_listed_items_of_one_user(monkeypatch, generous):
     assert broken.without == 0
     assert surely_refuted(0.9 * joined / (400 * runs), 0.0, 400 * runs, BUDGET.epsilon, BUDGET.delta)
     assert epsilon_shown(broken, BUDGET.delta) > BUDGET.epsilon
+
+
+def test_an_item_is_frozen_at_the_highest_level_which_every_rule_admits(generous):
+    """Weight is of no use there, and below it an item may still rise; dropped items are not counted as dropped."""
+    rounds = generous.passes[0].stated()
+    known = rounds.known
+    assert known.tails[-1] * known.listed.size <= known.share < known.tails[-2] * known.listed.size * 2
+    names = np.arange(20_000, dtype=np.uint64).reshape(-1, 2)
+    for number in (0, 10, 19):
+        step = score_step(rounds, number, Secret.from_seed(1), "x").known
+        scores, states, levels = step(np.zeros(len(names), np.int64), names, np.linspace(-9, 90, len(names)))
+        frozen = scores >= step.levels[-1]
+        assert (levels[frozen] == len(known.tails)).all()
+        assert frozen.any()
+        assert (states[frozen] == RELEASED).all()
+        left = ~frozen & (scores >= step.step.floor)
+        assert (states[left] > DROPPED).all()
+        assert not (states == DROPPED).any()
